@@ -7,7 +7,6 @@ from typing import Literal
 import attrs
 
 Source = Literal["code", "model", "person"]
-"""The origin of a score."""
 
 
 @attrs.frozen

@@ -118,7 +118,7 @@ def _counted(number: int, what: str) -> str:
 
 
 def _passes(run: CaseResult, metric: str, threshold: float) -> bool | None:
-    """Return whether a run passes; None if the metric does not apply to it."""
+    """Return None if the metric does not apply."""
     if run.status == "failed":
         return False
     score = run.scores.get(metric)

@@ -26,9 +26,8 @@ def at_any_look(
 ) -> MetricComparison:
     """Return a comparison whose p and interval hold at any look, with the p not yet adjusted.
 
-    Values from 0 to 1 count as bounded. Other metrics have no interval, and no worst value for a missing
-    score that would hold at all looks, so they get no verdict then. If the evidence contradicts the direction
-    of the mean, p is 1. ``order`` is the position of each case in the order of the runs.
+    Values from 0 to 1 count as bounded. Without bounds, a missing score has no worst value that would hold at
+    all looks, so there is no verdict. If the evidence contradicts the direction of the mean, p is 1.
     """
     if not values.cases:
         return one

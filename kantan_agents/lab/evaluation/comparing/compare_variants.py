@@ -112,11 +112,7 @@ def compare(
 def compare_pair(
     a: VariantResults, b: VariantResults, names: tuple[str, str], metrics: Sequence[str], how: How
 ) -> Comparison:
-    """Return the comparison of two variants, without adjusted p and verdicts.
-
-    Raises:
-        NotComparableError: E105, they have no case in common.
-    """
+    """Return the comparison of two variants, without adjusted p and verdicts."""
     runs_a, runs_b = runs_of_cases(a), runs_of_cases(b)
     common = [key for key in runs_a if key in runs_b]
     if not common:
@@ -165,7 +161,6 @@ def _nothing_in_common(a: VariantResults, b: VariantResults) -> str:
 
 
 def _conflict(metric: str, a: VariantResults, b: VariantResults) -> dict[str, Any]:
-    """Return why scores of a metric are not comparable, if they are not."""
     versions_a, versions_b = givers_of(metric, a), givers_of(metric, b)
     no_number = {"more_cases": None, "fewest": 0}
     if versions_a and versions_b and versions_a != versions_b:
@@ -180,7 +175,6 @@ def _conflict(metric: str, a: VariantResults, b: VariantResults) -> dict[str, An
 
 
 def _counted(values: PairedValues, names: tuple[str, str]) -> dict[str, Any]:
-    """Return the fields of a comparison about missing values."""
     missing = {name: count for name, count in zip(names, values.missing, strict=True) if count}
     return {"missing": missing, "worst": values.worst, "left_out": values.left_out}
 
@@ -198,7 +192,6 @@ def _failed_scores(
 def _compared(
     values: PairedValues, names: tuple[str, str], wanted: float | None, how: How
 ) -> MetricComparison:
-    """Return the comparison by one metric, before its p is adjusted for the others."""
     count = len(values.cases)
     if not count:
         return _without_values(values, names)

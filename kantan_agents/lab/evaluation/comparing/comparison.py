@@ -24,12 +24,11 @@ from kantan_agents.support.nearest import nearest
 
 Verdict = Literal["better", "worse", "cannot tell"]
 NO_DIFFERENCE: Final = "no case differs"
-"""The reason for "cannot tell" if all cases are equal."""
 _MOST_LINES: Final = 20
 _LONGEST: Final = 1_000
 
 Looks = Literal["one", "any"]
-"""How often one looks at verdicts: once, or at any time while cases are added."""
+"""One look, or any number of looks while cases are added."""
 
 
 @attrs.frozen
@@ -293,7 +292,7 @@ def markdown_of(
 
 
 def _figures(one: MetricComparison, *, turned: bool) -> str:
-    """Return the difference with its interval; if ``turned``, the difference is above 0."""
+    """If ``turned``, the difference is above 0."""
     difference = one.difference or 0.0
     is_turned = turned and difference < 0
     parts = _certainty(one, is_turned=is_turned)
@@ -301,7 +300,6 @@ def _figures(one: MetricComparison, *, turned: bool) -> str:
 
 
 def _takes(one: MetricComparison) -> str:
-    """Return the additional cases needed, as the end of a sentence."""
     if one.independent < one.fewest:
         return f"; a verdict takes at least {one.fewest} independent cases that differ"
     if not one.more_cases or one.wanted is None:
@@ -312,7 +310,6 @@ def _takes(one: MetricComparison) -> str:
 
 
 def _certainty(one: MetricComparison, *, is_turned: bool = False) -> list[str]:
-    """Return how sure a difference is; if ``is_turned``, the negated difference."""
     parts = [f"no interval: {one.no_interval}"] if one.no_interval and not one.reason else []
     if one.low is not None and one.high is not None:
         low, high = (-one.high, -one.low) if is_turned else (one.low, one.high)
@@ -323,7 +320,7 @@ def _certainty(one: MetricComparison, *, is_turned: bool = False) -> list[str]:
 
 
 def _rounded(count: int) -> str:
-    """Return a number with two significant digits."""
+    """Return two significant digits."""
     if count < 100:  # noqa: PLR2004 - it has two digits
         return str(count)
     return f"{int(float(f'{count:.1e}')):,}"

@@ -39,11 +39,7 @@ def checked_how(
     looks: Any,
     given: Iterable[VariantResults],
 ) -> How:
-    """Return how to compare the given variants.
-
-    Raises:
-        InvalidOptionError: E75, an argument is invalid.
-    """
+    """Return how to compare the given variants."""
     if not 0 < checked_number("level", level, above_zero=True) < 1:
         raise InvalidOptionError(option="level", reason=f"must be between 0 and 1, not {level}")
     _check_wanted(wanted)
@@ -59,18 +55,14 @@ def checked_how(
 
 
 def checked_looks(option: str, given: Any) -> Looks | None:
-    """Return how many looks the verdicts must hold for; None for the default.
-
-    Raises:
-        InvalidOptionError: E75, the value is invalid.
-    """
+    """Return a valid ``looks``, or None."""
     if given not in (None, *get_args(Looks)):
         raise InvalidOptionError(option=option, reason=f'must be "one" or "any", not {shown(given)}')
     return cast("Looks | None", given)
 
 
 def check_results(**given: Any) -> None:
-    """Raise InvalidOptionError (E75) unless all arguments are results of variants."""
+    """Raise E75 unless all arguments are results of variants."""
     for option, one in given.items():
         if not isinstance(one, VariantResults):
             reason = f'must be the results of a variant, such as evaluation["v1"], not {type(one).__name__}'
@@ -80,12 +72,7 @@ def check_results(**given: Any) -> None:
 def chosen_metrics(
     metrics: str | Iterable[str] | None, a: VariantResults, *others: VariantResults
 ) -> Sequence[str]:
-    """Return the named metrics, or all known ones.
-
-    Raises:
-        NotComparableError: E105, there is none.
-        InvalidOptionError: E75, a metric is missing.
-    """
+    """Return the named metrics, or all known ones."""
     scored = list(dict.fromkeys(metric for one in (a, *others) for metric in one.metrics))
     figures = [
         name
@@ -123,5 +110,4 @@ def _check_wanted(wanted: Any) -> None:
 
 
 def _is_known(figure: str, results: VariantResults) -> bool:
-    """Return whether a metric of every run is known: some runs have failed, used tokens, or have a price."""
     return any(FIGURES[figure](one) for one in results.results) or figure == "failed"

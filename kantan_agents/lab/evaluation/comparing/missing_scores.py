@@ -10,25 +10,20 @@ from kantan_agents.lab.evaluation.experiment.results import Better, CaseResult
 from kantan_agents.support.arguments import shown
 
 Missing = Literal["worst", "ignore"]
-"""Runs that failed or lack a score count as the worst one, or are omitted."""
 
 
 def checked_missing(option: str, given: Any) -> Missing:
-    """Return a valid ``missing``.
-
-    Raises:
-        InvalidOptionError: E75, it is invalid.
-    """
+    """Return a valid ``missing``."""
     if given not in get_args(Missing):
         raise InvalidOptionError(option=option, reason=f"must be 'worst' or 'ignore', not {shown(given)}")
     return cast("Missing", given)
 
 
 def worst_value(scores: Iterable[float], better: Better) -> float | None:
-    """Return the value of a missing score; None without any score of both variants.
+    """Return the value of a missing score.
 
-    For scores from 0 to 1 it is the end of the scale. Other scales have no known end: it is 0, or twice the
-    worst score if that is worse, so that a failed run is never as good as a scored one.
+    Scales other than 0 to 1 have no known end: it is 0, or twice the worst score if that is worse, so that a
+    failed run is never as good as a scored one.
     """
     found = list(scores)
     if not found:
@@ -44,11 +39,6 @@ class MissingScores:
 
     A run lacks it if it failed, if its score failed, or if its evaluator has not run yet. Evaluators that do
     not apply to a run, or that never scored the variant, leave nothing missing.
-
-    Args:
-        metric: The metric.
-        givers: Names of its evaluators.
-        runs: All compared runs of the variant.
     """
 
     def __init__(self, metric: str, givers: Collection[str], runs: Sequence[CaseResult]) -> None:

@@ -7,11 +7,10 @@ from typing import Final
 
 _SMALL: Final = 1e-4
 _SMALLEST_P: Final = 0.0005
-"""The smallest p that three digits show."""
 
 
 def number_text(value: float, digits: int) -> str:
-    """Return a number rounded to so many significant digits; digits before the decimal point remain."""
+    """Return a number with significant digits; digits before the decimal point remain."""
     if not value or abs(value) < _SMALL:
         return f"{value:.{digits}g}" if value else "0"
     decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)

@@ -20,7 +20,7 @@ FIGURES: Final[Mapping[str, Callable[[CaseResult], float | None]]] = {
     "tokens": lambda one: float(one.tokens) if one.status == "finished" else None,
     "cost": lambda one: one.cost if one.status == "finished" else None,
 }
-"""Metrics of every run: failed, seconds, tokens and cost. Lower is better."""
+"""Metrics of every run. Lower is better."""
 
 
 @attrs.frozen
@@ -31,12 +31,12 @@ class PairedValues:
         metric: The metric.
         better: Whether a higher or a lower value is better.
         cases: Ids of the cases.
-        a: For each case its value, the mean of its repeats.
+        a: The mean of the repeats of each case.
         b: The same for the other variant.
-        conversations: For each case its conversation, or else its hash, as equal cases are one.
+        conversations: The conversation of each case, or else its hash, as equal cases are one.
         worst: The value of missing scores; None if none counts.
-        missing: Number of such runs of each variant.
-        left_out: Number of cases that both ran and that are omitted because one has no value.
+        missing: Number of missing scores of each variant.
+        left_out: Number of omitted cases, without a value on one side.
     """
 
     metric: str
@@ -59,9 +59,8 @@ def paired_values(
 ) -> PairedValues:
     """Return the values of a metric on the cases that have one on both sides.
 
-    Metrics of `FIGURES` use finished runs only. A missing score counts as the worst value. Two things are no
-    evidence about the variants and are omitted: a case without a score on either side, and an evaluator that
-    has failed on all finished runs of a variant.
+    Cases without a score on either side are omitted, and evaluators that failed on all finished runs of a
+    variant: they are no evidence about the variants.
     """
     common = [key for key in a if key in b]
     sides = _sides(metric, [[side[key] for key in common] for side in (a, b)])
@@ -95,27 +94,21 @@ def paired_values(
 
 @attrs.frozen
 class _CaseValues:
-    """The values of the runs of a case, and the number of runs without one."""
-
     values: list[float]
     lacking: int
 
     def mean(self, worst: float | None) -> float | None:
-        """Return the mean, with ``worst`` for missing values if it is not None."""
         values = self.values if worst is None else [*self.values, *[worst] * self.lacking]
         return math.fsum(values) / len(values) if values else None
 
 
 @attrs.frozen
 class _Side:
-    """The values of a variant, and whether missing ones count."""
-
     cases: list[_CaseValues]
     counts: bool
 
 
 def _sides(metric: str, sides: Sequence[Sequence[Sequence[CaseResult]]]) -> list[_Side]:
-    """Return the values of two variants, each given as the runs of the same cases."""
     flat = [[one for runs in side for one in runs] for side in sides]
     givers = {one.evaluators[metric][0] for side in flat for one in side if metric in one.evaluators}
     figure = FIGURES.get(metric)

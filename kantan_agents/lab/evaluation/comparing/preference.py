@@ -60,7 +60,7 @@ def preferred(judge: PairwiseJudge, *, over: VariantResults, name: str = "prefer
 
 
 def _other(others: dict[CaseKey, list[CaseResult]], finished: FinishedCase) -> CaseResult | None:
-    """Return the run of the same repetition, or else the first one."""
+    """Prefer the same repetition."""
     runs = [one for one in others.get((finished.case.id, finished.case.hash), []) if one.status == "finished"]
     same = [one for one in runs if one.repeat == finished.repeat]
     return next(iter([*same, *runs]), None)

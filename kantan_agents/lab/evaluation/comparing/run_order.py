@@ -10,21 +10,17 @@ from kantan_agents.lab.evaluation.comparing.paired_values import CaseKey
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 
 Runs = Mapping[CaseKey, list[CaseResult]]
-"""The runs of each case."""
-
 # A UUIDv7, which starts with the time at which the run started.
 _TIMED: Final = re.compile(r"trace_[0-9a-f]{12}7[0-9a-f]{19}")
 
 
 def run_order(a: Runs, b: Runs, *, failed_count: bool) -> tuple[dict[str, int], bool]:
-    """Return the position of each case that both variants ran, by its id, and whether it is known.
+    """Return the position of each common case, by its id, and whether it is known.
 
     The start of its last run decides: before that, the difference of a case is unknown. Runs start in the
     order of the dataset, however long each takes, so the order does not depend on scores. If a run is not
-    recorded, the order of ``a`` is returned, which is the order of the dataset.
-
-    With ``failed_count``, a failed run has a value, so its case stays where it is if the run is repeated;
-    otherwise the case is new then.
+    recorded, the order of the dataset is returned. With ``failed_count``, a repeated failed run does not move
+    its case; otherwise the case is new then.
     """
     last: dict[str, str] = {}
     for key in a:

@@ -188,7 +188,7 @@ def _given(control: Any, others: Sequence[VariantResults]) -> list[VariantResult
 
 
 def _names(given: Sequence[VariantResults]) -> list[str]:
-    """Return a name for each variant, with the name of its evaluation if two are equal."""
+    """Return unique names, with the name of the evaluation where needed."""
     counts = Counter(one.variant for one in given)
     names = [
         one.variant if counts[one.variant] == 1 else f"{one.variant} of {one.evaluation}" for one in given

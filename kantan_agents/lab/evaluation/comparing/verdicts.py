@@ -12,10 +12,7 @@ from kantan_agents.lab.evaluation.statistics.holm import needed_p
 
 
 def judged(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Return the comparisons with verdicts; the probability that any is false is at most 1 - level.
-
-    Each metric also gets the smallest number of cases for a verdict, given the other p.
-    """
+    """Return the comparisons with verdicts; the probability that any is false is at most 1 - level."""
     tested = [one for each in comparisons for one in each.metrics if one.p is not None and not one.reason]
     known = [one.p for one in tested if one.p is not None]
     adjusted = iter(holm(known))
@@ -32,7 +29,6 @@ def judged(comparisons: Sequence[Comparison]) -> list[Comparison]:
 
 
 def _fewest(one: MetricComparison, others: Sequence[float], of: Comparison) -> int:
-    """Return the smallest number of independent cases for a verdict if all differ in one direction."""
     alpha = needed_p(others, 1.0 - of.level)
     if of.looks == "one":
         return fewest_cases(alpha=alpha)

@@ -20,11 +20,7 @@ _TOLERANCE: Final = 1e-9
 
 @attrs.frozen
 class Fractions:
-    """The sizes of the parts of a split, which add up to 1.
-
-    Raises:
-        InvalidOptionError: E75, one is negative, or they do not add up to 1.
-    """
+    """The sizes of the parts of a split."""
 
     train: float
     validation: float
@@ -41,8 +37,7 @@ class Fractions:
 def part_of(case: Case, fractions: Fractions, seed: int) -> Part:
     """Return the part of a case, which depends only on the seed and the conversation, or else the input.
 
-    A conversation or an input is therefore never in two parts, and a corrected reference does not move a
-    case.
+    A corrected reference therefore does not move a case.
     """
     key = ["conversation", case.conversation] if case.conversation is not None else ["input", case.input]
     place = int.from_bytes(digest(canonical([seed, *key]))[:8], "big") / _SPACE

@@ -116,12 +116,11 @@ def _check_name(value: Any, place: str) -> None:
 
 
 def _beginning(value: Any) -> str:
-    """Return the start of the input, which names a case without an id."""
     return shown(value)[1:-1] if isinstance(value, str) else shown(value)
 
 
 def checked_cases(cases: Any) -> tuple[Case, ...]:
-    """Return the cases of a dataset; E75 unless they are cases, E101 if two have the same id."""
+    """Check the types (E75) and that ids are unique (E101)."""
     if not isinstance(cases, Iterable) or isinstance(cases, (str, bytes)):
         raise InvalidOptionError(option="cases", reason=f"must be a list of cases, not {shown(cases)}")
     given = tuple(cases)

@@ -1,8 +1,7 @@
 """Datasets as CSV, for spreadsheets: every cell is a string.
 
-The columns are ``input``, ``expected``, ``id``, ``conversation``, ``context.NAME`` and ``metadata.NAME``, in
-any order. An empty cell is a missing value. The separator is a comma, a semicolon (which spreadsheets use
-where the comma is the decimal mark) or a tab. Empty columns at the end are ignored.
+An empty cell is a missing value. Spreadsheets use a semicolon where the comma is the decimal mark. Empty
+columns at the end are ignored.
 """
 
 from __future__ import annotations
@@ -28,11 +27,7 @@ SUFFIXES: Final = tuple(_SEPARATORS)
 
 
 def read_csv(path: Path, text: str) -> list[Case]:
-    """Return the cases in CSV text with a header; blank lines are ignored.
-
-    Raises:
-        DatasetFileError: E100, the header or a row is invalid.
-    """
+    """Return the cases in CSV text with a header."""
     found = LocatedCases(path)
     table = read_table(found, text, ("input",), separators=_SEPARATORS[path.suffix.lower()])
     if table is None:
@@ -74,11 +69,7 @@ def _values(
 
 
 def to_csv(path: Path, cases: Sequence[Case]) -> bytes:
-    """Return cases as CSV in UTF-8.
-
-    Raises:
-        DatasetFileError: E100, a cell cannot hold a value of a case.
-    """
+    """Return cases as CSV in UTF-8."""
     rows = [_row(path, case) for case in cases]
     columns = [*_PLAIN, *sorted({column for row in rows for column in row} - {*_PLAIN})]
     written = io.StringIO(newline="")

@@ -81,11 +81,7 @@ class DatasetDiff:
 
 
 def diff(old: Iterable[Case], new: Iterable[Case]) -> DatasetDiff:
-    """Return the difference of two versions of a dataset; implements ``old.diff(new)``.
-
-    Cases are matched by id; their order does not matter. A default id depends on the content, so a change of
-    such a case removes one and adds another.
-    """
+    """Match cases by id. A changed case with a default id counts as one removed and one added."""
     before, after = {case.id: case for case in old}, {case.id: case for case in new}
     both = [(before[name], case) for name, case in after.items() if name in before]
     changed = [

@@ -1,4 +1,4 @@
-"""Copies and compares JSON data, so that a case never shares a value with its caller."""
+"""Copies and compares JSON data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 DEEPEST: Final = 200
-"""The deepest nesting of JSON data; SQLite, git and other readers of a dataset have limits too."""
+"""SQLite, git and other readers of a dataset have limits too."""
 
 
 class NotJSONDataError(ValueError):
@@ -16,12 +16,7 @@ class NotJSONDataError(ValueError):
 
 
 def json_copy(value: Any, place: str) -> Any:
-    """Return a copy of JSON data; tuples become lists. ``place`` names the data in an error.
-
-    Raises:
-        NotJSONDataError: It has another type, a key that is not a str, a number that is not finite or too
-            long, or is nested too deeply.
-    """
+    """Return a copy, with tuples as lists; ``place`` names the data in an error."""
     return _copy(value, place, DEEPEST)
 
 
@@ -42,7 +37,7 @@ def _copy(value: Any, place: str, deeper: int) -> Any:
 
 
 def whole_text(text: str) -> str:
-    """Return a string as JSON returns it: two halves of a surrogate pair are one character."""
+    """Join two halves of a surrogate pair, as JSON does."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -69,12 +64,7 @@ def _key(key: Any, place: str) -> str:
 
 
 def read_json(text: str) -> Any:
-    """Return the JSON data in a string.
-
-    Raises:
-        NotJSONDataError: It is not JSON, has a key twice or a number that is not finite, or is nested too
-            deeply.
-    """
+    """Return the JSON data in a string."""
     try:
         return _decoder.decode(text)
     except NotJSONDataError:
@@ -110,10 +100,7 @@ _decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_co
 
 
 def same_data(one: Any, other: Any) -> bool:
-    """Return whether two values are the same JSON data.
-
-    The order of keys does not matter. ``1`` equals ``1.0``, and ``true`` does not equal ``1``.
-    """
+    """Compare JSON data: ``1`` equals ``1.0``, and ``true`` does not equal ``1``."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(same_data(one[key], other[key]) for key in one)
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):

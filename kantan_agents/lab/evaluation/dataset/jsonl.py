@@ -15,16 +15,12 @@ from kantan_agents.lab.evaluation.dataset.located_cases import REFERENCES, Locat
 from kantan_agents.support.nearest import nearest
 
 SEAL: Final = "kantan_agents_sealed"
-"""The key in the first line of a held-out test set."""
 _KEYS: Final = ("context", "conversation", "earlier", "expected", "id", "input", "metadata")
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def to_jsonl(cases: Iterable[Case], seal: Mapping[str, Any] | None = None) -> bytes:
-    """Return cases as JSON Lines: sorted keys, UTF-8, LF, without empty or missing values.
-
-    ``seal`` has the values of the first line of a held-out test set.
-    """
+    """Return cases as JSON Lines: sorted keys, UTF-8, LF, without empty or missing values."""
     lines = [] if seal is None else [_line({SEAL: seal})]
     lines += [_line(_data(case)) for case in cases]
     return "".join(f"{line}\n" for line in lines).encode()
@@ -52,11 +48,7 @@ def _line(data: Mapping[str, Any]) -> str:
 
 
 def read_jsonl(path: Path, text: str) -> tuple[list[Case], Mapping[str, Any] | None]:
-    """Return the cases, and the first line of a held-out test set; blank lines are ignored.
-
-    Raises:
-        DatasetFileError: E100, a line is not a case; the error names it.
-    """
+    """Return the cases, and the first line of a held-out test set."""
     found = LocatedCases(path)
     seal: Mapping[str, Any] | None = None
     for number, line in _lines(text):
@@ -96,7 +88,6 @@ def _checked_keys(found: LocatedCases, number: int, data: dict[str, Any]) -> dic
 
 
 def _with_expected(found: LocatedCases, number: int, data: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a case with ``expected`` under this name."""
     names = [name for name in REFERENCES if name in data]
     if len(names) + ("expected" in data) > 1:
         raise found.error(
@@ -116,11 +107,7 @@ def _kind(data: Any) -> str:
 
 
 def checked_seal(path: Path, seal: Mapping[str, Any], content_hash: str) -> str:
-    """Return the name of a held-out test set.
-
-    Raises:
-        DatasetFileError: E100, its cases have changed.
-    """
+    """Return the name of a held-out test set; E100 if its cases have changed."""
     if seal.get("hash") != content_hash:
         reason = "its cases were changed after it was sealed; restore the file from git, or split again"
         raise DatasetFileError(path=str(path), reason=reason)

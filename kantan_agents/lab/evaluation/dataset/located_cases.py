@@ -27,11 +27,7 @@ class LocatedCases:
         self.cases: list[Case] = []
 
     def add(self, line: int, values: Mapping[str, Any], *, may_repeat: bool = False) -> None:
-        """Add the case of a line; with ``may_repeat``, a repeated id gets a number instead of an error.
-
-        Raises:
-            DatasetFileError: E100, it is not a case, or an earlier one has the same id.
-        """
+        """Add the case of a line; with ``may_repeat``, a repeated id gets a number instead of an error."""
         try:
             case = Case(**values)
         except InvalidCaseError as error:
@@ -51,7 +47,7 @@ class LocatedCases:
 
 
 def without_input(columns: Iterable[str]) -> str:
-    """Return the reason for a file whose cases have no input, from its columns or keys."""
+    """Return the reason for a file whose cases have no input."""
     first = next(iter(columns), "question")
     return f'it has no input; import_dataset(path, columns={{"{first}": "input"}}) reads such a file'
 

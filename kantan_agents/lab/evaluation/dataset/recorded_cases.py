@@ -26,18 +26,18 @@ from kantan_agents.traces.store.filters import TraceFilters
 from kantan_agents.traces.store.verdicts import JUDGED
 
 _LOW_SCORE: Final = 0.5
-"""The lowest score that is not a failure, as for ``TraceStore.failed``."""
+"""As for ``TraceStore.failed``."""
 _NOT_CASES: Final = {
     EXPERIMENT_KEY: "was made by an experiment",
     JUDGE_PROMPT_ID: "is that of a judge",
     JUDGED: "is that of a judge",
     JUDGE_KEY: "is that of a judge",
 }
-"""Metadata keys of runs that do not become cases, and the reasons."""
+"""Metadata keys of runs that do not become cases."""
 
 
 _EARLIER_TURNS: Final = ("conversation_id", "previous_response_id")
-"""Options of a run whose input is only the latest turn of a conversation."""
+"""Options with which the input is only the latest turn of a conversation."""
 
 
 @attrs.frozen
@@ -53,7 +53,7 @@ class WantedCases:
 
     @property
     def left_out(self) -> Sequence[str]:
-        """Metadata keys of runs that do not become cases, unless ``metadata`` selects them."""
+        """Metadata keys of omitted runs."""
         return [key for key in _NOT_CASES if key not in (self.filters.get("metadata") or {})]
 
     def __attrs_post_init__(self) -> None:
@@ -69,13 +69,7 @@ class WantedCases:
 
 
 def recorded_cases(store: TraceStore, wanted: WantedCases) -> tuple[list[Case], list[Skipped]]:
-    """Return a case for each outermost run that matches, and the skipped traces.
-
-    Raises:
-        EmptyDatasetError: E102, no run becomes a case.
-        InvalidOptionError: E75, a filter is invalid.
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return a case for each outermost run that matches, and the skipped traces."""
     verdicts = _Verdicts(store, wanted.filters)
     found = _matching(store, wanted, verdicts)
     if not found:
@@ -104,13 +98,7 @@ def recorded_cases(store: TraceStore, wanted: WantedCases) -> tuple[list[Case], 
 
 
 def cases_of_trace(store: TraceStore, trace_id: str) -> list[Case]:
-    """Return a case for each outermost run in a trace, even of a judge or an evaluation.
-
-    Raises:
-        TraceNotFoundError: E61, the trace is missing.
-        EmptyDatasetError: E102, none of its runs can be a case.
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return a case for each outermost run in a trace, even of a judge or an evaluation."""
     found = store.trace(trace_id).trace_id
     read = list(_read(store, found, (), _Verdicts(store, {})))
     cases = [one for one in read if isinstance(one, Case)]
@@ -121,7 +109,7 @@ def cases_of_trace(store: TraceStore, trace_id: str) -> list[Case]:
 
 
 def _drawn(found: Sequence[str], wanted: WantedCases) -> Sequence[str]:
-    """Return the traces in reading order: at random, if only some are needed."""
+    """Return the traces at random, if only some are needed."""
     if wanted.sample is None:
         return found
     drawn = sorted(found)
@@ -139,18 +127,15 @@ class _Verdicts:
 
     @property
     def is_filter(self) -> bool:
-        """Whether only answers with a low score are wanted."""
         return self._given is not None
 
     @property
     def low(self) -> Mapping[str, Mapping[str, Any]]:
-        """The lowest verdict below the threshold for each trace that has one."""
         if self._known is None:
             self._known = self._read()
         return self._known
 
     def of(self, trace_id: str) -> Mapping[str, Any] | None:
-        """Return the low verdict about a trace, if the selection needed verdicts."""
         return None if self._known is None else self._known.get(trace_id)
 
     def _read(self) -> dict[str, Mapping[str, Any]]:
@@ -167,7 +152,6 @@ class _Verdicts:
 
 
 def _matching(store: TraceStore, wanted: WantedCases, verdicts: _Verdicts) -> list[str]:
-    """Return the ids of the traces that match, the latest first."""
     filters: TraceFilters = {**wanted.filters, "rubric_below": None}
     if wanted.last is not None:
         filters["started_from"] = datetime.now(timezone.utc) - wanted.last
@@ -212,7 +196,6 @@ def _read(
 
 
 def _metadata_of_runs(trace: StoredTrace) -> dict[str, Mapping[str, Any]]:
-    """Return the metadata of each run by its id: from the trace, or from its own span."""
     found: dict[str, Mapping[str, Any]] = {}
     given = [(span.raw or {}).get("span_data") or {} for span in trace.spans if span.name == RUN_SPAN]
     for metadata in [trace.summary.metadata, *(data.get("data") or {} for data in given)]:
@@ -223,7 +206,7 @@ def _metadata_of_runs(trace: StoredTrace) -> dict[str, Mapping[str, Any]]:
 
 
 def _obstacle(root: RunRecord, metadata: Mapping[str, Any], left_out: Sequence[str]) -> str | None:
-    """Return why a run cannot be a case; None if it can."""
+    """Return why a run cannot be a case."""
     for key in left_out:
         if key in metadata:
             return f"the run {root.id} {_NOT_CASES[key]}"
@@ -271,9 +254,9 @@ def _case(
 
 
 def input_of(root: RunRecord) -> tuple[str | list[Mapping[str, Any]], list[Any]]:
-    """Return the original input of a run, and the items that were in its session.
+    """Return the original input of a run, and its session items.
 
-    If the original is not recorded: with a session, the whole conversation that the model got.
+    If the original is not recorded, it is the whole conversation that the model got.
     """
     given, earlier = root.begins_with, earlier_items(root)
     if root.given is None and root.has_session and root.model_calls:
@@ -284,8 +267,7 @@ def input_of(root: RunRecord) -> tuple[str | list[Mapping[str, Any]], list[Any]]
 def _context(root: RunRecord) -> dict[str, Any]:
     """Return the values that the template has read, by path, and the caller's tool rules.
 
-    A template finds a value under its whole path too. The rules are included so that tools that they denied
-    do not run when the case runs again.
+    The rules prevent denied tools from running when the case runs again.
     """
     context = values_before(root)
     for name, rules in root.rules.layers:

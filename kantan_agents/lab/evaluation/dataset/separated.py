@@ -17,7 +17,7 @@ from kantan_agents.lab.evaluation.dataset.located_cases import LocatedCases
 
 SEPARATORS: Final = (",", ";", "\t", "|")
 _NONE: Final = "\x1f"
-"""For a table with one column, which needs no separator."""
+"""For a table with one column."""
 _SHOWN: Final = {"\t": "a tab"}
 # Excel reads and writes it as the first line.
 _SEP_LINE: Final = re.compile(r'"?sep=(.)"?\r?\n')
@@ -26,13 +26,7 @@ _limit_of_cells: Final = Lock()
 
 @attrs.frozen
 class Table:
-    """A table.
-
-    Attributes:
-        line: Line number of its header.
-        columns: The names in the header.
-        rows: For each row the number of its first line, and its cells by column; None for an empty one.
-    """
+    """A table: the line of its header, and its rows by line number, with None for empty cells."""
 
     line: int
     columns: Sequence[str]
@@ -49,11 +43,7 @@ def read_table(
     """Return a table with a header; None if all lines are blank.
 
     A separator is right if it divides the header and each row has as many cells. If several are, the header
-    must name one of ``inputs`` with exactly one of them. Empty columns at the end are ignored. ``separator``
-    None detects one of ``separators``.
-
-    Raises:
-        DatasetFileError: E100, it is not a table, or more than one separator would be right.
+    must name one of ``inputs`` with exactly one of them. Empty columns at the end are ignored.
     """
     marked = _SEP_LINE.match(text)
     if marked is not None:
@@ -65,7 +55,7 @@ def read_table(
 
 @contextmanager
 def _cells_up_to(length: int) -> Iterator[None]:
-    """Let cells be as long as a file; the limit is process-wide."""
+    """The limit is process-wide."""
     with _limit_of_cells:
         before = csv.field_size_limit()
         csv.field_size_limit(max(before, length))
@@ -92,7 +82,7 @@ def _separator_of(found: LocatedCases, text: str, inputs: Collection[str], separ
 
 
 def _tried(found: LocatedCases, text: str, separator: str) -> DatasetFileError | None:
-    """Return why a character does not separate the cells; None if it may."""
+    """Return why a character does not separate the cells."""
     try:
         _read(found, text, separator)
     except DatasetFileError as error:

@@ -49,10 +49,7 @@ _DATA: Final = (
 
 @contextmanager
 def traced_judges(metadata: Mapping[str, Any], *, records_contents: bool) -> Iterator[None]:
-    """Add metadata to the runs of judges in this context.
-
-    Their traces record content only if ``records_contents``: if the judged run does.
-    """
+    """Add metadata to judge runs in this context, which record content only if the judged run does."""
     tokens = _METADATA.set(metadata), _RECORDS_CONTENTS.set(records_contents)
     try:
         yield
@@ -62,16 +59,13 @@ def traced_judges(metadata: Mapping[str, Any], *, records_contents: bool) -> Ite
 
 
 def shown_to_judge(*parts: tuple[str, Any]) -> str:
-    """Return the input of a judge: each part with a heading, in a fence that it cannot close.
-
-    Content that is not a string is shown as JSON.
-    """
+    """Return the input of a judge: each part with a heading, in a fence that it cannot close."""
     texts = [f"{heading}:\n\n{fenced(_text(content))}" for heading, content in parts]
     return "\n\n".join([_DATA, *texts])
 
 
 def parts_of(case: Case) -> list[tuple[str, Any]]:
-    """Return the parts of a case that a judge sees: its input and its reference, if any."""
+    """Return the parts of a case that a judge sees."""
     parts: list[tuple[str, Any]] = [("The input of the agent", case.whole_input)]
     if case.expected is not None:
         parts.append(("A reference output", case.expected))
@@ -79,18 +73,18 @@ def parts_of(case: Case) -> list[tuple[str, Any]]:
 
 
 async def ask_judge(judge: Agent[Any], text: str, case: Case, kind: str, metadata: Mapping[str, Any]) -> Any:
-    """Run a judge once, and return its final output; its instructions can read the context of the case."""
+    """Run a judge once, and return its final output."""
     context = await judge.run_async(text, judge_context(case), run_config=judge_config(kind, metadata))
     return run_result(context).final_output
 
 
 def judge_context(case: Case) -> dict[str, Any]:
-    """Return the context for the run of a judge: the context of the case without values of the judged run."""
+    """Return the context of the case without values of the judged run."""
     return {key: copied(value) for key, value in case.context.items() if key not in RESERVED_KEYS}
 
 
 def judge_config(kind: str, metadata: Mapping[str, Any]) -> RunConfig:
-    """Return the configuration of the run of a judge, with metadata for its trace."""
+    """Return the configuration of the run of a judge."""
     given = {**(_METADATA.get() or {}), JUDGE_KEY: kind, **metadata}
     return RunConfig(
         trace_metadata={key: value for key, value in given.items() if value is not None},
@@ -104,7 +98,7 @@ def judged_metadata(finished: FinishedCase) -> dict[str, Any]:
 
 
 def judge_options(judge: Agent[Any]) -> Mapping[str, Any]:
-    """Return the identity of a judge across processes: its instructions, model, settings and output.
+    """Return the identity of a judge across processes.
 
     The standard scale is omitted, as earlier versions of this library did not declare it.
     """
@@ -124,7 +118,7 @@ def judge_options(judge: Agent[Any]) -> Mapping[str, Any]:
 
 
 def _settings(settings: ModelSettings) -> Any:
-    """Return settings in the form of stored versions: as their string in SDK 0.20."""
+    """Stored versions have their string in SDK 0.20."""
     if not isinstance(settings, QuickSettings):
         return settings
     values = [(field.name, getattr(settings, field.name)) for field in dataclasses.fields(settings)]
@@ -133,7 +127,7 @@ def _settings(settings: ModelSettings) -> Any:
 
 
 def score_of(rubric: Mapping[str, Any]) -> Score:
-    """Return the score in a verdict of a judge; failed without a finite number."""
+    """Return the score in a verdict; failed without a finite number."""
     value = rubric.get("score")
     error = "InvalidScore: the verdict has no finite number as its score" if value is None else None
     return Score(value, comment=joined(rubric.get("comments")), source="model", error=error)

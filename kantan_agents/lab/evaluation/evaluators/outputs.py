@@ -155,7 +155,6 @@ def _keys(data: Mapping[str, Any] | list[Any]) -> list[str]:
 
 
 def _at(data: Any, path: list[str]) -> Any:
-    """Return the value at a path; ``_MISSING`` if the path does not exist."""
     for step in path:
         if isinstance(data, Mapping) and step in data:
             data = data[step]

@@ -1,4 +1,4 @@
-"""Overlap of two strings: their longest common subsequence of words, their n-grams of characters."""
+"""Overlap of two strings, by words or by n-grams of characters."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def chrf(output: str, reference: str) -> float:
     """Return chrF2: the F score of n-grams of 1 to 6 characters, from 0 to 1; recall counts twice.
 
     Popovic (2015), "chrF: character n-gram F-score for automatic MT evaluation". It equals ``sentence_chrf``
-    of the package ``sacrebleu`` divided by 100. Spaces do not count.
+    of the package ``sacrebleu`` divided by 100.
     """
     one, other = "".join(output.split()), "".join(reference.split())
     if not one or not other:
@@ -68,10 +68,9 @@ def _grams(text: str, n: int) -> Counter[str]:
 
 
 def _longest_common(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return the length of the longest common subsequence, one word of ``other`` at a time.
+    """A bit of ``row`` is 0 where the subsequence grows.
 
-    A bit of ``row`` is 0 where the subsequence grows: Hyyro (2004), "Bit-parallel LCS-length computation
-    revisited". It takes about a second for 100,000 words each.
+    Hyyro (2004), "Bit-parallel LCS-length computation revisited". 100,000 words each take about a second.
     """
     places: dict[str, int] = {}
     for place, word in enumerate(one):

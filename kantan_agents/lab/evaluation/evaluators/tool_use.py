@@ -139,7 +139,7 @@ def _listed(problems: Mapping[str, Iterable[str]]) -> Score:
 
 
 def _matched_in_order(wanted: Sequence[ExpectedCall], uses: Sequence[ToolUse]) -> dict[int, int]:
-    """Return the earliest matching tool call of each expected one, by index."""
+    """Return the earliest matches, by index."""
     matched: dict[int, int] = {}
     start = 0
     for place, one in enumerate(wanted):
@@ -151,10 +151,10 @@ def _matched_in_order(wanted: Sequence[ExpectedCall], uses: Sequence[ToolUse]) -
 
 
 def _matched(wanted: Sequence[ExpectedCall], uses: Sequence[ToolUse]) -> dict[int, int]:
-    """Return the matching tool call of as many expected ones as possible, by index.
+    """Return as many matches as possible, by index.
 
     The first call that fits may be the only one for a later, stricter expectation. So calls are reassigned
-    along augmenting paths, as in any bipartite matching.
+    along augmenting paths.
     """
     owner: dict[int, int] = {}
 

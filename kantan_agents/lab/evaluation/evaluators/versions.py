@@ -1,4 +1,4 @@
-"""Versions of evaluators: a hash of everything visible that determines the scores."""
+"""Versions of evaluators: hashes of everything that determines the scores."""
 
 from __future__ import annotations
 
@@ -16,18 +16,12 @@ _LENGTH: Final = 16
 
 
 def version_of_options(kind: str, options: Mapping[str, Any]) -> str:
-    """Return the version of a built-in evaluator: a hash of its options, which are JSON data."""
+    """Return the version of a built-in evaluator."""
     return content_hash({"evaluator": kind, "options": options})[:_LENGTH]
 
 
 def version_of_function(function: Any, name: str) -> str:
-    """Return a hash of a function's source, its defaults, and the variables around it that are JSON data.
-
-    ``name`` names the function in an error.
-
-    Raises:
-        InvalidOptionError: E75, its source is not available.
-    """
+    """Return a hash of a function's source, its defaults, and the variables around it that are JSON data."""
     try:
         source = textwrap.dedent(_source_of(function))
     except (OSError, TypeError) as error:
@@ -44,7 +38,7 @@ def _source_of(function: Any) -> str:
 
 
 def _values(function: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a function that its source does not show and that are JSON data."""
+    """Yield the JSON values of a function that its source does not show."""
     called = getattr(function, "__func__", function)  # a method has them on its function
     values: dict[str, Any] = {}
     for name, parameter in inspect.signature(called).parameters.items():

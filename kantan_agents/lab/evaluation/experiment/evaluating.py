@@ -41,7 +41,6 @@ from kantan_agents.support.arguments import checked_int, checked_text, shown
 from kantan_agents.traces.store import TraceStore
 
 Evaluators = Evaluator | Callable[..., Any] | Iterable[Evaluator | Callable[..., Any]]
-"""An evaluator or a function, or several."""
 
 
 async def evaluate_async(
@@ -172,11 +171,7 @@ def evaluate() -> None:
 
 
 def evaluators_of(given: Evaluators) -> tuple[Evaluator, ...]:
-    """Return evaluators, created from functions where necessary.
-
-    Raises:
-        InvalidOptionError: E75, one is something else, or two have one name.
-    """
+    """Return evaluators, created from functions where necessary."""
     listed: Any = [given] if isinstance(given, Evaluator) or callable(given) else given
     if isinstance(listed, (str, bytes)) or not isinstance(listed, Iterable):
         reason = f"must be an evaluator, a function, or several, not {shown(listed)}"

@@ -200,7 +200,7 @@ class Evaluation(Tabular):
 
 @attrs.frozen
 class RunCounts:
-    """Numbers of runs of an evaluation; ``cases`` is the number of needed cases."""
+    """Numbers of runs of an evaluation."""
 
     cases: int
     finished: int
@@ -208,11 +208,7 @@ class RunCounts:
 
 
 def count_runs(evaluation: Evaluation) -> RunCounts:
-    """Return the numbers of runs for the current cases and variants.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Count the runs of the current cases and variants."""
     row = evaluation.row
     wanted = {tuple(case) for case in row.body["cases"]}
     variants = {one["hash"] for one in row.body["variants"].values()}

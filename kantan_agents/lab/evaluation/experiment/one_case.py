@@ -36,27 +36,14 @@ from kantan_agents.traces.metadata import JUDGE_SPAN
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
 CASE_KEY: Final = "kantan_agents_case"
-"""Run metadata: id of its case."""
 VARIANT_KEY: Final = "kantan_agents_variant"
-"""Run metadata: name of its variant."""
 REPEAT_KEY: Final = "kantan_agents_repeat"
-"""Run metadata: number of the repetition."""
-
 _WAITS: Final = "it waits for an approval, and nobody is asked in an evaluation"
 
 
 @attrs.frozen
 class CaseRunner:
-    """Runs variants on cases.
-
-    Attributes:
-        evaluation: Name of the evaluation.
-        prices: Prices of models.
-        config: The configuration of each run.
-        context: Values for the context of each run, in addition to the values of its case.
-        options: Other options of ``run_async``, such as ``max_turns``.
-        withholds: Whether results are stored without content.
-    """
+    """Runs variants on cases. Cases override ``context``; ``withholds`` stores results without content."""
 
     evaluation: str
     prices: Prices
@@ -68,10 +55,7 @@ class CaseRunner:
     async def run(
         self, unit: MissingRun, spend: Callable[[Figures], None]
     ) -> tuple[CaseResult, Exception | None]:
-        """Run a variant on a case; return the result, and the error of a failed run.
-
-        ``spend`` gets the usage of the run, even if it is cancelled.
-        """
+        """Return the result, and the error of a failed run; ``spend`` gets the usage even on cancellation."""
         context = {**_copies(self.context), **copied(dict(unit.case.context))}
         given = unit.case.input if isinstance(unit.case.input, str) else copied(list(unit.case.input))
         config = copy.copy(self.config)  # `replace` would read all type hints of the class
@@ -139,7 +123,7 @@ class CaseRunner:
 
 
 def _copies(context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return copies of all copyable values, so that runs do not change each other's values."""
+    """Copy what can be copied, so that runs do not change each other's values."""
     return {key: _copy(value) for key, value in context.items()}
 
 
@@ -161,8 +145,8 @@ async def scores_of(
 ) -> list[RatedScore]:
     """Return the scores of concurrent evaluators.
 
-    ``metadata`` is for the traces of judges, which record content only if ``records_contents``. ``used`` gets
-    the usage of each evaluator, even on cancellation.
+    Traces of judges record content only if ``records_contents``. ``used`` gets the usage of each evaluator,
+    even on cancellation.
     """
     with traced_judges(metadata, records_contents=records_contents):
         given = await _asked(finished, evaluators, prices, used)
@@ -178,7 +162,7 @@ async def scores_of(
 
 
 def _own(finished: FinishedCase) -> FinishedCase:
-    """Return a run with separate copies, because an evaluator may change them."""
+    """Copy a run, because an evaluator may change it."""
     case = finished.case
     may_change = (finished.output, case.expected, case.input)
     if not (
@@ -200,7 +184,7 @@ def _own(finished: FinishedCase) -> FinishedCase:
 
 
 def _without_texts(rated: RatedScore) -> RatedScore:
-    """Return a score without its strings, which may quote the run."""
+    """The strings may quote the run."""
     if rated.score is None:
         return rated
     error = None if rated.score.error is None else rated.score.error.partition(":")[0]
@@ -230,7 +214,7 @@ async def _asked(
 
 
 def _record(trace_id: str | None, scores: Mapping[str, Score], *, records_contents: bool) -> None:
-    """Record scores of code as verdicts in the trace of the run; scores of models are in the judges' traces.
+    """Record scores of code in the trace of the run; scores of models are in the judges' traces.
 
     kantan-llm finds verdicts below a threshold, which only makes sense from 0 to 1.
     """

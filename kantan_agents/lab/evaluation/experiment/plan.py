@@ -16,12 +16,11 @@ from kantan_agents.lab.evaluation.experiment.rows import ResultKey, Stored
 from kantan_agents.lab.experiment.identity import identity_of, model_of
 
 Variants = Agent[Any] | Iterable[Agent[Any]] | Mapping[str, Agent[Any] | Prompt | str]
-"""An agent, several, or agents and prompts by name."""
 
 
 @attrs.frozen
 class Variant:
-    """A named agent; ``hash`` identifies its definition, see ``identity_of``."""
+    """A named agent; see ``identity_of`` for its hash."""
 
     name: str
     agent: Agent[Any]
@@ -43,11 +42,7 @@ class Variant:
 async def variants_of(
     given: Variants, agent: Agent[Any] | None, options: Mapping[str, Any]
 ) -> tuple[Variant, ...]:
-    """Return variants with names; ``options`` are the common options of all runs.
-
-    Raises:
-        InvalidOptionError: E75, there is none, one is something else, or two have one name.
-    """
+    """Return variants with names."""
     if isinstance(given, Mapping):
         named = [(_name(name), _agent(name, one, agent)) for name, one in given.items()]
     else:
@@ -106,15 +101,10 @@ def _invalid(reason: str) -> InvalidOptionError:
 
 @attrs.frozen
 class MissingRun:
-    """One run of a case.
+    """One run of a case, with the evaluators that have not scored it.
 
-    Attributes:
-        case: The case.
-        variant: The variant.
-        repeat: Number of the repetition, from 0.
-        row: The number of its stored result, if any.
-        evaluators: The evaluators that have not scored it.
-        replaces: Whether a finished result exists that cannot be scored without its content.
+    ``row`` is its stored result. ``replaces`` marks a finished result that cannot be scored without its
+    content.
     """
 
     case: Case
@@ -161,5 +151,5 @@ def _in_turn(variants: Sequence[Variant], case: Case, repeat: int) -> Sequence[V
 
 
 def key_of(case: Case, variant: Variant, repeat: int) -> ResultKey:
-    """Return the identity of the run of a case."""
+    """Return the identity of a run."""
     return case.id, case.hash, variant.hash, repeat

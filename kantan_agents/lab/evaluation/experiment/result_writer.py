@@ -24,14 +24,9 @@ _GATHER_SECONDS = 0.1
 
 @attrs.define(eq=False)
 class UnwrittenResult:
-    """A result to be written; it is queued twice: after the run, and with its scores.
+    """A result in the queue: first after the run, then with its scores.
 
-    Attributes:
-        unit: The run.
-        trace_id: Id of its trace.
-        result: The result; None if it is already stored and only gets scores.
-        row: The number of its row, once known.
-        scores: Scores to be stored.
+    ``result`` is None if it is already stored and only gets scores.
     """
 
     unit: MissingRun
@@ -45,7 +40,6 @@ class ResultWriter:
     """Writes results and scores in a worker thread; whatever waits meanwhile is written together.
 
     Run ``work`` in a separate task. A result is written before its evaluation, so that its cost is not lost.
-    ``failed`` gets the error if the file cannot be written.
     """
 
     def __init__(

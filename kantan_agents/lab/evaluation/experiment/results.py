@@ -174,7 +174,7 @@ class VariantResults(Tabular):
 
 
 def rows_of(results: Iterable[CaseResult]) -> list[Row]:
-    """Return a row for each run; an output that is not a string is shown as JSON."""
+    """Return a row for each run, with structured outputs as JSON."""
     return [flat(one.to_dict(), texts=("output",)) for one in results]
 
 

@@ -27,10 +27,10 @@ from kantan_agents.lab.experiment.on_scale import on_scale
 from kantan_agents.traces.store.connection import reading
 
 _NOT_APPLICABLE: Final = " "
-"""Prefix of the metric of a row for an evaluator that does not apply."""
+"""Metric prefix of evaluators that do not apply."""
 
 ResultKey = tuple[str, str, str, int]
-"""Identity of a run: id and hash of the case, hash of the variant, number of the repetition."""
+"""Id and hash of the case, hash of the variant, number of the repetition."""
 
 
 @attrs.frozen
@@ -45,16 +45,9 @@ class EvaluationRow:
 
 @attrs.frozen
 class RatedScore:
-    """A score with its identity.
+    """A score of an evaluator, or of the reviewer ``rater``.
 
-    Attributes:
-        metric: The metric.
-        score: The score; None if the evaluator does not apply.
-        rater: Name of the reviewer; empty for an evaluator.
-        evaluator: Name of the evaluator.
-        version: Version of the evaluator.
-        probability: The probability with which the result was sampled for this reviewer; None if it was
-            chosen.
+    ``score`` is None if the evaluator does not apply. ``probability`` is as in ``Label``.
     """
 
     metric: str
@@ -66,19 +59,13 @@ class RatedScore:
 
     @classmethod
     def not_applicable(cls, evaluator: str, version: str) -> RatedScore:
-        """Return a record that an evaluator does not apply to a result."""
+        """Record that an evaluator does not apply."""
         return cls(_NOT_APPLICABLE + evaluator, None, "", evaluator, version)
 
 
 @attrs.frozen
 class Stored:
-    """The finished results of an evaluation.
-
-    Attributes:
-        rows: The row number of each finished result.
-        withheld: Row numbers of results without stored content, which cannot be scored again.
-        scored: For each evaluator, by name and version, the row numbers that it has scored.
-    """
+    """Row numbers of finished results; ``withheld`` ones have no stored content and cannot be scored."""
 
     rows: Mapping[ResultKey, int]
     withheld: set[int]
@@ -86,11 +73,7 @@ class Stored:
 
 
 def read_evaluations(path: Path, name: str | None = None) -> list[EvaluationRow]:
-    """Return the stored evaluations, the latest first.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
-    """
+    """Return the stored evaluations, the latest first."""
     with reading(path, by_trace=False) as connection:
         if not has_tables(connection):
             return []
@@ -101,13 +84,7 @@ def read_evaluations(path: Path, name: str | None = None) -> list[EvaluationRow]
 def read_stored(
     path: Path, evaluation: EvaluationRow, scales: Mapping[tuple[str, str], tuple[float, float]]
 ) -> Stored:
-    """Return the finished and scored results; failed ones are to be repeated.
-
-    A score outside of the evaluator's scale, by name and version, does not count as scored.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the finished and scored results; scores outside of the evaluator's scale do not count."""
     with reading(path, by_trace=False, with_views=False) as connection:
         query = f"""SELECT c.case_id, c.case_hash, r.variant_hash, r.repeat, r.id, r.withheld
         FROM {RESULTS} r JOIN {CASES} c ON c.id = r.case_row
@@ -137,11 +114,7 @@ def read_stored(
 def read_results(
     path: Path, evaluation: EvaluationRow, rows: Sequence[int] | None = None
 ) -> Iterator[tuple[int, str, CaseResult]]:
-    """Yield stored results with the current evaluators' scores, the row number and the hash of the variant.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
-    """
+    """Yield stored results with the current evaluators' scores, row numbers and variant hashes."""
     with reading(path, by_trace=False, with_views=False) as connection:
         chosen = "" if rows is None else "AND r.id IN (SELECT value FROM json_each(:rows))"
         values = {"evaluation": evaluation.id, "rows": json.dumps(rows)}
@@ -179,11 +152,7 @@ def read_results(
 def read_cases(
     path: Path, evaluation: EvaluationRow, key: tuple[str, str] | None = None
 ) -> dict[tuple[str, str], Case]:
-    """Return the cases with results, or only the one with ``key``, by id and hash.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
-    """
+    """Return the cases with results, or only the one with ``key``."""
     with reading(path, by_trace=False, with_views=False) as connection:
         one = "" if key is None else "AND case_id = ? AND case_hash = ?"
         query = f"SELECT case_id, case_hash, body FROM {CASES} WHERE evaluation = ? {one} ORDER BY id"  # noqa: S608
@@ -201,11 +170,7 @@ def _plain(connection: sqlite3.Connection, query: str, *values: Any) -> Iterator
 
 
 def row_of(path: Path, row: sqlite3.Row) -> EvaluationRow:
-    """Return the evaluation in a row.
-
-    Raises:
-        TraceDatabaseError: E60, the row is damaged.
-    """
+    """Return the evaluation in a row."""
     with intact(path, f"the evaluation {row['name']!r}"):
         created_at = datetime.fromisoformat(row["created_at"])
         return EvaluationRow(row["id"], row["name"], created_at, json.loads(row["body"]))

@@ -12,13 +12,11 @@ from typing import Final
 from kantan_agents.traces.schema import count_existing
 
 EVALUATIONS: Final = "kantan_agents_evaluations"
-"""One row for each evaluation, by name."""
 CASES: Final = "kantan_agents_evaluation_cases"
-"""The cases that an evaluation has results for, as JSON."""
 RESULTS: Final = "kantan_agents_evaluation_results"
-"""One row for each run of a case, with unique numbers. ``withheld``: its content is not stored."""
+"""One row for each run of a case. ``withheld``: its content is not stored. Numbers are not reused."""
 SCORES: Final = "kantan_agents_scores"
-"""The scores of results: one for each metric and rater. The rater of an evaluator's score is ``''``.
+"""One row for each result, metric and rater; the rater of an evaluator's score is ``''``.
 
 A row without value and error means that the evaluator does not apply; its metric is a space and the name of
 the evaluator. No other metric starts with a space.
@@ -81,15 +79,10 @@ REPLACE_SCORE: Final = "ON CONFLICT(result, metric, rater) DO UPDATE SET " + ", 
         "created_at",
     )
 )
-"""Last part of an insert statement: new scores replace earlier ones."""
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """Create missing tables; the caller controls the transaction.
-
-    Raises:
-        sqlite3.Error: The file is locked or read-only.
-    """
+    """Create missing tables; the caller controls the transaction."""
     for statement in _STATEMENTS:
         connection.execute(statement)
 

@@ -57,15 +57,6 @@ class EvaluationWork:
 
     Before a run starts, its budget is reserved: the usage of the most expensive run of its variant so far,
     and of each of its evaluators.
-
-    Args:
-        path: The trace database.
-        row: The evaluation.
-        units: The missing runs.
-        total: Number of all runs.
-        runner: Executes a run.
-        spending: The budget.
-        progress: Called after each run.
     """
 
     def __init__(
@@ -147,7 +138,6 @@ class EvaluationWork:
             await self._score(kept, result)
 
     async def _score_stored(self, workers: int) -> None:
-        """Score stored results by evaluators that are new, or of another version."""
         units = {unit.row: unit for unit in self._units if unit.row is not None}
         rows = list(units)
 
@@ -230,7 +220,6 @@ class EvaluationWork:
 
 
 def _kinds(unit: MissingRun, *, judges_only: bool = False) -> list[Hashable]:
-    """Return the callers in a run: its evaluators and, without a result, its variant."""
     found: list[Hashable] = [
         ("evaluator", one.name) for one in unit.evaluators if not judges_only or one.source == "model"
     ]
@@ -238,12 +227,12 @@ def _kinds(unit: MissingRun, *, judges_only: bool = False) -> list[Hashable]:
 
 
 def _shows_use(result: CaseResult) -> bool:
-    """Return whether a result shows the usage of a run: it did not fail before it called a model."""
+    """Return whether it called a model before it failed."""
     return result.status != "failed" or result.tokens > 0
 
 
 def _first_of(error: BaseException) -> BaseException:
-    """Return the first of the errors in exception groups of tasks; any other error unchanged."""
+    """Return the first error in an exception group of tasks."""
     while isinstance(inner := getattr(error, "exceptions", None), tuple) and inner:
         error = inner[0]
     return error

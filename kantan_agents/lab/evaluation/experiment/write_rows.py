@@ -37,12 +37,8 @@ _FIRST_TRACE: Final = "CASE WHEN json_valid(body) THEN json_extract(body, '$.fir
 def open_evaluation(path: Path, name: str, body: Mapping[str, Any]) -> EvaluationRow:
     """Return the evaluation with this name, created if it is missing.
 
-    The body retains variants and evaluators of earlier starts, unless ``body`` redefines them. ``body``
-    replaces everything else. ``grown`` marks cases that were added after an earlier start.
-
-    Raises:
-        InvalidOptionError: E75, the evaluation is one of another dataset.
-        TraceDatabaseError: E60, the file cannot be changed, or the row is damaged.
+    Variants and evaluators of earlier starts stay, unless ``body`` redefines them. ``grown`` marks cases that
+    were added after an earlier start.
     """
     now = datetime.now(timezone.utc).isoformat(timespec="microseconds")
     query = f"SELECT * FROM {EVALUATIONS} WHERE name = ?"  # noqa: S608
@@ -83,7 +79,7 @@ def write_result(
 ) -> int | None:
     """Store the result of a run, with secrets masked; return the number of its row.
 
-    It replaces a failed attempt, and deletes its scores. The finished result of another process stays, unless
+    It replaces a failed attempt and its scores. The finished result of another process stays, unless
     ``replaces``: then the number is None.
     """
     evaluation_id = _id_of(connection, evaluation)
@@ -127,7 +123,7 @@ def _encoded(value: Any) -> str:
 
 
 def _id_of(connection: sqlite3.Connection, evaluation: EvaluationRow) -> int:
-    """Return the number of an evaluation; restore it if it was deleted with its last result."""
+    """Restore the evaluation if it was deleted with its last result."""
     query = f"SELECT id FROM {EVALUATIONS} WHERE name = ?"  # noqa: S608
     known = connection.execute(query, (evaluation.name,)).fetchone()
     if known is not None:
@@ -159,10 +155,9 @@ def write_scores(
 ) -> None:
     """Store scores in place of earlier ones of the same metrics and raters, with secrets masked.
 
-    Nothing is stored if another run has replaced the result meanwhile, so that ``trace_id`` differs.
-
-    With ``replaces``, scores of an evaluator's earlier version are deleted, including metrics that it no
-    longer gives.
+    Nothing is stored if another run has replaced the result meanwhile, so that ``trace_id`` differs. With
+    ``replaces``, scores of an evaluator's earlier version are deleted, even of metrics that it no longer
+    gives.
     """
     query = f"SELECT 1 FROM {RESULTS} WHERE id = ? AND trace_id IS ?"  # noqa: S608
     if connection.execute(query, (result, trace_id)).fetchone() is None:

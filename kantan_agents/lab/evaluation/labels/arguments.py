@@ -9,11 +9,7 @@ from kantan_agents.support.arguments import checked_text, shown
 
 
 def checked_metric(value: Any, option: str = "metric") -> str:
-    """Return the name of a metric.
-
-    Raises:
-        InvalidOptionError: E75, it is not a str, is empty, or starts with a space.
-    """
+    """Return the name of a metric; it does not start with a space."""
     metric = checked_name(option, value)
     if metric.startswith(" "):
         raise InvalidOptionError(option=option, reason=f"must not begin with a space: {shown(metric)}")
@@ -21,11 +17,7 @@ def checked_metric(value: Any, option: str = "metric") -> str:
 
 
 def checked_name(option: str, value: Any) -> str:
-    """Return a name.
-
-    Raises:
-        InvalidOptionError: E75, it is not a str, is empty, or cannot be stored.
-    """
+    """Return a name that can be stored."""
     name = checked_text(option, value)
     if not name.strip():
         raise InvalidOptionError(option=option, reason="must not be empty")
@@ -34,7 +26,7 @@ def checked_name(option: str, value: Any) -> str:
 
 
 def check_unicode(option: str, value: str | None) -> None:
-    """Raise InvalidOptionError (E75) for half of a surrogate pair, which no database can store."""
+    """Raise E75 for half of a surrogate pair, which no database can store."""
     try:
         (value or "").encode()
     except UnicodeEncodeError as error:

@@ -1,4 +1,4 @@
-"""Estimates the reviewers' opinion about all cases, from a judge's scores and a few labels."""
+"""Estimates the reviewers' mean score of all cases, from a judge's scores and a few labels."""
 
 from __future__ import annotations
 
@@ -155,7 +155,6 @@ def _checked_level(level: float) -> float:
 def _labels(
     sides: Sequence[VariantResults], metric: str, by: str | Iterable[str] | None
 ) -> dict[RatedResult, list[Label]]:
-    """Return the labels of the variants; reject labels of results that were not sampled."""
     found: list[Label] = []
     for side in sides:
         if side.path is not None:

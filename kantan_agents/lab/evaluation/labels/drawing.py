@@ -9,22 +9,22 @@ from typing import NamedTuple
 from kantan_agents.lab.evaluation.labels.rows import ResultRow
 
 RunKey = tuple[str, str, int]
-"""Id and hash of a case, and the number of the repetition, shared by all variants."""
+"""Id and hash of a case, and the number of the repetition."""
 
 
 class Draw(NamedTuple):
-    """Sampled results in display order, and the probability of each, above 0 and at most 1."""
+    """Sampled results in display order, and the probability of each."""
 
     results: tuple[ResultRow, ...]
     probability: float
 
 
 def draw(results: Iterable[ResultRow], sample: int | None, seed: int, by: str) -> Draw:
-    """Sample runs of cases at random, or all; the variants of a run stay together.
+    """Sample runs of cases at random; the variants of a run stay together.
 
     Each run has a random number from the seed and its key, and the lowest are sampled. A larger sample
     therefore contains a smaller one, even after the dataset has grown, and reviewers with the same seed label
-    the same runs first. Each reviewer sees the variants of a run in another order.
+    the same runs first. Each reviewer sees the variants in another order.
 
     Source: Ohlsson, Coordination of samples using permanent random numbers, in Cox et al. (editors), Business
     Survey Methods (1995), chapter 9.

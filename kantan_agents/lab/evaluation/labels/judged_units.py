@@ -19,8 +19,6 @@ _TWO_SIDES: Final = 2
 
 @attrs.frozen
 class _Case:
-    """A judged case: its score and its label, or their differences between two variants."""
-
     score: float
     label: float | None
     probability: float
@@ -35,9 +33,9 @@ class JudgedUnits:
     Attributes:
         scores: Shape (cases,): the judge's mean of each case, or the difference between two variants.
         labels: Shape (cases,): the same of the labels; NaN unless all sides have one.
-        probabilities: Shape (cases,): the probability with which a label of the case was sampled.
+        probabilities: Shape (cases,): the probability with which a label was sampled.
         units: Shape (cases,): the conversation of each case, or its content.
-        bounds: The lowest and the highest possible mean: labels are stored from 0 to 1.
+        bounds: The lowest and the highest possible mean.
     """
 
     scores: Sequence[float]
@@ -53,17 +51,17 @@ class JudgedUnits:
 
     @property
     def independent(self) -> int:
-        """Number of independent judged cases or conversations."""
+        """Number of independent judged cases."""
         return len(set(self.units))
 
     @property
     def labelled(self) -> int:
-        """Number of cases with a label on all sides."""
+        """Number of cases with labels on all sides."""
         return sum(not math.isnan(label) for label in self.labels)
 
     @property
     def labelled_units(self) -> int:
-        """Number of independent cases with a label."""
+        """Number of independent cases with labels."""
         known = zip(self.units, self.labels, strict=True)
         return len({unit for unit, label in known if not math.isnan(label)})
 
@@ -95,8 +93,6 @@ def judged_units(
 
 @attrs.frozen
 class _Side:
-    """The runs of a case with one variant."""
-
     score: float
     label: float | None
     probability: float
@@ -106,7 +102,6 @@ class _Side:
 def _cases(
     sides: Sequence[VariantResults], metric: str, labels: Mapping[RatedResult, Sequence[Label]]
 ) -> dict[CaseKey, _Case]:
-    """Return the cases that have a score on all sides."""
     runs = [runs_of_cases(side) for side in sides]
     found: dict[CaseKey, _Case] = {}
     for key, first in runs[0].items():

@@ -53,7 +53,7 @@ class Label:
 
 
 def labels_by_result(labels: Iterable[Label]) -> dict[RatedResult, list[Label]]:
-    """Return the labels of each result that has any."""
+    """Return the labels by result."""
     found: dict[RatedResult, list[Label]] = {}
     for one in labels:
         found.setdefault((one.case_id, one.case_hash, one.variant, one.repeat), []).append(one)
@@ -61,11 +61,7 @@ def labels_by_result(labels: Iterable[Label]) -> dict[RatedResult, list[Label]]:
 
 
 def given_by(labels: Iterable[Label], by: str | Iterable[str] | None) -> list[Label]:
-    """Return the labels of one or several reviewers; of all for None.
-
-    Raises:
-        InvalidOptionError: E75, ``by`` is neither a name nor some names.
-    """
+    """Return the labels of one or several reviewers; of all for None."""
     if by is None:
         return list(labels)
     names = [checked_name("by", one) for one in ([by] if isinstance(by, str) else checked_list("by", by))]

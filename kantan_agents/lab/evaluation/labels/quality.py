@@ -136,11 +136,7 @@ def judge_quality(
 
 
 def check_judged(metric: str, results: Iterable[CaseResult]) -> None:
-    """Check that evaluators have given scores of a metric.
-
-    Raises:
-        InvalidOptionError: E75, they have not.
-    """
+    """Check that evaluators have given scores of a metric."""
     known = list(dict.fromkeys(name for one in results for name in one.scores))
     if metric not in known:
         near = nearest(metric, known)
@@ -152,5 +148,5 @@ def check_judged(metric: str, results: Iterable[CaseResult]) -> None:
 
 
 def _length(result: CaseResult) -> int:
-    """Return the length of the output as its reader sees it."""
+    """Measure the output as its reader sees it."""
     return len(result.output) if isinstance(result.output, str) else len(str(result.output))

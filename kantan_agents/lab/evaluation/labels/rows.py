@@ -20,13 +20,7 @@ _KEY: Final = "c.case_id, c.case_hash, r.variant_hash, r.repeat"
 
 @attrs.frozen
 class ResultRow:
-    """A finished result, without its content.
-
-    Attributes:
-        number: Number of its row.
-        key: Its identity.
-        trace_id: Id of its trace. SQLite may reuse the number of a deleted row.
-    """
+    """A finished result, without its content. SQLite may reuse the number of a deleted row."""
 
     number: int
     key: ResultKey
@@ -50,14 +44,7 @@ class LabelRow:
 
 @attrs.frozen
 class MetricRow:
-    """A metric of results.
-
-    Attributes:
-        metric: Its name.
-        is_judged: Whether an evaluator gives it.
-        people: Number of reviewers with labels of it.
-        is_binary: Whether all of its values are 0 or 1.
-    """
+    """A metric of results; ``people`` is the number of its reviewers."""
 
     metric: str
     is_judged: bool
@@ -66,11 +53,7 @@ class MetricRow:
 
 
 def read_finished(path: Path, evaluation: EvaluationRow) -> list[ResultRow]:
-    """Return the finished results of the current cases and variants.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the finished results of the current cases and variants."""
     body = evaluation.body
     cases = {tuple(case) for case in body["cases"]}
     variants = {one["hash"] for one in body["variants"].values()}
@@ -87,11 +70,7 @@ def read_finished(path: Path, evaluation: EvaluationRow) -> list[ResultRow]:
 
 
 def read_labels(path: Path, evaluation: EvaluationRow, metric: str | None = None) -> list[Label]:
-    """Return the labels of the current results, in no particular order.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
-    """
+    """Return the labels of the current results, unordered."""
     names = {one["hash"]: name for name, one in evaluation.body["variants"].items()}
     query = f"""SELECT {_KEY}, s.metric, s.rater, s.value, s.label, s.comment, s.probability, s.created_at
     FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result JOIN {CASES} c ON c.id = r.case_row
@@ -102,11 +81,7 @@ def read_labels(path: Path, evaluation: EvaluationRow, metric: str | None = None
 
 
 def read_labelled(path: Path, evaluation: EvaluationRow, metric: str, by: str) -> frozenset[int]:
-    """Return the row numbers of results that a reviewer has labeled in a queue.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the row numbers of results that a reviewer has labeled in a queue."""
     query = f"""SELECT s.result FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result
     WHERE r.evaluation = ? AND s.metric = ? AND s.rater = ? AND s.probability IS NOT NULL"""  # noqa: S608
     with reading(path, by_trace=False, with_views=False) as connection:
@@ -114,11 +89,7 @@ def read_labelled(path: Path, evaluation: EvaluationRow, metric: str, by: str) -
 
 
 def read_score_times(path: Path, evaluation: EvaluationRow, metric: str) -> dict[ResultKey, datetime]:
-    """Return the times of the evaluators' scores of a metric.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
-    """
+    """Return the times of the evaluators' scores."""
     query = f"""SELECT {_KEY}, s.created_at FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result
     JOIN {CASES} c ON c.id = r.case_row WHERE r.evaluation = ? AND s.metric = ? AND s.rater = ''"""  # noqa: S608
     with reading(path, by_trace=False, with_views=False) as connection, intact(path, "a label or score"):
@@ -127,11 +98,7 @@ def read_score_times(path: Path, evaluation: EvaluationRow, metric: str) -> dict
 
 
 def read_metrics(path: Path, evaluation: EvaluationRow) -> list[MetricRow]:
-    """Return the metrics of the finished results, with the evaluators' first and in alphabetical order.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the metrics of the finished results, the evaluators' first, alphabetically."""
     query = f"""SELECT s.metric, MAX(CASE WHEN s.rater = '' THEN 1 ELSE 0 END) AS is_judged, COUNT(DISTINCT
     NULLIF(s.rater, '')) AS people, MIN(CASE WHEN s.value IN (0, 1) THEN 1 WHEN s.value IS NOT NULL THEN 0
     END) AS is_binary FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result WHERE r.evaluation = ? AND r.status
@@ -145,11 +112,7 @@ def read_metrics(path: Path, evaluation: EvaluationRow) -> list[MetricRow]:
 
 
 def read_pairs(path: Path, evaluation: EvaluationRow, metric: str, by: str) -> dict[int, tuple[float, float]]:
-    """Return the values of a reviewer and an evaluator, by row number of the result that has both.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the values of a reviewer and an evaluator by row number, where both exist."""
     versions = {name: one["version"] for name, one in evaluation.body["evaluators"].items()}
     query = f"""SELECT s.result, s.value, j.value, j.evaluator, j.version FROM {SCORES} s
     JOIN {SCORES} j ON j.result = s.result AND j.metric = s.metric AND j.rater = ''
@@ -169,12 +132,8 @@ def write_label(
 ) -> tuple[bool, LabelRow | None]:
     """Store a label in place of an earlier one of the same reviewer; ``keep_given`` retains a queue's label.
 
-    Returns:
-        Whether it was stored, which it is not if the result was deleted meanwhile; and the label that it
-        replaced, or that was retained.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be changed.
+    Return whether it was stored, false if the result was deleted meanwhile; and the replaced or retained
+    label.
     """
     with changing(path) as connection, transaction(connection):
         before = _stored(connection, result, row.metric, row.by)
@@ -184,11 +143,7 @@ def write_label(
 
 
 def take_label_back(path: Path, result: ResultRow, given: LabelRow, before: LabelRow | None) -> bool:
-    """Delete a label, or restore the label that it replaced; return whether it still existed.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be changed.
-    """
+    """Delete a label, or restore the label that it replaced; return whether it still existed."""
     with changing(path) as connection, transaction(connection):
         if _stored(connection, result, given.metric, given.by) != given:
             return False
@@ -198,11 +153,7 @@ def take_label_back(path: Path, result: ResultRow, given: LabelRow, before: Labe
 
 
 def delete_label(path: Path, result: ResultRow, metric: str, by: str) -> bool:
-    """Delete a label; return whether it existed.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be changed.
-    """
+    """Delete a label; return whether it existed."""
     with changing(path) as connection, transaction(connection):
         if _stored(connection, result, metric, by) is None:
             return False

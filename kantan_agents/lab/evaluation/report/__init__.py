@@ -1,4 +1,4 @@
-"""Reports of evaluations: table, Markdown, JUnit XML, and a page of a comparison for decision makers."""
+"""Reports of evaluations as tables, Markdown, JUnit XML and HTML pages."""
 
 from __future__ import annotations
 

@@ -41,11 +41,7 @@ def document(title: str, header: str, body: str) -> str:
 
 
 def write_page(page: str, path: str | os.PathLike[str]) -> None:
-    """Write a page, replacing an existing one.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be written.
-    """
+    """Write a page, replacing an existing one."""
     place = Path(checked_path("path", path))
     try:
         replace_file(place, page.encode())

@@ -21,8 +21,8 @@ _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U00
 def junit_xml(evaluation: Evaluation) -> bytes:
     """Return an evaluation as JUnit XML: each run of a case is a test, the variants are suites.
 
-    Failed runs and failed scores are errors. A score below 0.5, where higher is better, is a failure, with
-    the output in ``system-out``. If the evaluation stopped early, a last test has that as its error.
+    Failed runs and failed scores are errors; a score below 0.5, where higher is better, is a failure. If the
+    evaluation stopped early, a last test has that as its error.
     """
     root = ET.Element("testsuites", name=_text(evaluation.name))
     for name in evaluation.variants:
@@ -86,5 +86,5 @@ def _count(suite: ET.Element) -> None:
 
 
 def _text(text: str) -> str:
-    """Return a string that XML can have; other characters are shown by their code."""
+    """Show characters that XML cannot have by their code."""
     return _NOT_IN_XML.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)

@@ -1,4 +1,4 @@
-"""An evaluation as Markdown: number of runs, scores of each variant, and failures."""
+"""An evaluation as Markdown."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Final
 from kantan_agents.support.invisible import by_code
 
 _MOST: Final = 4_000
-"""The most characters shown of a string; the trace has the rest."""
+"""The trace has the rest."""
 
 
 def text(value: object) -> str:
@@ -21,7 +21,7 @@ def text(value: object) -> str:
 
 
 def block(value: object) -> str:
-    """Return a long string as a block that preserves its lines; a very long one is truncated."""
+    """Return a long string as a block that preserves its lines, truncated if necessary."""
     given = str(value)
     more = len(given) - _MOST
     note = f'<p class="note">{more:,} more characters are in the trace.</p>' if more > 0 else ""

@@ -13,7 +13,7 @@ from kantan_agents.lab.evaluation.comparing.paired_values import PairedValues, p
 from kantan_agents.lab.evaluation.experiment.results import VariantResults
 
 MARKS: Final[Mapping[Verdict, str]] = {"better": "▲", "worse": "▼", "cannot tell": "●"}
-"""The sign of each verdict; its shape differs too, not only its color."""
+"""The sign of each verdict, distinct by shape as well as color."""
 _UNBOUNDED: Final = ("latency", "tokens", "cost")
 
 

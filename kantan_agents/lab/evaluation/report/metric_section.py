@@ -1,4 +1,4 @@
-"""The section of a metric on the page: its chart, and the cases that changed."""
+"""The section of a metric on the page."""
 
 from __future__ import annotations
 
@@ -18,19 +18,13 @@ from kantan_agents.lab.evaluation.report.metric_data import MARKS, MetricData
 from kantan_agents.lab.evaluation.scores import Score
 
 _MOST: Final = 50
-"""The most changed cases shown of each metric."""
 _MOST_REPEATS: Final = 3
-"""The most repeats shown of a case."""
 
 
 def metric_section(
     number: int, data: MetricData, cases: Mapping[tuple[str, str], Case], *, of: str = ""
 ) -> str:
-    """Return the section of a metric.
-
-    ``number`` is its position among the metrics, for links. ``of`` names the variant, if the page has
-    several.
-    """
+    """Return the section of a metric; ``number`` is for links, ``of`` a variant if the page has several."""
     one = data.compared
     variant = f": {inline(of)}" if of else ""
     chart = ""
@@ -53,7 +47,7 @@ def _detectable(data: MetricData) -> str:
 
 
 def _fourfold(data: MetricData) -> str:
-    """Return the counts of cases that both, one or neither variant passes; the table of McNemar's test."""
+    """Return the table of McNemar's test."""
     one = data.compared
     a, b = inline(one.a), inline(one.b)
     yes_yes, yes_no, no_yes, no_no = (_count(data.values, pair) for pair in ((1, 1), (1, 0), (0, 1), (0, 0)))
@@ -81,7 +75,6 @@ def _changed(data: MetricData, cases: Mapping[tuple[str, str], Case]) -> str:
 
 
 def _changed_case(one: ChangedCase, compared: MetricComparison, cases: Mapping[tuple[str, str], Case]) -> str:
-    """Return a case with its input and the runs of both variants."""
     case = cases.get((one.case_id, one.runs_a[0].case_hash))
     values = f"{score_text(one.value_a)} &rarr; {score_text(one.value_b)}"
     mark = f'<span class="mark" aria-hidden="true">{MARKS[one.change]}</span>'
@@ -151,7 +144,6 @@ def _traces(runs: Sequence[CaseResult]) -> str:
 
 
 def _each(runs: Sequence[CaseResult], show: Callable[[CaseResult], str]) -> str:
-    """Return the repeats, one below the other."""
     if len(runs) == 1:
         return show(runs[0])
     shown = "".join(f"<li>{show(run)}</li>" for run in runs[:_MOST_REPEATS])

@@ -1,4 +1,4 @@
-"""The page of a comparison: verdicts, a table and charts, and a section for each metric."""
+"""The page of a comparison."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def write_report(
 def comparison_page(
     comparison: Comparison, a: VariantResults, b: VariantResults, cases: Iterable[Case]
 ) -> str:
-    """Return the whole page, for the arguments of ``write_report``."""
+    """Return the whole page."""
     data = metric_data(comparison, a, b)
     known = {(case.id, case.hash): case for case in cases}
     sections = [
@@ -87,7 +87,6 @@ def _facts(comparison: Comparison, a: VariantResults, b: VariantResults) -> str:
 
 
 def _overview(comparison: Comparison, data: Sequence[MetricData]) -> str:
-    """Return the verdicts, the table and the charts."""
     verdicts = "\n".join(
         f'<li class="{class_of(one)}"><span class="mark" aria-hidden="true">{MARKS[one.verdict]}</span> '
         f"{text(one.text)}</li>"
@@ -120,7 +119,7 @@ def verdict_text(one: MetricComparison) -> str:
 
 
 def class_of(one: MetricComparison) -> str:
-    """Return the class of elements about a verdict."""
+    """Return the CSS class of a verdict."""
     return one.verdict.replace(" ", "-")
 
 
@@ -130,7 +129,7 @@ def _table(comparison: Comparison, data: Sequence[MetricData]) -> str:
 
 
 def table_of(rows: str, a: str, b: str, level: float) -> str:
-    """Return the table of metrics, from ``table_row``; the differences are ``b`` minus ``a``, both markup."""
+    """Return the table of metrics; ``rows`` come from ``table_row``, ``a`` and ``b`` are markup."""
     columns = ["metric", a, b, "difference", f"{level:.0%} interval", "p", "cases", "verdict"]
     heads = "".join(f'<th scope="col">{column}</th>' for column in columns)
     return f"""<div class="wide" role="region" aria-label="Table of metrics" tabindex="0">
@@ -146,7 +145,7 @@ are adjusted for the number of rows (Holm).</caption>
 
 
 def table_row(number: int, one: MetricComparison, *, of: str = "") -> str:
-    """Return the row of a metric, which links to its section; ``of`` is as in ``metric_section``."""
+    """Return the row of a metric, which links to its section."""
     cells = [
         score_text(one.mean_a),
         score_text(one.mean_b),
@@ -165,7 +164,7 @@ def table_row(number: int, one: MetricComparison, *, of: str = "") -> str:
 
 
 def _forests(comparison: Comparison, data: Sequence[MetricData]) -> str:
-    """Return two charts of differences: scores, and other metrics as a share of their mean."""
+    """Return two charts: scores, and other metrics as a share of their mean."""
     data = [one for one in data if one.compared.is_notable]
     scores = [_forest_row(one.compared, 1.0) for one in data if one.is_score]
     others = [

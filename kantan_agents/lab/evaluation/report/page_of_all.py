@@ -51,7 +51,7 @@ def write_report_of_all(
 
 
 def page_of_all(comparisons: Comparisons, results: Sequence[VariantResults], cases: Iterable[Case]) -> str:
-    """Return the whole page, for the arguments of ``write_report_of_all``."""
+    """Return the whole page."""
     known = {(case.id, case.hash): case for case in cases}
     rows: list[tuple[str, str]] = []
     sections: list[str] = []
@@ -88,7 +88,6 @@ def page_of_all(comparisons: Comparisons, results: Sequence[VariantResults], cas
 
 
 def _failed(comparisons: Comparisons) -> str:
-    """Return the numbers of failed runs and omitted cases of each variant."""
     failed = {name: count for one in comparisons for name, count in one.failed.items()}
     facts = [(f"failed runs of {inline(name)}", count) for name, count in failed.items()]
     facts += [

@@ -32,7 +32,7 @@ from kantan_agents.support.arguments import checked_int, checked_text, shown
 Ended = Literal["goal met", "given up", "turns used up", "waits for an approval"]
 
 PERSONA: Final = "persona"
-"""Context key of a case for the user's persona, hidden from the agent under test."""
+"""Hidden from the agent under test."""
 _GOAL: Final = "goal"
 _USER_KEY: Final = "simulated_user"
 _MET: Final = "goal met"
@@ -191,13 +191,10 @@ class _Simulated(Agent[Any]):
         return super().clone(**changes)
 
     def _copied(self, **options: Any) -> Any:
-        """Return a copy with these options and no others."""
         return super().clone(**options)
 
 
 class _Talk(Middleware):
-    """Replaces a run by a conversation."""
-
     def __init__(self, agent: Agent[Any], user: SimulatedUser) -> None:
         self._agent = agent
         self._user = user
@@ -209,7 +206,7 @@ class _Talk(Middleware):
         return {_USER_KEY: f"{prompt.name} {prompt.version}".strip()}
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Hold the conversation, and return it to the stages as the result of the run."""
+        """Hold the conversation instead of a run."""
         run.result = await self._conversation(run)
         await call_next(run)
 
@@ -251,7 +248,6 @@ class _Talk(Middleware):
 
 
 def _whole_run(agent: Agent[Any]) -> dict[str, Any]:
-    """Return the options of an agent that apply to the whole conversation."""
     return {name: getattr(agent.given, name) for name in ("middleware", *_OF_WHOLE_RUN)}
 
 

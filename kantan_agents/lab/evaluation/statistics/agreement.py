@@ -24,7 +24,7 @@ Scale = Literal["nominal", "ordinal", "interval"]
 
 _DIMENSIONS: Final = 2  # raters and items
 _AT_ONCE: Final = 1_000_000
-"""The number of resampled ratings in one batch."""
+"""Resampled ratings in one batch."""
 _ROUNDING: Final = 1e-13
 
 
@@ -45,7 +45,7 @@ class Agreement(NamedTuple):
 
 
 def agreement_interval(value: float, resampled: Floats, units: int, level: float) -> Interval | None:
-    """Return the interval of an agreement from its bootstrap standard error; None if it cannot be known.
+    """Return the interval of an agreement from its bootstrap standard error.
 
     Percentiles of the resamples are too close to the value for few items. Fisher's z scale covers better,
     because agreements near 1 vary less.
@@ -182,7 +182,7 @@ def krippendorff_alpha(
 
 @attrs.frozen(eq=False)
 class _Ratings:
-    """Ratings of the distinct sampling units, with shapes (values,), (ratings,) and three times (items,).
+    """Ratings of the distinct sampling units.
 
     ``values`` is sorted; ``value_of`` is the index of each rating in it, item by item; ``starts`` is the
     index of the first rating of each item.
@@ -205,7 +205,7 @@ class _Ratings:
 
 
 def _alpha(counts: npt.NDArray[np.int64], ratings: _Ratings, scale: Scale) -> Floats:
-    """Return alpha for each row of ``counts``, of shape (resamples, sampling units)."""
+    """``counts`` has shape (resamples, sampling units)."""
     sizes, starts = ratings.sizes, ratings.starts
     weights = counts[:, ratings.unit_of].astype(np.float64)
     total = weights @ sizes
@@ -242,7 +242,7 @@ def _alpha(counts: npt.NDArray[np.int64], ratings: _Ratings, scale: Scale) -> Fl
 
 
 def _unequal_pairs(ratings: _Ratings) -> Floats:
-    """Return the number of ordered pairs of different ratings of each item."""
+    """Count ordered pairs of different ratings of each item."""
     item_of = np.repeat(np.arange(len(ratings.sizes)), ratings.sizes)
     cells, counts = np.unique(item_of * len(ratings.values) + ratings.value_of, return_counts=True)
     equal = np.bincount(cells // len(ratings.values), counts**2)

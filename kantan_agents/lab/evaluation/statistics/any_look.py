@@ -166,7 +166,7 @@ def more_cases_at_any_look(
 
 
 def _values(differences: Floats, clusters: Sequence[Hashable | None] | None) -> Floats:
-    """Return the value of each independent case, in the order of completion."""
+    """Return the values of independent cases, in the order of completion."""
     if clusters is None:
         return differences
     members: dict[Hashable, list[float]] = {}

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from kantan_agents.lab.evaluation.statistics.independent_units import Floats
 
 Clusters = Sequence[Hashable | None] | None
-"""The group of each observation; None for an independent one."""
-
 Integers = npt.NDArray[np.intp]
 
 
@@ -21,12 +19,7 @@ Integers = npt.NDArray[np.intp]
 class Blocks:
     """Observations in blocks inside clusters, ordered so that equal shapes are adjacent.
 
-    Attributes:
-        order: Shape (observations,): the order. Everything below follows it.
-        block_of: Shape (observations,): block index.
-        size_of: Shape (blocks,): an id of the size of each block, below the number of blocks.
-        cluster_of: Shape (blocks,): cluster index.
-        shape_of: Shape (clusters,): an id of the block sizes of each cluster.
+    ``size_of`` and ``shape_of`` number the sizes of blocks and the block sizes of clusters.
     """
 
     order: Integers
@@ -57,11 +50,8 @@ class Blocks:
 def blocks_of(x: Floats, y: Floats, clusters: Clusters, inside: Clusters) -> Blocks:
     """Return the blocks of observations.
 
-    The values ``x`` and ``y`` make the result independent of the order of the observations. ``inside`` is the
-    block of each observation in its cluster.
-
-    Raises:
-        ValueError: The lengths differ.
+    ``x`` and ``y`` make the result independent of the order of the observations. ``inside`` is the block of
+    each observation in its cluster.
     """
     outer, inner = (_named(given, len(x)) for given in (clusters, inside))
     members: dict[Any, dict[Any, list[int]]] = {}

@@ -16,10 +16,7 @@ _MOST_HALVINGS: Final = 1_100  # 64-bit floats need at most 1,074
 
 
 def beta_cdf(x: float, a: float, b: float) -> float:
-    """Return the regularized incomplete beta function: the probability of a value up to ``x``.
-
-    Raises:
-        ValueError: ``x`` is not from 0 to 1, or a shape parameter is not above 0.
+    """Return the regularized incomplete beta function.
 
     Source: Press et al., Numerical Recipes (3rd edition, 2007), section 6.4.
     """
@@ -35,11 +32,7 @@ def beta_cdf(x: float, a: float, b: float) -> float:
 
 @lru_cache(maxsize=1_024)
 def beta_quantile(probability: float, a: float, b: float) -> float:
-    """Return a quantile of the beta distribution, by bisection.
-
-    Raises:
-        ValueError: An argument is out of range.
-    """
+    """Return a quantile of the beta distribution, by bisection."""
     if not 0.0 <= probability <= 1.0:
         raise ValueError(f"a probability is between 0 and 1, not {probability}")
     low, high = 0.0, 1.0
@@ -58,9 +51,6 @@ def beta_quantile(probability: float, a: float, b: float) -> float:
 def t_quantile(probability: float, freedom: float) -> float:
     """Return a quantile of Student's t; ``freedom`` may be fractional.
 
-    Raises:
-        ValueError: ``probability`` is not strictly between 0 and 1, or ``freedom`` is not above 0.
-
     Source: Abramowitz and Stegun, Handbook of Mathematical Functions (1964), 26.7.1 and 26.5.27.
     """
     if not (0.0 < probability < 1.0 and freedom > 0.0):
@@ -76,8 +66,8 @@ def t_quantile(probability: float, freedom: float) -> float:
 def noncentral_t_quantile(probability: float, freedom: float, noncentrality: float) -> float:
     """Return an approximate quantile of the noncentral t distribution.
 
-    For usual values of power, its error is within 2 % from 5 degrees of freedom on. It is infinity where the
-    approximation has no solution: few degrees of freedom and a probability near 1.
+    For usual values of power, its error is within 2 % from 5 degrees of freedom on. It is infinity for few
+    degrees of freedom and a probability near 1.
 
     Source: Johnson and Welch, Applications of the non-central t-distribution, Biometrika 31 (1940).
     """
@@ -97,7 +87,7 @@ def _log_beta(a: float, b: float) -> float:
 
 
 def _continued_fraction(x: float, a: float, b: float) -> float:
-    """Evaluate the continued fraction by the modified method of Lentz."""
+    """The modified method of Lentz."""
     c = 1.0
     d = 1.0 / _away_from_zero(1.0 - (a + b) * x / (a + 1.0))
     result = d
@@ -119,9 +109,6 @@ def _away_from_zero(value: float) -> float:
 
 def fair_coin_p(heads: int, tails: int) -> float:
     """Return the two-sided p of these counts if both sides are equally likely; 1.0 without any.
-
-    Raises:
-        ValueError: A count is negative.
 
     Source: Conover, Practical Nonparametric Statistics (3rd edition, 1999), section 3.4.
     """

@@ -17,14 +17,13 @@ Floats = npt.NDArray[np.float64]
 class Units:
     """Sampling units of paired differences: cases, or conversations of several cases.
 
-    Order and sign are canonical: results with a fixed seed depend neither on the order of the cases nor on
+    Order and sign are canonical, so results with a fixed seed depend neither on the order of the cases nor on
     which side is called a.
 
     Attributes:
         totals: Sum of the differences of each sampling unit.
         sizes: Number of cases of each.
-        direction: 1.0 if ``totals`` has the signs of the differences, -1.0 if all are negated, and 0.0 if
-            both give the same totals, so that no side is preferred.
+        direction: -1.0 if all signs in ``totals`` are negated, 0.0 if both signs give the same totals.
     """
 
     totals: Floats
@@ -50,10 +49,8 @@ class Units:
     def standard_error(self) -> float:
         """The standard error of the mean; NaN for fewer than two sampling units.
 
-        For conversations it is the error of a ratio of two sums, since another sample of conversations would
-        have another number of cases.
-
-        Source: Cochran, Sampling Techniques (3rd edition, 1977), sections 2.11 and 6.4.
+        For conversations it is the error of a ratio of two sums: Cochran, Sampling Techniques (3rd edition,
+        1977), sections 2.11 and 6.4.
         """
         if self.count == 1:
             return math.nan
@@ -64,11 +61,7 @@ class Units:
 
 
 def units_of(differences: npt.ArrayLike, clusters: Sequence[Hashable | None] | None = None) -> Units:
-    """Return the sampling units of differences of shape (cases,), b minus a.
-
-    Raises:
-        ValueError: The arrays are empty, have other shapes, or contain NaN or infinity.
-    """
+    """Return the sampling units of differences, b minus a."""
     given = checked_differences(differences, clusters)
     if clusters is None:
         return _canonical(given, np.ones_like(given))
@@ -82,11 +75,7 @@ def units_of(differences: npt.ArrayLike, clusters: Sequence[Hashable | None] | N
 
 
 def numbers_of(clusters: Sequence[Hashable | None] | None, count: int) -> npt.NDArray[np.intp]:
-    """Return the sampling unit of each observation: numbers from 0 in the order of first appearance.
-
-    Raises:
-        ValueError: The number of clusters is not ``count``.
-    """
+    """Return the sampling unit of each observation: numbers from 0 in the order of first appearance."""
     if clusters is None:
         return np.arange(count)
     if len(clusters) != count:
@@ -97,11 +86,7 @@ def numbers_of(clusters: Sequence[Hashable | None] | None, count: int) -> npt.ND
 
 
 def checked_differences(differences: npt.ArrayLike, clusters: Sequence[Hashable | None] | None) -> Floats:
-    """Return paired differences as an array.
-
-    Raises:
-        ValueError: They are empty, not finite, or have another length than the clusters.
-    """
+    """Return paired differences as an array."""
     given = np.asarray(differences, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
     if given.ndim != 1 or not len(given):
         raise ValueError(f"differences must be a list of at least one number, not of shape {given.shape}")
@@ -128,5 +113,4 @@ def _ordered(totals: Floats, sizes: Floats) -> tuple[Floats, Floats]:
 
 
 def _is_nothing(rest: Floats, totals: Floats) -> bool:
-    """Return whether residuals are only rounding errors."""
     return bool(np.abs(rest).max() <= 1e-12 * np.abs(totals).max())

@@ -1,4 +1,4 @@
-"""The weight of a judge's scores next to human labels, and the error that each label adds."""
+"""The weight of a judge's scores next to human labels."""
 
 from __future__ import annotations
 
@@ -13,25 +13,16 @@ _NOTHING: Final = 1e-12
 
 
 def slope_of(y: Floats, f: Floats, shares: Floats) -> float:
-    """Return the slope of labels ``y`` over scores ``f``, weighted by ``shares`` that sum to 1.
-
-    It is 0 if the scores do not vary.
-    """
+    """Return the slope of labels ``y`` over scores ``f``; 0 if the scores do not vary."""
     y, f = y - shares @ y, f - shares @ f
     return float(_ratio(shares @ (f * y), np.asarray(shares @ f**2), f))
 
 
 def slope_contributions(y: Floats, f: Floats, shares: Floats, units: npt.NDArray[np.intp]) -> Floats:
-    """Return the contribution of each sampling unit to the error of the corrected mean; they sum to 0.
+    """Return the contribution of each sampling unit to the error of the corrected mean.
 
-    The sum of their squares is its jackknife variance: each sampling unit in turn is omitted, and the
-    slope is estimated anew.
-
-    Args:
-        y: Shape (labels,): the labels.
-        f: Shape (labels,): scores of the same cases, relative to the mean score of all cases.
-        shares: Shape (labels,): share of each label in the mean; they sum to 1.
-        units: Shape (labels,): index of the sampling unit, from 0; at least two.
+    The sum of their squares is its jackknife variance: each unit in turn is omitted, and the slope estimated
+    anew. ``f`` is relative to the mean score of all cases.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 11; for clusters Shao and
     Tu, The Jackknife and Bootstrap (1995), section 6.2.

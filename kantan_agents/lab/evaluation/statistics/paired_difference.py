@@ -15,7 +15,7 @@ from kantan_agents.lab.evaluation.statistics.intervals import Interval, check_le
 from kantan_agents.lab.evaluation.statistics.resampling import resampled_sums
 
 _LEAST_ERROR: Final = 0.25
-"""The smallest standard error of a resample, as a share of the observed one."""
+"""As a share of the observed error."""
 _FEWEST: Final = 10
 _FEWEST_DIFFERING: Final = 2
 _SAME: Final = 1e-12
@@ -92,7 +92,6 @@ def paired_difference(
 
 
 def _missing(units: Units) -> str | None:
-    """Return why the interval is missing, or None."""
     sizes = np.abs(units.totals)
     differing = int(np.count_nonzero(sizes > _SAME * sizes.max()))
     if not differing:
@@ -114,16 +113,15 @@ def _interval(units: Units, error: float, level: float, resamples: int, seed: in
 
 
 def _skewness(units: Units) -> float:
-    """Return the skewness of the differences; for conversations, of their residuals."""
+    """For conversations, the skewness of their residuals."""
     rest = units.totals - units.mean * units.sizes
     return math.fsum(rest**3) / len(rest) / math.pow(math.fsum(rest**2) / len(rest), 1.5)
 
 
 def _outer_quantiles(values: Floats, tail: float) -> tuple[float, float]:
-    """Return the quantiles ``tail`` and ``1 - tail``, with linear interpolation.
+    """Negated values have exactly the negated quantiles.
 
-    Negated values have exactly the negated quantiles. ``np.quantile`` would import ``numpy.ma``, 5 % of the
-    time of a comparison.
+    ``np.quantile`` would import ``numpy.ma``, 5 % of the time of a comparison.
     """
     index, share = divmod(tail * (len(values) - 1), 1.0)
     first, second = int(index), min(int(index) + 1, len(values) - 1)
@@ -134,7 +132,7 @@ def _outer_quantiles(values: Floats, tail: float) -> tuple[float, float]:
 
 
 def _studentised(units: Units, error: float, resamples: int, seed: int) -> Floats:
-    """Return (mean of the resample - mean) / standard error of the resample, for each resample."""
+    """Return (mean of the resample - mean) / standard error of the resample."""
     count, sizes = units.count, units.sizes
     rest = (units.totals - units.mean * sizes) / (error * units.cases)
     is_plain = bool((sizes == 1.0).all())

@@ -154,10 +154,7 @@ def _needed_units(units: Units, wanted: float, power: float, alpha: float) -> in
 
 
 def _needed_errors(count: int, known: int, power: float, alpha: float) -> float:
-    """Return the standard errors that a difference of ``count`` sampling units needs to be found.
-
-    The standard error is estimated from ``known`` of them.
-    """
+    """The standard error is estimated from ``known`` sampling units."""
     return noncentral_t_quantile(power, known - 1, -t_quantile(alpha / 2.0, count - 1))
 
 
@@ -169,7 +166,6 @@ def _step(units: Units) -> float:
 
 
 def _fewest_units(units: Units, alpha: float) -> int:
-    """Return the sample size from which a test can reach ``alpha``, if the same share differs."""
     return math.ceil(fewest_cases(alpha=alpha) * units.count / int(np.count_nonzero(units.totals)))
 
 

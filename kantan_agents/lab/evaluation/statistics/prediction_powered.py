@@ -143,8 +143,6 @@ def corrected_difference(
 
 
 class _Estimate(NamedTuple):
-    """A mean and the inputs of its interval; ``units`` counts the labeled cases or clusters."""
-
     mean: float
     weight: float
     error: float | None
@@ -221,7 +219,7 @@ def _unbounded(one: _Estimate, level: float) -> Interval | None:
 
 
 def _bounded(one: _Estimate, low: float, high: float, level: float) -> Interval | None:
-    """Return the interval of a rate with the same standard error; None outside the scale."""
+    """None outside the scale."""
     rate = (one.mean - low) / (high - low)
     if one.error is None or not 0.0 < rate < 1.0:
         return None
@@ -239,7 +237,7 @@ def _width(interval: Interval) -> float:
 
 
 def _step(y: Floats) -> float:
-    """Return the average distance of adjacent values; 0 if all are equal."""
+    """Return the average distance of adjacent values."""
     distances = np.diff(np.sort(y))
     extent = float(distances.sum())
     return extent / max(1, int(np.count_nonzero(distances > _ROUNDING * extent)))

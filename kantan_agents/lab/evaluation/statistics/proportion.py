@@ -68,8 +68,8 @@ def proportion(
 def interval_of_units(totals: Floats, sizes: Floats, level: float) -> tuple[Interval | None, float]:
     """Return the interval of a rate of independent sampling units, and their effective number of results.
 
-    ``totals`` and ``sizes`` have one entry per sampling unit: the sum of its values, and its number of
-    results or its weight. One sampling unit of several results has no interval.
+    ``totals`` are sums of values, ``sizes`` numbers of results or weights. One sampling unit of several
+    results has no interval.
     """
     count, usual = float(sizes.sum()), float(np.sum(sizes**2) / sizes.sum())
     alike = count / usual  # as many equal clusters, each all or nothing
@@ -84,9 +84,9 @@ def interval_of_units(totals: Floats, sizes: Floats, level: float) -> tuple[Inte
 
 
 def freedom_factor(usual: float, known: float, level: float) -> float:
-    """Return the factor by which the number of results shrinks because their variance is less certain.
+    """Return the factor by which the number of results shrinks because their variance is uncertain.
 
-    ``usual`` is the degrees of freedom of results of equal weight, ``known`` of the variance.
+    ``usual`` are the degrees of freedom of results of equal weight, ``known`` of the variance.
     """
     if known > usual - _ROUNDING:
         return 1.0

@@ -65,7 +65,7 @@ def sign_flip_p(
 
 
 def _all_sums(values: Floats) -> Floats:
-    """Return the sums of all patterns; the last sign is fixed, since the others mirror these."""
+    """The last sign is fixed, since the other sums mirror these."""
     sums = values[-1:]
     for value in values[:-1]:
         sums = np.concatenate([sums + value, sums - value])
@@ -73,7 +73,7 @@ def _all_sums(values: Floats) -> Floats:
 
 
 def _random_sums(values: Floats, resamples: int, seed: int) -> Floats:
-    """Return the sums of random patterns: eight signs at a time, from a table of their 256 sums."""
+    """Eight signs at a time, from a table of their 256 sums."""
     random = np.random.default_rng(seed)
     signs = 1.0 - 2.0 * ((np.arange(256)[:, None] >> np.arange(_AT_ONCE)) & 1)
     sums = np.zeros(resamples)

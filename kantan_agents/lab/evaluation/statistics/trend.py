@@ -152,7 +152,7 @@ def _slope(x: Floats, y: Floats, random: np.random.Generator) -> float:
 
 
 def _centred_ranks(values: Floats) -> Floats:
-    """Return ranks minus their mean; equal values have the same rank."""
+    """Equal values have the same rank."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2.0)[places]
     ranks -= ranks.mean()
@@ -160,7 +160,6 @@ def _centred_ranks(values: Floats) -> Floats:
 
 
 def _shuffled(x: Floats, y: Floats, blocks: Blocks, resamples: int, random: np.random.Generator) -> Floats:
-    """Return the products of ``x`` with random orders of ``y``."""
     at_once = max(1, _AT_ONCE // len(x))
     found = [
         y[blocks.random_orders(random, min(at_once, resamples - start))] @ x

@@ -37,7 +37,7 @@ _FORMATS: Final = {
     "langfuse": (langfuse.KEYS, langfuse.langfuse_values),
     "promptfoo": (promptfoo.KEYS, promptfoo.promptfoo_values),
 }
-"""For each format, the keys around the rows, and the function that turns a row into a case."""
+"""The keys around the rows, and the function that turns a row into a case."""
 
 
 def import_dataset(
@@ -130,7 +130,6 @@ def _rows(
 
 
 def _is_repeated(row: Mapping[str, Any], seen: set[str]) -> bool:
-    """Return whether an earlier result, of another prompt or provider, is about the same test."""
     if "response" not in row and "testIdx" not in row:
         return False
     key = str(row.get("testIdx", (row.get("vars"), row.get("testCase"))))

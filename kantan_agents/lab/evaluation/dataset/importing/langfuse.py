@@ -10,18 +10,13 @@ from kantan_agents.lab.evaluation.dataset.json_data import NotJSONDataError, rea
 from kantan_agents.lab.evaluation.dataset.located_cases import LocatedCases
 
 KEYS: Final = ("data", "items")
-"""Names of the list of items in the answers of its API."""
 _ARCHIVED: Final = "ARCHIVED"
 
 
 def langfuse_values(
     found: LocatedCases, line: int, row: Mapping[str, Any], columns: Mapping[str, str | None]
 ) -> dict[str, Any] | None:
-    """Return the arguments of ``Case`` for an item; None for an archived one.
-
-    Raises:
-        DatasetFileError: E100, it is not an item, or it is unknown which part is the input.
-    """
+    """Return the arguments of ``Case`` for an item; None for an archived one."""
     if "input" not in row:
         raise found.error(line, "it is not an item of a Langfuse dataset, which has an input")
     if row.get("status") == _ARCHIVED:
@@ -52,7 +47,7 @@ def _either(row: Mapping[str, Any], one: str, other: str) -> Any:
 
 
 def _data(value: Any) -> Any:
-    """Return the object or list in a cell of a CSV file; any other string, such as 7, stays a string."""
+    """Parse objects and lists in a cell of a CSV file; other strings, such as 7, stay strings."""
     if not isinstance(value, str) or value[:1] not in ("{", "["):
         return value
     try:

@@ -26,10 +26,7 @@ def rows_of_data(
 ) -> list[Row]:
     """Return the rows in JSON Lines, or in JSON or YAML: a list of rows, one row, or a dict around them.
 
-    ``keys`` are the names inside such a dict. ``inside`` unwraps other values, or returns them unchanged.
-
-    Raises:
-        DatasetFileError: E100, the format is wrong, or a row is not a dict.
+    ``keys`` are the names inside such a dict. ``inside`` unwraps other values.
     """
     suffix = path.suffix.lower()
     if suffix == ".jsonl":
@@ -56,11 +53,7 @@ def _unwrapped(value: Any, keys: Sequence[str]) -> list[Any]:
 
 
 def rows_of_parquet(found: LocatedCases, path: Path) -> list[Row]:
-    """Return the rows of a Parquet file.
-
-    Raises:
-        DatasetFileError: E100, pyarrow is not installed, or the file cannot be read.
-    """
+    """Return the rows of a Parquet file."""
     try:
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError as error:
@@ -74,11 +67,7 @@ def rows_of_parquet(found: LocatedCases, path: Path) -> list[Row]:
 
 
 def rows_of_frame(source: Any) -> list[Row]:
-    """Return the rows of a data frame of pandas or polars, an Arrow table, or any iterable of dicts.
-
-    Raises:
-        InvalidOptionError: E75, it is something else.
-    """
+    """Return the rows of a data frame of pandas or polars, an Arrow table, or an iterable of dicts."""
     if hasattr(source, "to_dicts"):
         rows = source.to_dicts()
     elif hasattr(source, "to_pylist"):

@@ -15,7 +15,7 @@ _MOST_REPEATED: Final = 1_000_000
 """An alias repeats its target, so a short file can have more values than fit into memory."""
 _TAG: Final = "tag:yaml.org,2002:"
 _MERGE: Final = object()
-"""A key whose value has the pairs of other mappings."""
+"""The merge key."""
 _TYPES: Final = (
     ("null", r"~|null|Null|NULL|", ("~", "n", "N", "")),
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
@@ -28,18 +28,13 @@ _TYPES: Final = (
     ("merge", "<<", "<"),
 )
 _BY_FIRST: Final[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
-"""The types of unquoted scalars, by their first character."""
 for _type, _pattern, _beginnings in _TYPES:
     for _beginning in _beginnings:
         _BY_FIRST.setdefault(_beginning, []).append((_type, re.compile(_pattern)))
 
 
 def read_yaml(text: str) -> Any:
-    """Return the data in YAML, which is never executed.
-
-    Raises:
-        NotJSONDataError: It is not YAML, has more than one document, or a value that JSON lacks.
-    """
+    """Return the data in YAML, which is never executed."""
     try:
         return _Reader().read(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except NotJSONDataError:
@@ -53,14 +48,7 @@ def read_yaml(text: str) -> Any:
 
 
 class _Read(NamedTuple):
-    """A value that was read.
-
-    Attributes:
-        value: The value.
-        key: The value as a key: a string, ``_MERGE``, or None for a collection, which cannot be one.
-        size: Number of values inside, including itself.
-        depth: Nesting depth of its collections, including itself.
-    """
+    """A value; ``key`` is a string, ``_MERGE``, or None for a collection. ``size`` includes it."""
 
     value: Any
     key: Any = None
@@ -70,8 +58,6 @@ class _Read(NamedTuple):
 
 @attrs.define
 class _Open:
-    """A collection before its end, with the key that waits for its value."""
-
     start: Any
     value: Any
     merged: dict[str, Any] = attrs.Factory(dict)

@@ -16,22 +16,21 @@ from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.support.arguments import shown
 
 Texts: TypeAlias = list[tuple[str, Any]]
-"""Headings, each with its content: a string, or JSON data."""
 Sources: TypeAlias = str | Sequence[str] | Callable[[FinishedCase], Iterable[str] | None] | None
 """The sources of an answer: names of tools, or a function; None for the results of all tools."""
 NOTHING_FOUND: Final = ("Sources", "(nothing was found)")
-"""A judge of sources sees this if a search has found nothing, which differs from no search."""
+"""A search without results differs from no search."""
 
 
 @attrs.frozen
 class Given:
-    """Options of a judge: the sources, and the available tools by name with their descriptions."""
+    """Options of a judge: the sources, and the descriptions of available tools."""
 
     sources: Sources = None
     tools: Mapping[str, str] = attrs.field(factory=dict)
 
     def version(self) -> Mapping[str, Any]:
-        """Return its identity as JSON data."""
+        """Return the identity of the options."""
         given = self.sources
         named = version_of_function(given, "sources") if callable(given) else given
         return {"sources": named, "tools": dict(self.tools)}
@@ -39,12 +38,7 @@ class Given:
 
 @attrs.frozen
 class Part:
-    """One part of a judge's input.
-
-    Attributes:
-        read: Returns it with its headings; empty if the case lacks it.
-        missing: The error for a case that lacks it, with the fix.
-    """
+    """One part of a judge's input; ``missing`` is the error for a case that lacks it."""
 
     read: Callable[[FinishedCase, Given], Texts]
     missing: str = ""
@@ -72,10 +66,7 @@ def _sources(finished: FinishedCase, given: Given) -> Texts:
 
 
 def _passages(output: str) -> list[Any]:
-    """Return the passages in a tool's result: the items of a list, or the whole result.
-
-    The SDK gives the model a list in Python's notation.
-    """
+    """The SDK gives the model a list in Python's notation."""
     for read in (read_json, ast.literal_eval) if output.startswith("[") else ():
         try:
             data = json_copy(read(output), "a source")
@@ -112,7 +103,6 @@ PARTS: Final[Mapping[str, Part]] = {
     "calls": Part(_calls),
     "answer": Part(lambda finished, _: [("The answer to judge", finished.text)]),
 }
-"""All parts by name."""
 
 
 def checked_sources(value: Any) -> Sources:
@@ -131,11 +121,7 @@ def checked_sources(value: Any) -> Sources:
 
 
 def described_tools(tools: Any) -> Mapping[str, str]:
-    """Return descriptions by name, for tools of an agent, plain functions, or such a dict.
-
-    Raises:
-        InvalidOptionError: E75, it is something else, or empty.
-    """
+    """Return descriptions by name, for tools of an agent, plain functions, or such a dict."""
     if isinstance(tools, Mapping):
         found = {str(name): str(text) for name, text in tools.items()}
     elif isinstance(tools, Iterable) and not isinstance(tools, str):

@@ -1,8 +1,7 @@
-"""The output types of the ready-made judges: a decision, or a decision for each part.
+"""The output types of the ready-made judges. The model decides yes or no, and code computes the score.
 
-The model decides yes or no, and code computes the score. Both types are rubrics, so ``store.failed()`` and
-kantan-llm's ``find_failed_judges`` find the verdicts. Docstrings of the classes are descriptions in their
-JSON schemas, which the model sees.
+Both types are rubrics, so ``store.failed()`` and kantan-llm's ``find_failed_judges`` find the verdicts. The
+model sees the docstrings of the classes, in the JSON schema.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A chart of the difference of each metric with its interval, next to the line at 0."""
+"""A chart of the difference of each metric with its interval."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from kantan_agents.lab.evaluation.report.markup import text
 _ROW: Final = 40
 _TOP: Final = 8
 _VALUES: Final = 240
-"""Space for the numbers on the right."""
 
 
 @attrs.frozen
@@ -38,7 +37,7 @@ class ForestRow:
 
 
 def forest_plot(title: str, rows: Sequence[ForestRow], unit: str) -> str:
-    """Return the chart of at least one difference; ``unit`` follows the numbers, such as ``"%"``."""
+    """Return the chart; ``unit`` follows the numbers, such as ``"%"``."""
     bounds = [bound for row in rows for bound in (row.low, row.high) if bound is not None]
     axis = Axis.over([0.0, *bounds, *(row.difference for row in rows)], LABEL, WIDTH - _VALUES)
     bottom = _TOP + _ROW * len(rows)

@@ -12,8 +12,6 @@ from kantan_agents.lab.evaluation.report.charts.drawing import LABEL, WIDTH, dra
 _ROW: Final = 36
 _BAR: Final = 20
 _TEXT: Final = 240
-"""Space for the counts on the right."""
-
 # Stripes distinguish worse cases from better ones without colors too.
 _STRIPES: Final = (
     '<defs><pattern id="stripes" width="6" height="6" patternUnits="userSpaceOnUse" '
@@ -38,7 +36,7 @@ class OutcomeRow:
 
 
 def outcome_bars(title: str, rows: Sequence[OutcomeRow]) -> str:
-    """Return the chart: one bar for each metric, split by outcome."""
+    """Return one bar for each metric, split by outcome."""
     drawn = [_row(row, _ROW * (number + 0.5)) for number, row in enumerate(rows)]
     said = "; ".join(f"{row.label}: {row.shown}" for row in rows)
     return drawing(title, said, _ROW * len(rows) + 4, f"{_STRIPES}{''.join(drawn)}")

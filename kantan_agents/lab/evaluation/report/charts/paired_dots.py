@@ -12,14 +12,12 @@ from kantan_agents.lab.evaluation.report.metric_data import MetricData
 _ROW: Final = 20
 _TOP: Final = 8
 _MOST: Final = 40
-"""The largest number of cases in a chart."""
-
 _Row = tuple[str, float, float]
 """A case and its two values."""
 
 
 def paired_dots(data: MetricData) -> str:
-    """Return the chart of a metric, with a legend; of many cases, the ones with the largest changes."""
+    """Return the chart of a metric; of many cases, the ones with the largest changes."""
     one = data.compared
     rows = sorted(
         zip(data.values.cases, data.values.a, data.values.b, strict=True),
