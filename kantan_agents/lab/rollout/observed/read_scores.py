@@ -23,10 +23,10 @@ class RecordedScore:
     """A score.
 
     Attributes:
-        place: Its place in the order in which scores were recorded.
-        run_id: Id of the run that it is about.
+        place: Its position in the order of recording.
+        run_id: Id of the scored run.
         value: The value.
-        at: When it was given, in seconds since 1970.
+        at: Time of the score, in seconds since 1970.
     """
 
     place: int
@@ -45,13 +45,7 @@ _OWN: Final = (
 
 
 def new_scores(connection: sqlite3.Connection, since: int, metric: str) -> Iterator[RecordedScore]:
-    """Yield the scores of a metric in the order in which they were recorded.
-
-    Args:
-        connection: From ``reading``.
-        since: The place of the last score that is known.
-        metric: Name of the metric; ``"rubric"`` for the scores of judges.
-    """
+    """Yield the scores of a metric after position ``since``, in the order of recording."""
     if metric == RUBRIC:
         yield from _rubrics(connection, since)
     elif has_tables(connection):
