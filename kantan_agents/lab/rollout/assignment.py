@@ -17,7 +17,7 @@ _HALF: Final = 8
 
 @attrs.frozen
 class Assigned:
-    """The arm of a user, 0 for the control, and a pseudonym of 16 hexadecimal digits for the records."""
+    """The arm of a user, 0 for the control, and a pseudonym of 16 hexadecimal digits."""
 
     arm: int
     unit: str
@@ -27,10 +27,8 @@ class Assignment:
     """Assigns users to arms.
 
     A user has two fixed numbers in [0, 1). The user has a new arm if the first is below the share of all new
-    arms together; the second chooses among these, by ``weights``. When that share grows, users move from the
-    control to their new arm, and never in any other way.
-
-    ``key`` of the hash is the name of the rollout.
+    arms together; the second chooses among these. When that share grows, users move from the control to their
+    new arm, and never in any other way.
     """
 
     __slots__ = ("_bounds", "_key", "_proportions")

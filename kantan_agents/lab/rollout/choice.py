@@ -40,16 +40,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class ArmChooser:
-    """Chooses the arms of the runs of one agent, which is the control.
-
-    Args:
-        agent: The Agent.
-        arms: The arms by name, the control first.
-        weights: The proportions of the new arms.
-        unit: As for ``Rollout``.
-        on_missing_unit: As for ``Rollout``.
-        shared: The state of the rollout in this process.
-    """
+    """Chooses the arms of the runs of one agent, which is the control."""
 
     def __init__(
         self,
@@ -105,7 +96,6 @@ class ArmChooser:
         return ChosenArm(self._agent_of(arm), self._names[arm], metadata, self._limits[arm])
 
     def _for_state(self, state: RunState[Any, Any], context: Any) -> ChosenArm:
-        """Return the arm of a paused run, or a new one if it is unknown."""
         recorded = chosen_in(state)
         if recorded.get(ROLLOUT) == self._shared.name and recorded.get(ARM) in self._names:
             arm = self._names.index(recorded[ARM])
@@ -119,10 +109,7 @@ class ArmChooser:
         return chosen
 
     def recorded(self, record: RunRecord) -> Any:
-        """Return the Agent of the arm of a recorded run, without a random choice.
-
-        A run from before the rollout gets the arm with its prompt, or else the control.
-        """
+        """Return the Agent of a recorded run. Older runs get the arm with their prompt, or the control."""
         prompt = record.agents[0].prompt if record.agents else None
         if record.arm in self._names:
             number = self._names.index(record.arm)
@@ -209,10 +196,7 @@ class Always:
 
 
 def chosen_for_state(state: RunState[Any, Any], agent: Any) -> ChosenArm | None:
-    """Return the arm of a paused run, with its limits; None without an arm.
-
-    The run started with another agent, which has handed it over to ``agent``.
-    """
+    """Return the arm of a paused run that another agent has handed over to ``agent``."""
     recorded = chosen_in(state)
     name, arm = recorded.get(ROLLOUT), recorded.get(ARM)
     if not isinstance(name, str) or not isinstance(arm, str):

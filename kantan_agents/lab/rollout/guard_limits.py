@@ -20,13 +20,7 @@ _KINDS: Final = "error, cost, tokens, latency_p50, latency_p95 and the like"
 class RolloutGuard:
     """A metric that a new arm must not make worse.
 
-    Attributes:
-        name: ``"error"``, ``"cost"``, ``"tokens"`` or ``"latency_p95"``, for example.
-        limit: In its original form, such as ``"+20%"`` or ``0.02``.
-        kind: The measure.
-        margin: For errors: by how much the share of failed runs may rise.
-        factor: For the others: the largest ratio to the control.
-        quantile: For latency: the quantile, 0 to 1.
+    ``margin`` is the rise of the share of failed runs; ``factor`` is the largest ratio of other metrics.
     """
 
     name: str

@@ -33,20 +33,9 @@ _PLURALS: Final = {
 
 @attrs.frozen
 class RolloutPlan:
-    """The arms and the method of a rollout.
+    """The stored definition of a rollout; see the arguments of ``Rollout``.
 
-    Attributes:
-        agent: Name of the agent.
-        arms: The definition of each arm, by name; the first is the control.
-        weights: The proportions of the new arms, in their order.
-        ramp: The shares of all new arms together, step by step.
-        unit: As for ``Rollout``.
-        metric: The metric to improve; None if only the guards count.
-        metric_range: The lowest and the highest score.
-        score_within: Seconds from the start of a user's first run within which its score must come.
-        guards: The metrics that must not become worse.
-        alpha: The probability of a false alarm, 0 to 1.
-        prices: Prices of a million input and output tokens by model. They are not part of the identity.
+    Prices are not part of the identity.
     """
 
     agent: str
@@ -89,7 +78,7 @@ class RolloutPlan:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RolloutPlan:
-        """Return the plan from the data of ``to_dict``; KeyError, TypeError or ValueError if invalid."""
+        """Raise KeyError, TypeError or ValueError for other data."""
         low, high = data["metric_range"]
         return cls(
             agent=data["agent"],
@@ -106,7 +95,7 @@ class RolloutPlan:
         )
 
     def difference(self, other: RolloutPlan) -> str | None:
-        """Return the difference of another plan, as words after "other"; None if they are equal."""
+        """Return the difference of another plan, as words after "other"."""
         one, two = self.to_dict(), other.to_dict()
         if list(one["arms"]) != list(two["arms"]):
             return "arms"
@@ -116,7 +105,7 @@ class RolloutPlan:
 def checked_shares(
     shares: Any, ramp: Any, arms: Sequence[str]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the proportions of the new arms, and the steps of their common share; E110 if invalid."""
+    """Return the proportions of the new arms, and the steps of their common share."""
     control, *new = arms
     if shares is None:
         if ramp is None:

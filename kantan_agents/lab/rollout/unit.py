@@ -30,7 +30,7 @@ def shown_unit(unit: UnitSource) -> str:
 def unit_in(context: Any, unit: UnitSource) -> tuple[str | None, str]:
     """Return the ``unit`` of a run, or None and the reason why it is missing.
 
-    A str, an int and a UUID count; ``1`` and ``"1"`` are the same. Exceptions of the function propagate.
+    ``1`` and ``"1"`` are the same. Exceptions of the function propagate.
     """
     value: Any = context
     if not isinstance(unit, str):

@@ -16,7 +16,7 @@ from kantan_agents.lab.rollout.evidence.observations import Observations
 from kantan_agents.lab.rollout.evidence.weighting import weighted
 
 Outcomes = Callable[[Floats, npt.NDArray[np.intp]], Floats]
-"""Returns the outcomes of values, also given the positions of their assignments among the used ones."""
+"""From values and the positions of their assignments to outcomes."""
 
 
 @attrs.frozen(eq=False)
@@ -29,15 +29,7 @@ class Bets:
     possible one of a new arm, or the largest possible one of the control: the evidence is then a lower bound.
     Other values of the same assignments, such as a later run's, give a separate test.
 
-    Attributes:
-        seen: The assignments. Their values determine the bets on later ones, and nothing else.
-        places: Shape (bets,): positions of the assignments with a bet in ``seen``.
-        baseline: Shape (seen,): as for `weighted`.
-        spread: Shape (seen,): as for `weighted`.
-        lowest_new: The least outcome of the new arm.
-        highest_control: The largest outcome of the control.
-        margin: By how much the new arm's mean outcome may exceed the control's.
-        outcomes: From values to outcomes.
+    ``places`` are the positions of the assignments with a bet in ``seen``. ``margin`` is about outcomes.
     """
 
     seen: Observations
@@ -50,10 +42,7 @@ class Bets:
     outcomes: Outcomes
 
     def evidence(self, values: npt.ArrayLike, counts: Flags | None = None) -> Evidence:
-        """Return the evidence of values, of shape (given,), in the order of the assignments.
-
-        ``counts`` marks the assignments with a value; None for all.
-        """
+        """Return the evidence of values, one for each assignment; ``counts`` marks the known ones."""
         given = np.flatnonzero(self.seen.used)
         places = self.places if counts is None else self.places[counts[given[self.places]]]
         used = np.zeros(len(self.seen.used), dtype=np.bool_)
@@ -83,7 +72,7 @@ class Later:
     Attributes:
         draws: Shape (later values,): positions of their assignments.
         values: Shape (later values,): NaN for a run without a value.
-        steps: Shape (assignments,): an id for each step of the rollout, such as the share.
+        steps: Shape (assignments,): an id for each step of the rollout.
     """
 
     draws: npt.NDArray[np.intp]
@@ -94,21 +83,16 @@ class Later:
 def strongest(bets: Bets, values: Floats, counts: Flags, later: Later, chosen: Flags) -> float:
     """Return the log of the strongest evidence of the first values and of all looks at later ones.
 
-    Later values of an assignment are no further assignments, so no bet may follow another on the same one. At
-    each look, the latest values are a separate test, among the assignments of the current step that have one
-    since 16 looks earlier. The first values share 3/4 of the initial wealth, and look n gets 1 / (n * (n +
-    1)) of the rest. The probability that any of them ever reaches its threshold is at most the sum of all,
-    whatever they have in common (Bonferroni).
+    No bet may follow another on the same assignment. At each look, the latest values are therefore a separate
+    test, among the assignments of the current step that have one since 16 looks earlier. The first values
+    share 3/4 of the initial wealth, and look n gets 1 / (n * (n + 1)) of the rest. The probability that any
+    of them ever reaches its threshold is at most the sum of all (Bonferroni).
 
-    If arms are equal, that holds whatever the users do. If an arm influences who comes back, the later values
-    of both arms are of different users, and the test is about the excess over the baseline of those users.
+    If arms are equal, that holds whatever the users do. If an arm influences who comes back, the test is
+    about the excess over the baseline of those users.
 
-    Args:
-        bets: The bets on the assignments of an arm and the control.
-        values: Shape (assignments,): the first values.
-        counts: Shape (assignments,): which assignments have one.
-        later: The later values, of all arms.
-        chosen: Shape (assignments of all arms,): which of them ``bets`` has.
+    ``values`` and ``counts`` have shape (assignments,), ``chosen`` marks them among the assignments of all
+    arms.
 
     Source: Dunn, Journal of the American Statistical Association 56 (1961), for the sum; Howard, Ramdas,
     McAuliffe and Sekhon, Time-uniform, nonparametric, nonasymptotic confidence sequences, Annals of
@@ -126,10 +110,7 @@ def strongest(bets: Bets, values: Floats, counts: Flags, later: Later, chosen: F
 
 
 def look_points(later: int) -> list[tuple[int, int]]:
-    """Return the range of later values for each look.
-
-    There is a look after each 8 values, and beyond 128 whenever a sixteenth more are known.
-    """
+    """Look after each 8 later values, and beyond 128 whenever a sixteenth more are known."""
     points, point = [0], _EACH
     while point <= later:
         points.append(point)

@@ -70,10 +70,7 @@ def difference_bets(
 
 
 def weighted_differences(seen: Observations, lowest: float, highest: float) -> Weighted:
-    """Return an estimate of the difference of both means for each observation.
-
-    The baseline is the mean of the earlier values of both arms.
-    """
+    """Return an estimate of the difference of both means for each observation."""
     baseline, spread = _baseline(seen, lowest, highest)
     return weighted(
         seen.values, seen.is_new, seen.share, baseline, spread, lowest_new=lowest, highest_control=highest

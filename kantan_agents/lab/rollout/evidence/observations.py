@@ -13,12 +13,7 @@ from kantan_agents.lab.betting.running import Earlier, Flags, Floats, Times
 class Observations:
     """The observations whose arm was random; others carry no information.
 
-    Attributes:
-        values: Shape (used,).
-        is_new: Shape (used,): whether the user got the new arm, or else the control.
-        share: Shape (used,): probability of the new arm, above 0 and below 1.
-        used: Shape (given,): which of the given observations these are.
-        earlier: Which of the values were known at each assignment.
+    ``used`` marks them among the given ones. ``earlier`` has the values that were known at each assignment.
     """
 
     values: Floats
@@ -33,8 +28,7 @@ def drawn(
 ) -> Observations:
     """Check the observations, and omit those with a share of 0 or 1, which have nothing to compare with.
 
-    ``times`` are the times of the assignments and of their values, each of shape (observations,); None if
-    each value was known before the next assignment.
+    Without ``times``, each value was known before the next assignment.
     """
     given = np.asarray(values, dtype=np.float64)
     arms = np.asarray(is_new)

@@ -77,7 +77,6 @@ class Checker:
 def _asked(
     shared: SharedRollout, path: Path, status: RolloutStatus, is_ours: Callable[[], bool]
 ) -> RolloutState | None:
-    """Call the callback; return the new state, or None if nothing changes."""
     if shared.on_verdict is None:
         return None
     try:
@@ -105,7 +104,7 @@ def _asked(
 
 
 def check_quietly(checker: Checker, shared: SharedRollout, is_ours: Callable[[], bool]) -> None:
-    """Check a rollout; log errors, as the next check may succeed."""
+    """The next check may succeed."""
     try:
         checker.check(shared, is_ours)
     except KantanAgentsError as error:

@@ -36,11 +36,7 @@ if hasattr(os, "register_at_fork"):
 def shared_for(
     name: str, plan: RolloutPlan, on_verdict: OnVerdict | None, store: Path | None
 ) -> SharedRollout:
-    """Return the state of a rollout, which all agents with equal rollouts share.
-
-    ``store`` None uses the database that ``record_traces`` opens. E111 if this process has another rollout of
-    this name or agent.
-    """
+    """Return the state of a rollout, which all agents with equal rollouts share."""
     path = store or registry.main_database()
     path = None if path is None else path.resolve()
     known = _known_one(name, plan, path)
@@ -81,7 +77,7 @@ def limits_of(name: str, arm: str) -> Limits:
 
 
 def _same(other: SharedRollout, name: str, plan: RolloutPlan) -> SharedRollout | None:
-    """Return the other rollout if it is the same, None if it has ended; E111 if it differs."""
+    """Return an equal rollout, None if the other one has ended; E111 if it differs."""
     if other.name == name:
         different = other.plan.difference(plan)
         if different is None:

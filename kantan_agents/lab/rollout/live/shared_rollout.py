@@ -34,17 +34,14 @@ CONFLICT: Final = "conflict"
 Limits = tuple[tuple[str, ToolRules], ...]
 
 OnVerdict = Callable[[RolloutStatus], "str | None"]
-"""Called with each new status; returns ``"promote"``, ``"stop"``, or None to change nothing."""
+"""Gets each new status; returns ``"promote"``, ``"stop"``, or None."""
 
 
 @attrs.frozen
 class Current:
     """The current assignment rule.
 
-    Attributes:
-        share: The share of all new arms together.
-        winner: Number of the promoted arm; None while arms are random.
-        problem: Why no arm is assigned; then all users get the control.
+    ``winner`` is the promoted arm. With a ``problem``, all users get the control.
     """
 
     share: float = 0.0
@@ -55,15 +52,7 @@ class Current:
 class SharedRollout:
     """The state of a rollout in this process.
 
-    Attributes:
-        name: Name of the rollout.
-        plan: Its plan.
-        path: The trace database; None until it is known.
-        current: The assignment rule; replaced as a whole, so that any thread may read it.
-        state: The latest state that was read, if any.
-        limits: The limits of each arm, by name.
-        observers: The observers of the agents, for events.
-        on_verdict: The callback.
+    ``current`` is replaced as a whole, so that any thread may read it.
     """
 
     def __init__(self, name: str, plan: RolloutPlan, on_verdict: OnVerdict | None) -> None:
@@ -78,7 +67,7 @@ class SharedRollout:
         self._accepting = Lock()
 
     def open(self, path: Path) -> None:
-        """Store the rollout in a database if it is new there, and read its state. Errors are logged."""
+        """Store the rollout if it is new, and read its state. Errors are logged."""
         self.path = path
         self._try(lambda: self._started(path, _START_WAIT_SECONDS))
 
@@ -97,7 +86,7 @@ class SharedRollout:
             self.current = _current(state)
 
     def renew_lock(self) -> None:
-        """Replace the lock in a forked child, where the thread that held it does not exist."""
+        """In a forked child, the thread that held the lock does not exist."""
         self._accepting = Lock()
 
     def warn_once(self) -> None:

@@ -197,10 +197,7 @@ def _after_fork() -> None:
 
 
 def _notify(shared: SharedRollout, path: Path, *, since: int) -> None:
-    """Emit the changes of a rollout after the revision ``since``.
-
-    Handlers are called in this thread; the coroutines of async ones run on the library's background loop.
-    """
+    """Call handlers in this thread; the coroutines of async ones run on the library's background loop."""
     try:
         changes = read_history(path, shared.name)[since:]
     except KantanAgentsError as error:

@@ -10,17 +10,17 @@ import attrs
 from kantan_agents.lab.rollout.observed.observed_run import Drawn
 
 _DIGITS: Final = 12
-"""A share that was divided by a weight and multiplied by it again differs in its last digit."""
+"""Dividing a share by a weight and multiplying it again changes its last digit."""
 
 
 @attrs.define(eq=False)
 class Draw:
-    """A random assignment of a user, and the user's runs that followed.
+    """A random assignment of a user, and the runs that followed.
 
     Attributes:
         first: The first run with this arm.
-        step: The share of all new arms together, the same for all of the runs.
-        chance: The probability of any new arm, given all earlier arms of the user; 0 or 1 if it was certain.
+        step: The share of all new arms together.
+        chance: The probability of any new arm, given the user's earlier arms; 0 or 1 if it was certain.
         own: Number of the only new arm that the user could get; 0 if any.
         runs: Ids of the runs, in the order in which they started.
     """
@@ -34,15 +34,9 @@ class Draw:
 
 @attrs.define
 class _Unit:
-    """The knowledge about a user's first number, which determines all arms.
+    """Bounds of a user's first number, which determines all arms: ``low`` <= number < ``high``.
 
-    Attributes:
-        low: The number is at least this: the user had the control at such a share.
-        high: The number is below this: the user had a new arm at such a share.
-        own: Number of the user's new arm; 0 if unknown.
-        steps: The user's assignments by share; None where the arm was certain.
-        runs: The user's runs, in the order in which they started.
-        arms: The arms so far.
+    ``steps`` are the assignments by share; None where the arm was certain.
     """
 
     low: float = 0.0
@@ -59,10 +53,8 @@ class Draws:
     A user has one fixed number in [0, 1), and a new arm if it is below the share. Each arm therefore shows
     between which shares the number is; its exact value in between is still random. At another share p between
     them, a new arm has the probability (p - low) / (high - low), whatever has happened. At any other share
-    the arm is certain, and the runs are no evidence about the arms: for example runs of users that had a new
-    arm before the share grew.
-
-    ``units`` has the number of users by arm.
+    the arm is certain, and the runs are no evidence: for example runs of users that had a new arm before the
+    share grew.
     """
 
     def __init__(self) -> None:

@@ -19,14 +19,7 @@ _DIGITS: Final = 12
 
 @attrs.frozen
 class Drawn:
-    """How a run got its arm.
-
-    Attributes:
-        run_id: Id of the run.
-        arm: Number of its arm; 0 is the control.
-        unit: Pseudonym of its user.
-        share: The share of all new arms together at that moment, 0 to 1.
-    """
+    """How a run got its arm; ``share`` is the share of all new arms together at that moment."""
 
     run_id: str
     arm: int
@@ -43,13 +36,7 @@ class Drawn:
 class ObservedRun:
     """A finished run.
 
-    Attributes:
-        drawn: How it got its arm.
-        failed: Whether it failed or was cancelled.
-        seconds: Its duration; None if it failed, or if the clock has jumped back.
-        tokens: Its input and output tokens, if known.
-        cost: The cost of its model calls, if known.
-        ended: Its end, in seconds since 1970; not before its start.
+    ``seconds`` is None if it failed, or if the clock has jumped back. ``ended`` is not before its start.
     """
 
     drawn: Drawn
@@ -81,13 +68,13 @@ class ObservedRun:
 
 
 def reason_not_drawn(metadata: Mapping[str, Any], name: str) -> str | None:
-    """Return why a rollout has assigned no arm to a run; None for other runs."""
+    """Return why a rollout has assigned no arm to a run."""
     reason = metadata.get(NOT_DRAWN)
     return reason if metadata.get(ROLLOUT) == name and isinstance(reason, str) else None
 
 
 def drawn_of(metadata: Mapping[str, Any], name: str, plan: RolloutPlan) -> Drawn | None:
-    """Return how a run got its arm; None unless this rollout has assigned it to an ordinary run."""
+    """Return how a run got its arm; None unless this rollout assigned it to an ordinary run."""
     if metadata.get(ROLLOUT) != name or EXPERIMENT_KEY in metadata or NOT_DRAWN in metadata:
         return None
     run_id, unit = metadata.get("agent_run_id"), metadata.get(ROLLOUT_UNIT)

@@ -39,10 +39,9 @@ WHERE t.rowid > ? AND instr(t.metadata_json, '"rollout"') ORDER BY t.rowid"""
 def ended_runs(
     connection: sqlite3.Connection, since: int, name: str, plan: RolloutPlan
 ) -> tuple[list[ObservedRun], Counter[str]]:
-    """Return the finished runs of a rollout, and the number of runs without an assigned arm, by reason.
+    """Return the finished runs, and the number of runs without an assigned arm, by reason.
 
-    A cancelled run has failed: a service cancels runs that take too long. It would have taken at least as
-    long.
+    A cancelled run has failed: a service cancels runs that take too long.
     """
     needs_costs = bool(plan.prices.of_models) or any(one.kind in ("cost", "tokens") for one in plan.guards)
     costs = _CostReader(connection, plan.prices) if needs_costs else None
@@ -62,9 +61,9 @@ def ended_runs(
 def begun_runs(
     connection: sqlite3.Connection, since: int, name: str, plan: RolloutPlan
 ) -> Iterator[tuple[int, Drawn]]:
-    """Yield the started runs of a rollout, each with the position of its trace.
+    """Yield the started runs, each with the position of its trace.
 
-    Runs inside another trace are missing: the database has them only when they end.
+    The database has runs inside another trace only when they end.
     """
     for row in connection.execute(_BEGUN, (since,)).fetchall():
         drawn = drawn_of(mapping_of(row["metadata_json"]), name, plan)
@@ -109,7 +108,7 @@ def _was_cancelled(error_json: Any) -> bool:
 
 @attrs.frozen
 class _Used:
-    """Usage of model calls: tokens, None if one call does not report them, and cost, None if unknown."""
+    """Usage; None if a call does not report its tokens, or has no price."""
 
     tokens: int | None
     cost: float | None
@@ -124,7 +123,7 @@ class _CostReader:
         self._contents = Contents(connection) if has_run_tables(connection) else None
 
     def used_in(self, trace_id: str, run_id: str | None = None) -> _Used | None:
-        """Return the total usage of a trace's runs, or of one run; None without a record."""
+        """Return the usage of a trace's runs, or of one run."""
         if self._contents is None:
             return None
         columns = "CAST(contents AS BLOB), CAST(body AS BLOB), CAST(run_id AS BLOB)"

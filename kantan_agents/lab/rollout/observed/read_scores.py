@@ -20,14 +20,7 @@ RUBRIC: Final = "rubric"
 
 @attrs.frozen
 class RecordedScore:
-    """A score.
-
-    Attributes:
-        place: Its position in the order of recording.
-        run_id: Id of the scored run.
-        value: The value.
-        at: Time of the score, in seconds since 1970.
-    """
+    """A score; ``place`` is its position in the order of recording."""
 
     place: int
     run_id: str
@@ -45,7 +38,7 @@ _OWN: Final = (
 
 
 def new_scores(connection: sqlite3.Connection, since: int, metric: str) -> Iterator[RecordedScore]:
-    """Yield the scores of a metric after position ``since``, in the order of recording."""
+    """Yield the scores of a metric in the order of recording."""
     if metric == RUBRIC:
         yield from _rubrics(connection, since)
     elif has_tables(connection):

@@ -11,7 +11,7 @@ from kantan_agents.lab.rollout.observed.draws import Draws
 from kantan_agents.lab.rollout.observed.observed_run import Drawn, ObservedRun
 
 PATIENCE_SECONDS: Final = 600.0
-"""A run that has not ended after this time hangs, or its process was killed."""
+"""A run that takes longer hangs, or its process was killed."""
 
 _MOST: Final = 1e300
 
@@ -24,11 +24,7 @@ class Runs:
     that is still possible: a run of a new arm as a free success, a run of the control as a failure of the
     largest cost. A run that does not end has failed.
 
-    Attributes:
-        ended: The finished runs, by id.
-        draws: The assignments.
-        looked: Start of the last look at the database, by the clock of this process; 0 before. Anything
-            missing then is later.
+    ``looked`` is the start of the last look at the database: anything missing then is later.
     """
 
     def __init__(self) -> None:
@@ -69,11 +65,11 @@ class Runs:
         return {run_id for run_id in self._open if now < self._late_at[run_id]}
 
     def never_ended(self) -> int:
-        """Return the number of runs that count as failed because they have not ended for so long."""
+        """Return the number of runs that count as failed because they have not ended."""
         return len(self._open) - len(self.under_way())
 
     def observed(self, run_ids: Iterable[str]) -> list[ObservedRun]:
-        """Return runs by their ids; active ones with their current value, and infinity as their end."""
+        """Return runs by their ids; active ones with their current value and an infinite end."""
         now, ended = self.clock, self.ended
         return [ended.get(run_id) or self._so_far(self._open[run_id], now) for run_id in run_ids]
 

@@ -43,7 +43,7 @@ class Sample:
         values: Shape (assignments,): values of the first runs; NaN without a value.
         arms: Shape (assignments,): number of the arm; 0 is the control.
         chances: Shape (assignments,): probability of any new arm; 0 while the bet is not fixed.
-        own: Shape (assignments,): number of the only new arm that the user could get; 0 if any.
+        own: Shape (assignments,): number of the only possible new arm; 0 if any.
         times: Times of the assignments, and of their values.
         later: The values of later runs.
     """
@@ -56,10 +56,7 @@ class Sample:
     later: Later
 
     def against_control(self, arm: int, weight: float) -> tuple[npt.NDArray[np.bool_], Floats]:
-        """Return which assignments are of an arm or the control, and their probabilities of the arm.
-
-        ``weight`` is its proportion among the new arms.
-        """
+        """Return which assignments are of an arm or the control, and their probabilities of the arm."""
         chosen = (self.arms == arm) | (self.arms == 0)
         own = self.own[chosen]
         of_arm = self.chances[chosen] * np.where(own == 0, weight, own == arm)
@@ -69,10 +66,7 @@ class Sample:
 
 
 class Samples:
-    """Reads the runs and the scores of a rollout, each once.
-
-    ``not_drawn`` counts runs without an assigned arm, by reason.
-    """
+    """Reads the runs and the scores of a rollout, each once."""
 
     def __init__(self, path: Path, name: str, plan: RolloutPlan) -> None:
         self._path, self._name, self._plan = path, name, plan
@@ -160,7 +154,7 @@ class Samples:
         return _of_scores(self._scores.known())
 
     def held_up(self) -> tuple[int, float]:
-        """Return how many users with a score wait for an earlier user's score, and until when at most."""
+        """Return how many scored users wait for an earlier user's score, and until when at most."""
         return self._scores.held_up()
 
     def under_way(self) -> int:
@@ -168,7 +162,7 @@ class Samples:
         return len(self._runs.under_way())
 
     def never_ended(self) -> int:
-        """Return how many runs count as failed, as they have not ended for ten minutes."""
+        """Return how many runs count as failed because they have not ended."""
         return self._runs.never_ended()
 
     def not_compared(self) -> tuple[int, int]:

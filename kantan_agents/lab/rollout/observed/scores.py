@@ -15,7 +15,7 @@ from kantan_agents.lab.rollout.plan import RolloutPlan
 
 
 class Scored(NamedTuple):
-    """An assignment with its first score in time, and the positions and values of its other scores."""
+    """An assignment with its first score in time, and its other scores by position."""
 
     draw: Draw
     value: float
@@ -25,13 +25,9 @@ class Scored(NamedTuple):
 class Scores:
     """Collects the scores of a metric.
 
-    The tests need the assignments in their order, whenever the scores come. If the scores of one arm came
-    later, and all scores rose from day to day, the order of arrival would give that arm an advantage. So an
-    assignment without a score holds up later ones, until no score can come in time any more.
-
-    Attributes:
-        count: Number of scores of finished runs.
-        outside: Number of scores outside of the range of the metric, which do not count.
+    The tests need the assignments in their order. If the scores of one arm came later, and all scores rose
+    from day to day, the order of arrival would give that arm an advantage. So an assignment without a score
+    holds up later ones, until no score can come in time any more.
     """
 
     def __init__(self, plan: RolloutPlan, runs: Runs) -> None:
@@ -76,10 +72,7 @@ class Scores:
         return [one for one in found if one is not None]
 
     def held_up(self) -> tuple[int, float]:
-        """Return how many scored assignments wait for an earlier one, and until when at most.
-
-        The time is in seconds since 1970.
-        """
+        """Return how many scored assignments wait, and until when at most, in seconds since 1970."""
         draws = self._runs.draws.in_order()
         place = self._first_open(draws)
         waiting = sum(self._scored(draw) is not None for draw in draws[place:])

@@ -19,10 +19,7 @@ from kantan_agents.traces.store.connection import changing, transaction
 
 
 def start(path: Path, name: str, plan: RolloutPlan, *, wait: float | None = None) -> RolloutState:
-    """Store a rollout if it is new, and return its state; E111 if another plan or rollout is running.
-
-    ``wait`` is the time for other writers in seconds, by default half a minute.
-    """
+    """Store a rollout if it is new, and return its state; E111 if another plan or rollout is running."""
     with changing(path, wait=wait) as connection:
         known = _row(connection, name) if has_tables(connection) else None
         if known is None:
@@ -85,8 +82,7 @@ def promote(
 ) -> RolloutState:
     """Give the new arms the next share of their ramp, and all users one arm at the last step.
 
-    ``arm`` skips to the last step. E113 if the rollout is not running or differs from the expected
-    ``revision`` or ``expect_step``.
+    ``arm`` skips to the last step. E113 if ``revision`` or ``expect_step`` differ.
     """
 
     def next_step(state: RolloutState) -> RolloutState:
@@ -122,10 +118,9 @@ def stop(
     action: Action = "stop",
     revision: int | None = None,
 ) -> RolloutState:
-    """Give all users the control.
+    """Give all users the control; E113 if ``revision`` differs.
 
-    ``action`` is ``"return"`` if a guard has fired. E113 if the rollout is stopped, differs from the expected
-    ``revision``, or, for a guard, was promoted meanwhile.
+    ``action`` is ``"return"`` for a guard, which cannot stop a rollout that was promoted meanwhile.
     """
 
     def stopped(state: RolloutState) -> RolloutState:

@@ -119,7 +119,7 @@ def read_state(path: Path, name: str) -> RolloutState | None:
 
 
 def find_state(path: Path, name: str) -> RolloutState:
-    """Return the rollout with this name or, for the name of an agent, the agent's latest rollout; or E112."""
+    """Return the rollout with this name, or the latest one of an agent with this name."""
     found = read_state(path, name)
     if found is not None:
         return found

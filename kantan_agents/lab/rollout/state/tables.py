@@ -8,11 +8,10 @@ from typing import Final
 from kantan_agents.traces.schema import count_existing
 
 ROLLOUTS: Final = "kantan_agents_rollouts"
-"""One row for each rollout. ``step`` counts the steps of its ramp, ``revision`` its changes."""
 HISTORY: Final = "kantan_agents_rollout_history"
 """One row for each change of a rollout, with the evidence at that moment as JSON."""
 RUN_SCORES: Final = "kantan_agents_run_scores"
-"""Scores from the application, such as users' scores. They are deleted with the trace."""
+"""Scores from the application. They are deleted with the trace."""
 TABLES: Final = (ROLLOUTS, HISTORY, RUN_SCORES)
 
 _STATEMENTS: Final = (

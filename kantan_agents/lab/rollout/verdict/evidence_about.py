@@ -29,7 +29,7 @@ from kantan_agents.lab.rollout.verdict.status import ArmFigures, GuardEvidence, 
 
 
 def alarm_level(plan: RolloutPlan) -> float:
-    """Return the alpha of one alarm: all of them together have the plan's (Bonferroni).
+    """Return the alpha of one alarm; all alarms together have the plan's (Bonferroni).
 
     The alarms are the guards and "the metric is worse" of each new arm, and the check of the shares.
     """
@@ -38,7 +38,7 @@ def alarm_level(plan: RolloutPlan) -> float:
 
 
 def promotion_level(plan: RolloutPlan) -> float:
-    """Return the alpha of "the metric is better" of one new arm; all new arms together have the plan's."""
+    """Return the alpha of "the metric is better" of one new arm."""
     return plan.alpha / len(plan.new_arms)
 
 
@@ -100,8 +100,8 @@ def metric_evidence(samples: Samples, plan: RolloutPlan, number: int) -> MetricE
 def _difference(values: Any, is_new: Any, share: Any, low: float, high: float) -> float | None:
     """Return the difference of the means, each weighted by the inverse probability of the arm.
 
-    With one share for all, it is the difference of the plain means, as in the table of arms. It stays inside
-    the interval, unless that is empty.
+    With one share for all, it is the difference of the plain means. It stays inside the interval, unless that
+    is empty.
 
     Source: Hajek (1971), the ratio estimator of a mean from a sample with unequal probabilities.
     """
