@@ -68,13 +68,11 @@ def passes_all(
 ) -> PassesAll:
     """Return how often all of k runs of a case pass: the experience of a user who comes k times.
 
-    An agent that passes 80 % of its runs passes four times in a row in 41 % of the cases if chance decides,
-    and in 80 % if the case decides. Of a case with c passing runs out of n, the share is C(c, k) / C(n, k).
-    It is the unbiased estimate of pass^k of Yao et al. (2024), "tau-bench: A Benchmark for Tool-Agent-User
-    Interaction in Real-World Domains" (arXiv 2406.12045).
+    An agent that passes 80 % of its runs passes four in a row in 41 % of the cases if chance decides, and in
+    80 % if the case decides. For c passing runs of n, the share is C(c, k) / C(n, k), the unbiased estimate
+    of pass^k of Yao et al. (2024), "tau-bench" (arXiv 2406.12045).
 
-    A failed run or a failed score does not pass. Runs and cases to which the metric does not apply are
-    ignored.
+    A failed run or score does not pass. Runs and cases to which the metric does not apply are ignored.
 
     Args:
         results: Results of a variant, of an evaluation with ``repeats``.

@@ -67,36 +67,35 @@ def compare(
         comparison = compare(evaluation["v1"], evaluation["v2"])
         print(comparison.text)
 
-    Each case is compared with itself: repeats are averaged first, and the cases of a conversation count as
-    one observation. A verdict requires that the difference is significant at ``1 - level`` after Holm's
-    adjustment for all compared metrics, and that its interval, if it has one, excludes 0. Otherwise the
-    answer is "cannot tell", with the number of additional cases needed.
+    Repeats of a case are averaged, and the cases of a conversation count as one observation. A verdict
+    requires significance at ``1 - level`` after Holm's adjustment for all compared metrics, and an interval,
+    if there is one, that excludes 0. Otherwise it is "cannot tell", with the number of additional cases
+    needed.
 
-    A run that failed or has no score counts as the worst score; otherwise a version that crashes would look
-    as good as its other runs. For scores from 0 to 1 that is 0, or 1 if lower is better; for others 0, or
-    twice the worst score if that is worse. The text states the number of such runs. An evaluator that does
-    not apply leaves nothing missing. ``latency``, ``tokens`` and ``cost`` count finished runs only.
+    A run that failed or has no score counts as the worst score, so that crashes do not improve a mean. For
+    scores from 0 to 1 that is 0, or 1 if lower is better; for others 0, or twice the worst score if that is
+    worse. Evaluators that do not apply leave nothing missing. ``latency``, ``tokens`` and ``cost`` count
+    finished runs only.
 
-    By default, verdicts hold for one look. If you add cases until a verdict is clear, and look ten times, 18
-    of 100 experiments without a difference give a false one. In that case use ``looks="any"`` from the first
+    By default, verdicts hold for one look: adding cases until a verdict is clear, with ten looks, gives a
+    false one in 18 of 100 experiments without a difference. In that case use ``looks="any"`` from the first
     look. For more than two variants, use `compare_all`.
 
     Args:
         a: The baseline, such as ``evaluation["v1"]``.
-        b: The results that the verdicts are about; they may come from another evaluation of the same cases.
-        metrics: The metrics to compare; by default the evaluators' metrics, and ``failed``, ``latency``,
-            ``tokens`` and ``cost`` where known. Fewer metrics detect smaller differences.
+        b: The results that the verdicts are about, even of another evaluation of the same cases.
+        metrics: By default the evaluators' metrics, and ``failed``, ``latency``, ``tokens`` and ``cost``
+            where known. Fewer metrics detect smaller differences.
         wanted: For each metric, the relevant difference, for ``more_cases``; by default 0.05 for scores from
             0 to 1, and 5 % of the mean for others.
         level: Confidence level.
-        resamples: Number of resamples of intervals and tests; many tests use more, where a small p needs it.
+        resamples: Number of resamples of intervals and tests; more where many tests need a small p.
         seed: The same seed gives the same result.
         missing: ``"worst"``, or ``"ignore"`` to omit the cases in which a variant has no score.
-        looks: ``"one"`` if you look once, ``"any"`` for verdicts that hold at any look while cases are added,
-            which take about twice as many cases. By default ``"any"`` if cases were added to the evaluation
-            after an earlier start. Cases count in the order in which their runs started. Scores from 0 to 1
-            have an interval that holds at all looks; other metrics have none, as they have no bounds. Add all
-            cases of a conversation together, with all their repeats.
+        looks: ``"one"``, or ``"any"`` for verdicts that hold at any look while cases are added, which take
+            about twice as many cases. By default ``"any"`` if cases were added after an earlier start. Cases
+            count in the order in which their runs started; add all cases of a conversation together, with all
+            their repeats. Only scores from 0 to 1 have an interval then.
 
     Raises:
         NotComparableError: E105, they have no case or no metric in common.

@@ -42,7 +42,7 @@ class MetricComparison:
         better: Whether a higher or a lower value is better.
         is_binary: Whether all values are 0 or 1.
         cases: Number of cases with a value on both sides.
-        independent: Number of independent cases; the cases of a conversation count as one.
+        independent: Number of independent cases; a conversation counts as one.
         mean_a: Mean over these cases, repeats averaged first; None without cases.
         mean_b: The same for ``b``.
         difference: ``mean_b`` minus ``mean_a``. With ``looks="any"``, each conversation counts once.
@@ -50,11 +50,9 @@ class MetricComparison:
         high: Upper bound.
         p: The p of the hypothesis that they do not differ.
         p_adjusted: p adjusted for the number of compared metrics (Holm).
-        detectable: The smallest true difference that these cases would have shown among as many metrics, with
-            a probability of 80 %.
+        detectable: Smallest true difference that these cases would have shown, with a probability of 80 %.
         wanted: The difference that ``more_cases`` is about.
-        more_cases: Number of additional cases needed to show ``wanted`` among as many metrics; None if
-            unknown.
+        more_cases: Number of additional cases needed to show ``wanted``; None if unknown.
         wins: Ids of the cases in which ``b`` is better.
         ties: Ids of the cases in which both are equal.
         losses: Ids of the cases in which ``b`` is worse.
@@ -66,7 +64,7 @@ class MetricComparison:
         missing: For each variant that lacks scores in these cases, the number of runs that count as
             ``worst``.
         worst: The value of such a run; None if there are none.
-        left_out: Number of cases that both variants ran and that are omitted because one has no value.
+        left_out: Number of common cases that are omitted because one has no value.
     """
 
     metric: str
@@ -153,13 +151,12 @@ class Comparison(Tabular):
         b: Name of the variant that the verdicts are about.
         metrics: One comparison for each metric.
         cases: Number of cases that both variants ran.
-        unpaired: Ids of the cases that only one of them ran, which are omitted.
+        unpaired: Ids of the omitted cases that only one of them ran.
         failed: Number of failed runs of each variant.
         failed_scores: For each metric with failed scores, their number by variant.
         level: Confidence level.
         missing: How runs without a score count: ``"worst"`` or ``"ignore"``.
-        looks: ``"one"`` if the verdicts hold for one look, ``"any"`` if they hold at any look while cases are
-            added.
+        looks: ``"one"`` if the verdicts hold for one look, ``"any"`` if they hold at any look.
         is_grown: Whether cases were added to an evaluation after an earlier start.
         is_order_known: Whether the order of the runs is known. If not, ``looks="any"`` uses the order of the
             dataset.

@@ -27,16 +27,9 @@ FIGURES: Final[Mapping[str, Callable[[CaseResult], float | None]]] = {
 class PairedValues:
     """The values of a metric on the cases that have one on both sides.
 
-    Attributes:
-        metric: The metric.
-        better: Whether a higher or a lower value is better.
-        cases: Ids of the cases.
-        a: The mean of the repeats of each case.
-        b: The same for the other variant.
-        conversations: The conversation of each case, or else its hash, as equal cases are one.
-        worst: The value of missing scores; None if none counts.
-        missing: Number of missing scores of each variant.
-        left_out: Number of omitted cases, without a value on one side.
+    ``a`` and ``b`` are means of repeats. ``conversations`` has the hash of a case outside of conversations,
+    as equal cases are one. ``worst`` is the value of missing scores, and ``left_out`` the number of omitted
+    cases.
     """
 
     metric: str

@@ -25,9 +25,9 @@ def preferred(judge: PairwiseJudge, *, over: VariantResults, name: str = "prefer
         print(compare(evaluation["v1"], evaluation["v2"], metrics="preferred").text)
 
     The judge sees both outputs, in both orders. The score is 1 if it prefers this output, 0 if it prefers the
-    other one, and 0.5 for a tie: it cannot decide, or its answers in the two orders disagree. Equal outputs
-    are a tie without a call. The other variant itself therefore scores 0.5, and ``compare`` tests whether the
-    judge prefers the new variant more often. ``judge_quality`` measures position bias from the stored scores.
+    other one, and 0.5 for a tie: it cannot decide, or its two answers disagree. Equal outputs are a tie
+    without a call. The other variant itself scores 0.5, so ``compare`` tests whether the judge prefers the
+    new one more often. ``judge_quality`` measures position bias from the stored scores.
 
     Args:
         judge: From ``pairwise``.

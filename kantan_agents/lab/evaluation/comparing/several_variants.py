@@ -136,9 +136,9 @@ def compare_all(
         print(compare_all(evaluation).text)
         print(compare_all(evaluation["v1"], evaluation["v2"], evaluation["v3"])["v3"].text)
 
-    Ten variants that are no better than the control are ten chances of a false verdict: compared one by one,
-    26 of 100 experiments give one. Here at most 5 do, whatever the variants and metrics have in common. The
-    more there are, the larger a difference must be: pass the ``metrics`` that decide.
+    Each variant is another chance of a false verdict: ten variants that are no better than the control,
+    compared one by one, give one in 26 of 100 experiments. Here at most 5 do. The more there are, the larger
+    a difference must be: pass the ``metrics`` that decide.
 
     Args:
         control: The results that all others are compared with; or an evaluation, whose first variant is the

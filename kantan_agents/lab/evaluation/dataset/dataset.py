@@ -108,15 +108,15 @@ class Dataset:
     ) -> Self:
         """Return a dataset with a case for each recorded run that matches, the latest first.
 
-        Only outermost runs become cases. A case has the original input of the run, before any middleware; the
+        Only outermost runs become cases. A case has the run's original input, before any middleware; the
         items of its session in ``earlier``; the context values that its prompt reads; the tool rules of its
-        caller; and the output as ``expected``, which is not necessarily correct. Its ``metadata`` names the
-        trace, the run and the prompt. It has the recorded tokens, the ``error`` of a failed run, and the
-        input that was ``sent`` if middleware changed it. Its ``conversation`` is the ``group_id`` of the
-        trace. Masked or redacted values stay so.
+        caller; and the output as ``expected``, which is not necessarily correct. Its ``metadata`` has ids of
+        trace, run and prompt, the tokens, the ``error`` of a failed run, and the input that was ``sent`` if
+        middleware changed it. Its ``conversation`` is the ``group_id`` of the trace. Masked or redacted
+        values stay so.
 
         Runs of experiments and of judges are omitted, unless ``metadata`` selects them. ``skipped`` has the
-        matching traces without a complete recording, each with its reason.
+        matching traces without a complete recording, with the reasons.
 
         Args:
             store: The database.

@@ -148,19 +148,18 @@ def evaluator(
             return "please" in finished.text.lower()
 
     The function gets a ``FinishedCase`` and returns a bool (1.0 or 0.0), a number, a ``Score``, None if it
-    does not apply, or a dict of these for several metrics, named ``"<name>.<key>"``. Anything else is a
-    failed score without a value: another type, a number that is not finite or not on the ``scale``, or an
-    error.
+    does not apply, or a dict of these for several metrics, named ``"<name>.<key>"``. Other values, numbers
+    that are not finite or not on the ``scale``, and errors are failed scores.
 
-    Functions run on the event loop: a comparison takes microseconds, a thread hundreds of them. A sync
-    function that waits or computes for long would block all other runs: use ``in_thread``, or make it async.
-    A function that takes more than 0.1 s is logged.
+    Functions run on the event loop, because a thread takes longer than most comparisons. A sync function that
+    waits or computes for long would block all other runs: use ``in_thread``, or make it async. A function
+    that takes more than 0.1 s is logged.
 
     Args:
         function: The function, sync or async.
         name: Name of the metric; by default the name of the function.
         version: By default a hash of the function's source, its defaults, and the variables around it that
-            are JSON data. Functions that it calls are not included: change ``version`` if they change.
+            are JSON data. Change ``version`` if functions that it calls change.
         better: Whether ``"higher"`` or ``"lower"`` is better.
         source: ``"model"`` if the function calls a model.
         on_failure: Whether it scores failed runs too.

@@ -35,12 +35,12 @@ def judged(
 ) -> Evaluator:
     """Return an evaluator that lets a judge give a score and comments.
 
-    The judge sees the input, the expected output, if any, and the output, each as data that it must not obey.
-    Its instructions may read the context of the case. Its run is recorded with the trace id of the judged run
-    as ``judged_trace_id``, so ``store.failed()`` and kantan-llm's ``find_failed_judges`` find the verdict.
+    The judge sees the input, the expected output, if any, and the output, as data that it must not obey. Its
+    instructions may read the context of the case. Its run records the judged run as ``judged_trace_id``, so
+    ``store.failed()`` and kantan-llm's ``find_failed_judges`` find the verdict.
 
-    A verdict has at most 8,192 tokens, unless the settings of the judge have a ``max_tokens``. A truncated
-    verdict is a failed score.
+    A verdict has at most 8,192 tokens, unless the judge's settings have ``max_tokens``. A truncated verdict
+    is a failed score.
 
     Args:
         judge: An agent with ``output_type=RUBRIC`` or your own type with ``score`` and ``comments``, for
@@ -48,8 +48,8 @@ def judged(
             ...)``.
         name: Name of the metric.
         version: By default a hash of the judge's instructions, model, settings and output type.
-        scale: The lowest and the highest score, as for ``judge_agent``; an agent may have one too. A score
-            outside has failed.
+        scale: The lowest and the highest score, as for ``judge_agent``, even for an agent. A score outside
+            has failed.
         **judge_options_given: For ``judge_agent``, if ``judge`` is a prompt: ``model``, ``rubric``,
             ``instructions``, ...
 

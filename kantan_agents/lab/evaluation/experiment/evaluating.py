@@ -131,10 +131,9 @@ def evaluate() -> None:
         print(compare(evaluation["v1"], evaluation["v2"]).text)
 
     Every run is an ordinary recorded run with real tool calls; its metadata name the evaluation, the case,
-    the variant and the repetition. Results and scores are stored in the trace database. If you start an
-    evaluation again with the same name, it only repeats missing or failed runs and scores. Results are
-    identified by the content of the case, name and definition of the variant, the options of the runs, and
-    name and version of the evaluator.
+    the variant and the repetition. Results and scores are stored in the trace database. Another start with
+    the same name only runs and scores whatever is missing, has failed or has changed: the content of the
+    case, name and definition of the variant, the options of the runs, and name and version of the evaluator.
 
     Args:
         variants: An agent, several, or agents and prompts by name.
@@ -147,10 +146,10 @@ def evaluate() -> None:
         store: The trace database, or its path; by default the one of ``record_traces``. If nothing in this
             process records to it, the evaluation does.
         prices: For each model, the prices of a million input and output tokens, for costs.
-        max_tokens: Limit on the input and output tokens of all starts of this evaluation together, including
-            judges and failed attempts.
-        max_cost: Limit on their cost, in the currency of ``prices``. Usage of an earlier start without prices
-            is unknown and does not count.
+        max_tokens: Limit on the input and output tokens of all starts together, including judges and failed
+            attempts.
+        max_cost: Limit on their cost, in the currency of ``prices``. An earlier start without prices does not
+            count.
         retry: How to retry failed model calls, in all agents of a run; by default ``Retry()``. Variants with
             any ``Retry`` or retry settings stay unchanged.
         context: Values for the context of each run; values of the case override them.

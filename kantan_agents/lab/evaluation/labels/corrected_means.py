@@ -39,10 +39,9 @@ def corrected_compare(
         corrected = corrected_compare(evaluation["v1"], evaluation["v2"], "helpful")
         print(corrected.text)
 
-    The judge's scores of all cases show the difference, and the labels show the judge's error about it. A
-    judge that prefers one variant for its style does not change the result, and a useless judge gives an
-    interval as wide as labels alone. Repeats are averaged inside a case, and the cases of a conversation
-    count as one observation.
+    The labels correct the judge's error about the difference. A judge that prefers one variant for its style
+    does not change the result, and a useless judge gives an interval as wide as labels alone. Repeats of a
+    case are averaged, and the cases of a conversation count as one observation.
 
     Args:
         a: The baseline, such as ``evaluation["v1"]``.

@@ -86,9 +86,9 @@ def judge_quality(
 ) -> JudgeQuality:
     """Measure a judge, or any other evaluator, on results that also have human labels.
 
-    The labels of several reviewers of a result are averaged. An unknown measure has a reason instead of a
-    value, for example the rates of a judge that gives everything the same score, or of grades outside 0 to 1.
-    Intervals and p-values allow for repeats, variants and conversations, which are not independent.
+    The labels of several reviewers of a result are averaged. A measure that is unknown, such as the rates of
+    a judge with only one score, has a reason instead of a value. Intervals and p-values allow for repeats,
+    variants and conversations, which are not independent.
 
     Args:
         evaluation: The evaluation.
@@ -96,8 +96,8 @@ def judge_quality(
         people: The metric of the labels, if it has another name.
         by: The name or names of the reviewers whose labels count; by default all.
         threshold: Lowest value that passes, 0 or more.
-        verdicts: Verdicts of a pairwise judge, for its position bias, in addition to the stored scores of
-            ``preferred``. Each counts as independent.
+        verdicts: Independent verdicts of a pairwise judge, for its position bias, in addition to the stored
+            scores of ``preferred``.
 
     Raises:
         InvalidOptionError: E75, no evaluator has given such a score, or an argument is invalid.

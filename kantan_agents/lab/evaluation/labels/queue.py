@@ -83,10 +83,9 @@ class LabelQueue:
     ) -> LabelQueue:
         """Return the finished results that a reviewer has not labeled yet, in random order.
 
-        Runs of cases are sampled: the results of all variants for one case and one repetition stay together,
-        so that the reviewer can compare them. The sample comes from all runs, with or without labels. Labels
-        from ``add_label`` do not count, since their results were chosen: they appear again if they are
-        sampled.
+        The sample is of runs, with or without labels: the results of all variants for one case and one
+        repetition stay together, so that the reviewer can compare them. Labels from ``add_label`` do not
+        count, since their results were chosen.
 
         Finish a sample instead of skipping difficult results: labels of the easy cases alone are not a
         sample.

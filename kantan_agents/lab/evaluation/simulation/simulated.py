@@ -127,13 +127,13 @@ def simulated(agent: Agent[Any], user: SimulatedUser) -> Agent[Any]:
         print(passes_all(evaluation["v1"], "goal_met").text)
 
     The user writes the first message. The conversation ends when the user reports that the goal is met or
-    gives up, after ``max_turns`` answers, or when a run waits for an approval. The output of the run has
-    ``"ended"``, the reason of the end, ``"turns"``, the number of answers, and ``"conversation"``, the
-    messages with ``"role"`` and ``"content"``.
+    gives up, after ``max_turns`` answers, or when a run waits for an approval. The output has ``"ended"``
+    with the reason, ``"turns"``, the number of answers, and ``"conversation"``, the messages with ``"role"``
+    and ``"content"``.
 
-    The turns share a session and a context, and the agent's middleware wraps each of them. All turns are in
-    one trace, whose metadata have the prompt of the user as ``simulated_user``. Tokens and cost include the
-    user's. ``evaluate`` does not notice a change of the user: use another name.
+    The turns share a session, a context and a trace, and the agent's middleware wraps each of them. Tokens
+    and cost include the user's. The trace's metadata have the prompt of the user as ``simulated_user``.
+    ``evaluate`` does not notice a change of the user: use another name.
 
     With ``agent=simulated(...)``, the variants of an evaluation may be prompts. Options of a copy, such as
     ``.clone(model=...)``, apply to each turn; ``middleware``, ``pipeline``, ``output_type`` and

@@ -82,11 +82,11 @@ def cohens_kappa(
         second: Categories of the second rater, in the same order.
         clusters: The group of each item, such as its case; None for an independent item.
         level: Confidence level.
-        resamples: Number of bootstrap resamples of items, or of whole clusters.
+        resamples: Number of bootstrap resamples of items or whole clusters.
         seed: The same seed gives the same interval.
 
     Raises:
-        ValueError: The shapes differ, there are no items, or ``level`` or ``resamples`` is out of range.
+        ValueError: The shapes differ, there are no items, or an option is out of range.
 
     Source: Cohen, A coefficient of agreement for nominal scales, Educational and Psychological Measurement 20
     (1960).
@@ -137,9 +137,9 @@ def krippendorff_alpha(
         ratings: Shape (raters, items): numbers, even for categories; NaN where a rating is missing. Items
             with fewer than two ratings do not count.
         scale: The meaning of the numbers.
-        clusters: The group of each item, such as its case; None for an independent item.
+        clusters: As for `cohens_kappa`.
         level: Confidence level.
-        resamples: Number of bootstrap resamples of items, or of whole clusters.
+        resamples: As for `cohens_kappa`.
         seed: The same seed gives the same interval.
 
     Raises:
@@ -147,8 +147,8 @@ def krippendorff_alpha(
 
     Source: Krippendorff, Content Analysis (3rd edition, 2013), section 12.3; Hayes and Krippendorff,
     Answering the call for a standard reliability measure for coding data, Communication Methods and Measures
-    1 (2007). Their bootstrap samples pairs of ratings; this one samples whole items, because ratings of one
-    item depend on one another.
+    1 (2007). Unlike theirs, the bootstrap samples whole items, because ratings of one item depend on one
+    another.
     """
     check_level(level)
     given = np.asarray(ratings, dtype=np.float64)

@@ -28,12 +28,12 @@ class AnyLook(NamedTuple):
     """Result of `any_look`.
 
     Attributes:
-        mean: The mean difference of independent cases. A conversation counts once, however long it is.
+        mean: The mean difference of independent cases. A conversation counts once.
         direction: 1 if p supports a higher b, -1 for a higher a, 0 for neither. It may contradict the mean if
             the difference has changed while cases were added.
         p: Two-sided p of the hypothesis that a and b do not differ; it never rises as cases are added.
-        interval: Interval of the mean; None without a bound. If the difference has changed while cases were
-            added, it may exclude the mean or be empty (``low`` above ``high``).
+        interval: Interval of the mean; None without a bound. If the difference has changed, it may exclude
+            the mean or be empty (``low`` above ``high``).
         units: Number of independent cases or conversations.
     """
 
@@ -58,13 +58,13 @@ def any_look(
 
     With a ``bound``, the hypothesis is that each difference has a mean of 0 given the earlier ones, and the
     interval contains all means that were never rejected. Without one, it is that each difference could have
-    had the opposite sign, as for `sign_flip_p`; the stake may depend on its size.
+    had the opposite sign, as for `sign_flip_p`.
 
     Args:
         differences: Shape (cases,): score of b minus score of a. Append new cases, in an order that does not
             depend on their scores.
-        clusters: The group of each case, such as its conversation; None for an independent case. A group
-            counts as one value, the mean of its cases, at the position of its last case.
+        clusters: As for `paired_difference`. A group counts as one value, the mean of its cases, at the
+            position of its last case.
         bound: Largest possible difference, such as 1 for scores from 0 to 1; None if unbounded.
         level: Confidence level.
 
@@ -151,7 +151,7 @@ def more_cases_at_any_look(
 
     Source: Kelly, A new interpretation of information rate, Bell System Technical Journal 35 (1956): a stake
     s on values with mean d and variance v gains about s * d - s^2 * (v + d^2) / 2 in log wealth per value.
-    The share of each gambler and the 4 of 5 experiments are measured.
+    The 4 of 5 experiments are measured.
     """
     check_level(level)
     given = checked_differences(differences, clusters)

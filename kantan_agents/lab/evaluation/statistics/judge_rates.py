@@ -58,7 +58,7 @@ def judge_rates(
     Args:
         judge: Shape (cases,): 1 or True where the judge passed, 0 or False where not.
         person: The reviewers' labels, in the same order.
-        clusters: The group of each case, such as its conversation; None for an independent case.
+        clusters: As for `paired_difference`.
         level: Confidence level.
 
     Raises:

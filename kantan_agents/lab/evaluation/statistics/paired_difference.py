@@ -51,14 +51,13 @@ def paired_difference(
 ) -> PairedDifference:
     """Return the mean difference of two versions with its interval.
 
-    Each bound is the one of the studentized bootstrap or of Student's t, whichever is farther from the mean.
-    The bootstrap suits skewed differences and is too short for heavy tails or few values; t the other way
-    around. A resample's standard error counts as at least a quarter of the observed one, since equal values
-    have none. Conversations are resampled as a whole. Few cases show about half of their skewness, so the
-    bound at the long tail moves outwards by twice the correction for the observed skewness.
+    Each bound is the one of the studentized bootstrap, for skewed differences, or of Student's t, for heavy
+    tails or few values, whichever is farther from the mean. A resample's standard error counts as at least a
+    quarter of the observed one, since equal values have none. Few cases show about half of their skewness, so
+    the bound at the long tail moves outwards by twice the correction for it.
 
     The interval is missing for fewer than 10 independent cases, if fewer than 2 differ, or if all differences
-    are equal: they do not show how much they vary. For pass or fail, use `paired_proportions`.
+    are equal. For pass or fail, use `paired_proportions`.
 
     The order of the cases does not matter, and swapping a and b only changes signs.
 
@@ -66,7 +65,7 @@ def paired_difference(
         differences: Shape (cases,): score of b minus score of a; average repeats first.
         clusters: The group of each case, such as its conversation; None for an independent case.
         level: Confidence level.
-        resamples: Number of resamples.
+        resamples: Number of resamples of cases or whole clusters.
         seed: The same seed gives the same interval.
 
     Raises:

@@ -19,10 +19,10 @@ _FEWEST: Final = 5
 def paired_proportions(a: npt.ArrayLike, b: npt.ArrayLike, *, level: float = 0.95) -> PairedDifference:
     """Return the difference of two pass rates on the same independent cases, with its interval.
 
-    It is Bonett and Price's interval: it adds one case that only a passed and one that only b passed, so the
-    interval exists even if no case or every case differs. Two changes make it hold from 5 cases on: it uses
-    Student's t, and it reaches 0 where McNemar's test at the same level does not reject. Its exact coverage
-    is at least 93 % for 5 to 200 cases, whatever the rates and their correlation.
+    Bonett and Price's interval adds one case that only a passed and one that only b passed, so it exists even
+    if no case or every case differs. Two changes make it hold from 5 cases on: it uses Student's t, and it
+    reaches 0 where McNemar's test at the same level does not reject. Its exact coverage is at least 93 % for
+    5 to 200 cases, whatever the rates and their correlation; the tests enumerate it.
 
     At levels up to 95 %, it contains 0 exactly where `mcnemar` does not reject. At higher levels, it may also
     contain 0 where the test barely rejects.
@@ -39,7 +39,7 @@ def paired_proportions(a: npt.ArrayLike, b: npt.ArrayLike, *, level: float = 0.9
     Source: Bonett and Price, Adjusted Wald confidence interval for a difference of binomial proportions based
     on paired data, Journal of Educational and Behavioral Statistics 37 (2012); compared by Fagerland,
     Lydersen and Laake, Recommended tests and confidence intervals for paired binomial proportions, Statistics
-    in Medicine 33 (2014). The tests enumerate its coverage.
+    in Medicine 33 (2014).
     """
     check_level(level)
     test, count = mcnemar(a, b), np.asarray(a).size

@@ -43,13 +43,12 @@ def paired_p(
     Args:
         a: Shape (cases,): scores of a; average the repeats of a case first.
         b: Scores of b, in the same order.
-        clusters: The group of each case, such as its conversation; None for an independent case.
+        clusters: As for `paired_difference`.
         resamples: Number of random sign patterns, where there are too many to enumerate.
         seed: The same seed gives the same p.
 
     Raises:
-        ValueError: The arrays are empty, have other shapes, or contain NaN or infinity; or ``resamples`` is
-            below 1.
+        ValueError: As for `sign_flip_p`.
     """
     before, after = _checked(a, b)
     if _is_yes_no(before, after, clusters):
@@ -68,20 +67,19 @@ def paired_interval(
 ) -> PairedDifference:
     """Return the mean difference of the scores of a and b on the same cases, with its interval.
 
-    Values of 0 and 1 on independent cases get the interval of `paired_proportions`; everything else gets the
-    interval of `paired_difference`.
+    `paired_proportions` gives it for values of 0 and 1 on independent cases, `paired_difference` for
+    everything else.
 
     Args:
         a: Shape (cases,): scores of a; average the repeats of a case first.
         b: Scores of b, in the same order.
-        clusters: The group of each case, such as its conversation; None for an independent case.
+        clusters: As for `paired_difference`.
         level: Confidence level.
         resamples: Number of resamples.
         seed: The same seed gives the same interval.
 
     Raises:
-        ValueError: The arrays are empty, have other shapes, or contain NaN or infinity; or ``level`` or
-            ``resamples`` is out of range.
+        ValueError: As for `paired_difference`.
     """
     before, after = _checked(a, b)
     if _is_yes_no(before, after, clusters):

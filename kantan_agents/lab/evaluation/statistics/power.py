@@ -56,11 +56,10 @@ def detectable_difference(
 
     Args:
         differences: Shape (cases,): score of b minus score of a.
-        clusters: The group of each case, such as its conversation; None for an independent case.
+        clusters: As for `paired_difference`.
         power: Probability of finding it.
         alpha: Probability of a false alarm.
-        metrics: Number of metrics that `holm` tests together. It assumes the worst: a metric that alone
-            differs.
+        metrics: Number of metrics that `holm` tests together; it assumes that only one of them differs.
 
     Returns:
         A difference above 0, on the scale of the metric. None if the differences do not vary, or if fewer
@@ -71,9 +70,9 @@ def detectable_difference(
             of range.
 
     Source: Julious and Owen, Sample size calculations for clinical studies allowing for uncertainty about the
-    variance, Pharmaceutical Statistics 5 (2006). Where all cases that differ do so by the same amount, as for
-    pass or fail, p takes steps, which costs as much as the correction for continuity: Fleiss, Levin and Paik,
-    Statistical Methods for Rates and Proportions (3rd edition, 2003), chapter 13.
+    variance, Pharmaceutical Statistics 5 (2006). If all nonzero differences are equal, as for pass or fail, p
+    takes steps, which costs as much as the correction for continuity: Fleiss, Levin and Paik, Statistical
+    Methods for Rates and Proportions (3rd edition, 2003), chapter 13.
     """
     _check(power, alpha, metrics)
     units = units_of(differences, clusters)
@@ -100,12 +99,12 @@ def more_cases(
 
     It assumes that new cases vary like these, that as many of them differ, and that new conversations are as
     long. It allows for the uncertainty of the variance: on average over such data, the difference is found
-    with probability ``power``. However large the difference, at least `fewest_cases` must differ.
+    with probability ``power``. At least `fewest_cases` must differ.
 
     Args:
         differences: Shape (cases,): score of b minus score of a.
         wanted: The true difference to show, on the scale of the metric; its sign does not matter.
-        clusters: The group of each case, such as its conversation; None for an independent case.
+        clusters: As for `paired_difference`.
         power: Probability of finding it.
         alpha: Probability of a false alarm.
         metrics: As for `detectable_difference`.

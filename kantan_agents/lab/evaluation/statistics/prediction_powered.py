@@ -61,27 +61,25 @@ def corrected_mean(
 ) -> CorrectedMean:
     """Estimate the mean label of all cases from the labels of a few and a judge's scores of all.
 
-    The scores of all cases give a mean, and the labels show its error. The labels also choose the weight of
-    the judge. To allow for this choice, the standard error is a jackknife that chooses anew without each
-    label. By luck, a few labels may show no error of a good judge, so they count as if the judge were wrong
-    by one step, the distance between adjacent labels, in at least three.
+    The labels show the error of the scores' mean, and choose the weight of the judge. To allow for this
+    choice, the standard error is a jackknife that chooses anew without each label. By luck, a few labels may
+    show no error of a good judge, so they count as if the judge were wrong by one step, the distance between
+    adjacent labels, in at least three. The jackknife omits whole clusters, and clusters of unequal weight
+    count as fewer.
 
-    The interval is never wider than without the judge. If the judge does not shorten it, mean and interval
-    come from the labels alone, and ``judge_weight`` is 0.
+    The interval is never wider than without the judge. If the judge does not shorten it, only the labels
+    count, and ``judge_weight`` is 0. With known bounds, the interval is Clopper and Pearson's for the number
+    of labels with the same standard error: it stays inside the bounds and allows for rare failures. Otherwise
+    it allows for skewness, as `skew_corrected` does.
 
-    If the bounds of the labels are known, the interval is Clopper and Pearson's for the number of labels with
-    the same standard error: it stays inside the bounds and allows for rare failures. Otherwise it allows for
-    skewness, as `skew_corrected` does.
-
-    The jackknife omits whole clusters, and clusters of unequal weight count as fewer. Sample the cases to
-    label at random: labels of chosen cases do not represent the others.
+    Sample the cases to label at random: labels of chosen cases do not represent the others.
 
     Args:
         labels: Shape (cases,): human labels; NaN for cases without one.
         scores: Shape (cases,): the judge's scores of all cases.
         probabilities: Shape (cases,): the probability with which each case was sampled for labeling, above 0
             and at most 1; None if equal. Values of cases without a label are ignored.
-        clusters: The group of each case, such as its conversation; None for an independent case.
+        clusters: As for `paired_difference`.
         bounds: The lowest and the highest possible label. By default 0 and 1 if all labels are 0 or 1,
             otherwise unknown.
         level: Confidence level.

@@ -37,9 +37,9 @@ def proportion(
     """Return a pass rate with an interval that allows for dependent results.
 
     Ten repeats of a case are worth between one and ten results, depending on how alike they are. The interval
-    is Clopper and Pearson's for that number. The results show how alike they are, together with two
-    artificial clusters of which one passes and one fails as a whole; they prevent a few similar clusters from
-    counting as many. For independent pass or fail, it is exactly `clopper_pearson`.
+    is Clopper and Pearson's for that number. Two artificial clusters, of which one passes and one fails as a
+    whole, prevent a few similar clusters from counting as many. For independent pass or fail, it is exactly
+    `clopper_pearson`.
 
     Args:
         values: Shape (results,): 1 or True where a result passed, 0 or False where not, or a share.

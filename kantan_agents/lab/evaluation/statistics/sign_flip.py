@@ -32,12 +32,12 @@ def sign_flip_p(
     not count.
 
     Up to 16 differing sampling units, all patterns are enumerated and p is exact. For more, patterns are
-    random, and the observed one counts as one of them, so p is never 0 and the test remains valid. p depends
-    neither on the order of the cases nor on which side is called a.
+    random, and the observed one counts as one of them, so p is never 0 and the test remains valid. Neither
+    the order of the cases nor swapping a and b changes p.
 
     Args:
         differences: Shape (cases,): score of b minus score of a.
-        clusters: The group of each case, such as its conversation; None for an independent case.
+        clusters: As for `paired_difference`.
         resamples: Number of random patterns, where there are too many to enumerate.
         seed: The same seed gives the same p.
 

@@ -60,7 +60,7 @@ def length_bias(
         judge: Shape (cases,): the judge's scores.
         person: Human labels, on the same scale and in the same order.
         lengths: Length of each output, in any measure.
-        clusters: The group of each case, such as its conversation; None for an independent case.
+        clusters: As for `paired_difference`.
         inside: What each case repeats inside its cluster, such as the input of several outputs; None if
             nothing.
         resamples: Number of random orders.
@@ -99,7 +99,7 @@ def drift(
         seed: The same seed gives the same p.
 
     Raises:
-        ValueError: The shapes differ, a value is not finite, or ``resamples`` is below 1.
+        ValueError: As for `length_bias`.
 
     Source: as for `length_bias`.
     """

@@ -58,20 +58,19 @@ def import_dataset(
     executed or used as a path.
 
     Args:
-        source: A file with rows: ``.csv``, ``.tsv`` or ``.txt``, ``.jsonl``, ``.json`` or ``.yaml``, or
-            ``.parquet`` if pyarrow is installed. Or a data frame of pandas or polars, an Arrow table, or
-            dicts.
+        source: A file with rows: ``.csv``, ``.tsv``, ``.txt``, ``.jsonl``, ``.json``, ``.yaml``, or
+            ``.parquet`` with pyarrow; a data frame of pandas or polars, an Arrow table, or dicts.
         format: ``"rows"``; ``"langfuse"`` for items of a dataset, without archived ones; or ``"promptfoo"``
-            for results, test cases or a configuration, each test once; the second id of tests with the same
-            variables ends in ``-2``. ``defaultTest`` and lists of variables work as in promptfoo. ``equals``
-            becomes ``expected``, and other assertions are in ``metadata["assert"]``. The log names parts that
-            are not imported, such as prompts.
+            for results, test cases or a configuration. Each test of promptfoo becomes one case for each
+            combination of list variables, ``equals`` becomes ``expected``, and other assertions are in
+            ``metadata["assert"]``. The second id of tests with the same variables ends in ``-2``. The log
+            names parts that are not imported, such as prompts.
         columns: The part of a case in each column: ``"input"``, ``"expected"``, ``"id"``, ``"conversation"``,
             ``"earlier"``, ``"context.NAME"`` or ``"metadata.NAME"``; None omits it. Columns with these names
             need no entry, and all others are metadata. In an export, it names the field or variable that is
             the input, and the others are context.
-        separator: The separator of the cells of such a file. By default the one of comma, semicolon, tab and
-            ``|`` that divides the header and gives each row as many cells; two of them are an error.
+        separator: The separator of cells. By default the one of comma, semicolon, tab and ``|`` that divides
+            the header and gives each row as many cells; two of them are an error.
         name: Name of the dataset; by default the file name.
 
     Raises:
