@@ -97,7 +97,7 @@ class MetricComparison:
 
     @property
     def is_notable(self) -> bool:
-        """False for ``failed`` and other metrics of every run if no case differs."""
+        """Whether it belongs in the text; ``failed``, ``cost`` and the like only if a case differs."""
         return bool(self.wins or self.losses) or self.metric not in FIGURES
 
     @property

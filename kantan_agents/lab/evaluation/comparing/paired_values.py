@@ -52,8 +52,8 @@ def paired_values(
 ) -> PairedValues:
     """Return the values of a metric on the cases that have one on both sides.
 
-    Cases without a score on either side are omitted, and evaluators that failed on all finished runs of a
-    variant: they are no evidence about the variants.
+    Cases that lack a score on both sides are omitted, and evaluators that failed on all finished runs of a
+    variant: they give no evidence about the variants.
     """
     common = [key for key in a if key in b]
     sides = _sides(metric, [[side[key] for key in common] for side in (a, b)])

@@ -81,7 +81,15 @@ class DatasetDiff:
 
 
 def diff(old: Iterable[Case], new: Iterable[Case]) -> DatasetDiff:
-    """Match cases by id. A changed case with a default id counts as one removed and one added."""
+    """Return the difference to a new version of the dataset: ``old.diff(new)``.
+
+    Cases are matched by id; their order does not matter. A default id depends on the content, so a change of
+    such a case removes one and adds another.
+
+    Args:
+        old: The dataset before.
+        new: The dataset now.
+    """
     before, after = {case.id: case for case in old}, {case.id: case for case in new}
     both = [(before[name], case) for name, case in after.items() if name in before]
     changed = [

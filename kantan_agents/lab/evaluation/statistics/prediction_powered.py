@@ -217,7 +217,7 @@ def _unbounded(one: _Estimate, level: float) -> Interval | None:
 
 
 def _bounded(one: _Estimate, low: float, high: float, level: float) -> Interval | None:
-    """None outside the scale."""
+    """Return None outside the scale."""
     rate = (one.mean - low) / (high - low)
     if one.error is None or not 0.0 < rate < 1.0:
         return None

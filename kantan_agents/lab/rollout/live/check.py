@@ -104,7 +104,7 @@ def _asked(
 
 
 def check_quietly(checker: Checker, shared: SharedRollout, is_ours: Callable[[], bool]) -> None:
-    """The next check may succeed."""
+    """Log errors, as the next check may succeed."""
     try:
         checker.check(shared, is_ours)
     except KantanAgentsError as error:

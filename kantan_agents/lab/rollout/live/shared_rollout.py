@@ -86,7 +86,7 @@ class SharedRollout:
             self.current = _current(state)
 
     def renew_lock(self) -> None:
-        """In a forked child, the thread that held the lock does not exist."""
+        """Replace the lock: in a forked child, the thread that held it does not exist."""
         self._accepting = Lock()
 
     def warn_once(self) -> None:

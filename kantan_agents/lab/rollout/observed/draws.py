@@ -53,7 +53,7 @@ class Draws:
     A user has one fixed number in [0, 1), and a new arm if it is below the share. Each arm therefore shows
     between which shares the number is; its exact value in between is still random. At another share p between
     them, a new arm has the probability (p - low) / (high - low), whatever has happened. At any other share
-    the arm is certain, and the runs are no evidence: for example runs of users that had a new arm before the
+    the arm is certain, and the runs give no evidence: for example runs of users that had a new arm before the
     share grew.
     """
 
