@@ -115,7 +115,7 @@ async def evaluate_async(
     async with AsyncExitStack() as stack:
         if units:
             await stack.enter_async_context(recorded(path))
-        # Retries apply to all agents: evaluators run some too.
+        # Events of all agents: evaluators run some too.
         stack.enter_context(subscribe(notice))
         await work.make(workers)
     # The results of earlier starts may have been deleted meanwhile, and the evaluation with them.

@@ -21,8 +21,8 @@ from kantan_agents.traces.store.run_records import READING_ERRORS, Contents, has
 from kantan_agents.traces.store.runs import run_data
 from kantan_agents.traces.store.span_records import light_span, mapping_of, parse_time
 
-# The last span of a run, and the span of a run inside another trace. The word is only a filter: the metadata
-# determine whether a run is of this rollout.
+# The root span at the end of a run, and the span of a run inside another trace. The word is only a filter:
+# the metadata determine whether a run is of this rollout.
 _ENDED: Final = """SELECT s.trace_id, s.error_json, t.metadata_json,
 (SELECT MIN(f.started_at) FROM spans f WHERE f.trace_id = t.id) AS began, s.ended_at
 FROM spans s CROSS JOIN traces t ON t.id = s.trace_id
