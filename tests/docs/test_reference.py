@@ -68,8 +68,6 @@ def test_every_dependency_is_listed_with_a_reason() -> None:
     assert sorted(listed) == sorted(requirements())
 
 
-
-
 def test_every_link_of_the_readme_has_a_target() -> None:
     # Links between the pages of docs are checked by `mkdocs build --strict`.
     for target in links(README.text):

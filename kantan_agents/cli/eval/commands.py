@@ -197,8 +197,8 @@ def compare(
             "--fail-if",
             metavar="worse:METRIC",
             help="Exit with code 1 if B is worse on this metric; may be repeated. not-better:METRIC also "
-            "fails if it is unclear. Both fail if no case has a score, and for latency, tokens and cost if more "
-            "runs failed.",
+            "fails if it is unclear. Both fail if no case has a score, and for latency, tokens and cost if "
+            "more runs failed.",
             show_default=False,
         ),
     ] = None,

@@ -1,4 +1,4 @@
-"""Evaluates agents on datasets, compares the results, and measures judges with people's labels."""
+"""Evaluates agents on datasets, compares the results, and measures judges with human labels."""
 
 from __future__ import annotations
 

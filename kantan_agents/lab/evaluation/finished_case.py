@@ -1,4 +1,4 @@
-"""``FinishedCase``: the run of a case, as evaluators see it."""
+"""The run of a case, as evaluators see it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ class FinishedCase:
 
     Attributes:
         case: The case.
-        variant: Name of the variant that was run.
+        variant: Name of the variant.
         repeat: Number of the repetition, from 0.
-        output: The final output: a text, or JSON data for a structured output. None if the run has failed.
-        error: The error that ended the run.
-        tool_calls: Its tool calls in the order in which they began, those of agents that it delegates to
-            included.
-        seconds: How long it took.
+        output: The final output: a string, or JSON data for a structured output. None if the run has failed.
+        error: The error of a failed run.
+        tool_calls: Its tool calls in the order of their starts, including agents that it delegates to.
+        seconds: Its duration.
         input_tokens: Input tokens of its model calls.
         output_tokens: Output tokens of its model calls.
         cost: Their price; None without prices.
@@ -51,7 +50,7 @@ class FinishedCase:
 
     @property
     def text(self) -> str:
-        """The output as a text: a structured output as JSON, no output as an empty text."""
+        """The output as a string: a structured output as JSON, no output as an empty string."""
         if self.output is None:
             return ""
         return self.output if isinstance(self.output, str) else json.dumps(self.output, ensure_ascii=False)

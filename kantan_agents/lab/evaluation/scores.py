@@ -1,4 +1,4 @@
-"""``Score``: what an evaluator or a person says about one run of a case."""
+"""The score of an evaluator or a person for one run of a case."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Literal
 import attrs
 
 Source = Literal["code", "model", "person"]
-"""Who gave a score."""
 
 
 @attrs.frozen
@@ -18,9 +17,9 @@ class Score:
         value: The score; for yes or no, 1.0 or 0.0. None only if it has failed.
         label: A word for it, such as ``"polite"``.
         comment: The reason.
-        source: Who gave it: code, a model or a person.
-        error: The error that the evaluator raised. Means leave out a score that has failed; ``compare``
-            counts it as the worst one.
+        source: Its origin: code, a model or a person.
+        error: The error that the evaluator raised. Means omit a failed score; ``compare`` counts it as the
+            worst one.
     """
 
     value: float | None

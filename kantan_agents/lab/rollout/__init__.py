@@ -1,4 +1,4 @@
-"""Gives a new prompt, model or rule set to a part of the users, under guard, and decides with evidence."""
+"""Gives a new prompt, model or rule set to a share of the users, with guards, and decides with evidence."""
 
 from __future__ import annotations
 

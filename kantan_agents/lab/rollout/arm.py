@@ -1,4 +1,4 @@
-"""``Arm``: one of the versions that a rollout chooses from."""
+"""The versions that a rollout chooses from."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Arm:
 
     Args:
         prompt: Its instructions.
-        model: Its model, as for ``Agent``; None for that of the agent.
-        model_settings: Its settings of the model; None for those of the agent.
-        tool_rules: Rules in the shape of ``context["tool_rules"]`` which the runs of this arm obey, besides
-            those of the agent and of the run. They can forbid more, and never allow more. They hold for all
-            agents in the run, but not for a run that a tool starts by itself. Those of the control also hold
-            wherever the agent works without an arm.
+        model: Its model, as for ``Agent``; None for the agent's model.
+        model_settings: Its model settings; None for the agent's settings.
+        tool_rules: Rules in the shape of ``context["tool_rules"]`` for the runs of this arm, in addition to
+            the rules of the agent and of the run. They can deny more, and never allow more. They apply to all
+            agents in the run, but not to runs that a tool starts. The control's rules also apply wherever the
+            agent works without an arm.
 
     Raises:
         InvalidRolloutError: E110, an argument is of another type.
@@ -56,7 +56,7 @@ class Arm:
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The options in which an agent with this arm differs from the one that has the rollout."""
+        """The options in which an agent with this arm differs from the agent with the rollout."""
         options: dict[str, Any] = {"instructions": self.prompt}
         if self.model is not None:
             options["model"] = self.model
@@ -67,7 +67,7 @@ class Arm:
     @property
     def prompt_id(self) -> str:
         """``prompt_id`` of its runs."""
-        # A plain text has no name of its own here; only its hash counts.
+        # A plain string has no name here; only its hash counts.
         return (
             Prompt("text", "-", self.prompt).resolve_id()
             if isinstance(self.prompt, str)
@@ -83,13 +83,13 @@ class Arm:
         return ((f"{ARM_LIMIT}{name}", ToolRules.parse(self.tool_rules)),) if self.tool_rules else ()
 
     def described(self) -> dict[str, Any]:
-        """Return what it consists of, as JSON data that is the same in every process."""
+        """Return its definition as JSON data that is the same in every process."""
         prompt = self.prompt
         described: dict[str, Any] = {
             "prompt": prompt.name if isinstance(prompt, Prompt) else None,
             "version": prompt.version if isinstance(prompt, Prompt) else None,
             "prompt_id": self.prompt_id,
-            # The text as well: an id from a registry may stay when the text changes.
+            # Includes the prompt's content: an id from a registry may stay when the content changes.
             "text": content_hash(prompt.text if isinstance(prompt, Prompt) else prompt),
         }
         if self.model is not None:
@@ -98,7 +98,7 @@ class Arm:
             described["model"] = name if isinstance(name, str) else type(model).__name__
         if self.model_settings is not None:
             settings = self.model_settings.to_json_dict()
-            # Only a hash is stored: headers may hold keys. What is not set may be new in a later SDK.
+            # Only a hash is stored: headers may hold keys. Unset values are omitted: later SDKs may add some.
             set_ones = {key: value for key, value in settings.items() if value is not None}
             described["settings"] = content_hash(plain(set_ones))
         if self.tool_rules is not None:
@@ -107,7 +107,7 @@ class Arm:
 
 
 def _in_order(value: Any) -> Any:
-    """Return rules with every collection of names as a sorted list, as sets have no order of their own."""
+    """Sort every collection of names: sets have no order."""
     if isinstance(value, Mapping):
         return {str(key): _in_order(inner) for key, inner in value.items()}
     if isinstance(value, (set, frozenset, list, tuple)):
@@ -116,13 +116,7 @@ def _in_order(value: Any) -> Any:
 
 
 def checked_arms(arms: Any) -> dict[str, Arm]:
-    """Return the arms by name, the control first.
-
-    Raises:
-        InvalidRolloutError: E110, they are not two or more prompts by name, or the control is more than a
-            prompt and rules.
-        KantanAgentsError: A text is empty, for example.
-    """
+    """Return valid arms by name, the control first; E110 if they are not."""
     example = "{'v1': prompt_v1, 'v2': prompt_v2}"
     if not isinstance(arms, Mapping):
         reason = f"must be a dict such as {example}, not {type(arms).__name__}"
@@ -136,7 +130,7 @@ def checked_arms(arms: Any) -> dict[str, Arm]:
             raise InvalidRolloutError(option="arms", reason=f"must have names, not {name!r}")
         try:
             arm = checked[name] = value if isinstance(value, Arm) else Arm(value)
-            _ = arm.prompt_id  # an empty text is an error
+            _ = arm.prompt_id  # raises an error for an empty string
         except KantanAgentsError as error:
             error.__notes__ = [*getattr(error, "__notes__", ()), f"The arm is {name!r}."]
             raise

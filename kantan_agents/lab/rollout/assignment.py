@@ -1,4 +1,4 @@
-"""Assigns units to the arms of a rollout: by a keyed hash, so that every process decides alike."""
+"""Assigns users to the arms of a rollout by a keyed hash, so that every process decides alike."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-_BITS: Final = 53  # the digits of a float; with more of them, a fraction could be rounded up to 1
+_BITS: Final = 53  # the digits of a float; with more, a fraction could be rounded up to 1
 _STEP: Final = 2.0**-_BITS
 _HALF: Final = 8
 """Bytes of the digest for each of its two numbers."""
@@ -17,27 +17,18 @@ _HALF: Final = 8
 
 @attrs.frozen
 class Assigned:
-    """The arm of a unit.
-
-    Attributes:
-        arm: Number of the arm; 0 is the control.
-        unit: What identifies the unit in the records without naming it: 16 hexadecimal digits.
-    """
+    """The arm of a user, 0 for the control, and a pseudonym of 16 hexadecimal digits."""
 
     arm: int
     unit: str
 
 
 class Assignment:
-    """Assigns units to arms.
+    """Assigns users to arms.
 
-    A unit has two fixed numbers in [0, 1). It has a new arm if the first is below the share of all new arms
-    together; the second chooses among these, by their fixed proportions. So when that share grows, units
-    move from the control to their new arm, and no unit moves in any other way.
-
-    Args:
-        key: What the hash is keyed with: the name of the rollout.
-        weights: The weight of each new arm, in their order; all above 0.
+    A user has two fixed numbers in [0, 1). The user has a new arm if the first is below the share of all new
+    arms together; the second chooses among these. When that share grows, users move from the control to their
+    new arm, and never in any other way.
     """
 
     __slots__ = ("_bounds", "_key", "_proportions")
@@ -46,16 +37,11 @@ class Assignment:
         self._key = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
         total = sum(weights)
         self._proportions = tuple(weight / total for weight in weights)
-        # The last bound is left out: whatever is above all others belongs to the last arm.
+        # The last bound is omitted: whatever is above all others belongs to the last arm.
         self._bounds = tuple(accumulate(self._proportions))[:-1]
 
     def of(self, unit: str, share: float) -> Assigned:
-        """Return the arm of a unit.
-
-        Args:
-            unit: The unit, such as the id of a user.
-            share: The share of all new arms together, 0 to 1.
-        """
+        """Return the arm of a user at a ``share`` of all new arms together."""
         digest = hashlib.blake2b(
             unit.encode("utf-8", "surrogatepass"), digest_size=2 * _HALF, key=self._key
         ).digest()
@@ -69,12 +55,7 @@ class Assignment:
         return Assigned(arm, name)
 
     def share_of(self, arm: int, share: float) -> float:
-        """Return the probability of an arm.
-
-        Args:
-            arm: Its number; 0 is the control.
-            share: The share of all new arms together, 0 to 1.
-        """
+        """Return the probability of an arm at a ``share`` of all new arms together."""
         return 1.0 - share if arm == 0 else share * self._proportions[arm - 1]
 
 

@@ -1,4 +1,4 @@
-"""Chooses the arm of a run that begins, and finds that of a paused run that goes on."""
+"""Chooses the arm of a new run, and finds the arm of a resumed run."""
 
 from __future__ import annotations
 
@@ -40,19 +40,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class ArmChooser:
-    """Chooses the arms of the runs of one agent.
-
-    Args:
-        agent: The Agent, which is the control.
-        arms: The arms by name, the control first.
-        weights: The proportions of the new arms.
-        unit: Where the unit of a run is found.
-        on_missing_unit: What happens to a run without one.
-        shared: The state of the rollout in this process.
-
-    Attributes:
-        control_limits: The limits of the control.
-    """
+    """Chooses the arms of the runs of one agent, which is the control."""
 
     def __init__(
         self,
@@ -76,7 +64,7 @@ class ArmChooser:
         self._assignment = Assignment(shared.name, weights)
 
     def __call__(self, input: Any, context: Any) -> ChosenArm:
-        """Return what was chosen for a run that begins."""
+        """Choose for a new run."""
         if isinstance(input, RunState):
             return self._for_state(input, context_of(input) if context is None else context)
         return self._drawn(context)
@@ -108,7 +96,6 @@ class ArmChooser:
         return ChosenArm(self._agent_of(arm), self._names[arm], metadata, self._limits[arm])
 
     def _for_state(self, state: RunState[Any, Any], context: Any) -> ChosenArm:
-        """Return the arm that a paused run has; a new one if nothing says which it is."""
         recorded = chosen_in(state)
         if recorded.get(ROLLOUT) == self._shared.name and recorded.get(ARM) in self._names:
             arm = self._names.index(recorded[ARM])
@@ -116,16 +103,13 @@ class ArmChooser:
         else:
             chosen = chosen_for_state(state, self._control_agent()) or self._drawn(context)
         owner = owner_in(state)
-        # After a hand-off, a state continues with another agent, which has no part in the rollout.
+        # After a handoff, a state continues with another agent, which has no part in the rollout.
         if owner is not chosen.agent and any(owner is one for one in (self._agent(), *self._made.values())):
             continue_with(state, chosen.agent)
         return chosen
 
     def recorded(self, record: RunRecord) -> Any:
-        """Return the Agent of the arm that has made a recorded run; it draws nothing.
-
-        A run from before the rollout is made by the arm with its prompt, or else by the control.
-        """
+        """Return the Agent of a recorded run. Older runs get the arm with their prompt, or the control."""
         prompt = record.agents[0].prompt if record.agents else None
         if record.arm in self._names:
             number = self._names.index(record.arm)
@@ -145,7 +129,7 @@ class ArmChooser:
         return agent
 
     def _agent_of(self, arm: int) -> Any:
-        """Return the agent with an arm; it is created when the first run has this arm."""
+        """Return the agent with an arm, created for its first run."""
         control = self._control_agent()
         if arm == 0:
             return control
@@ -182,7 +166,8 @@ class ArmChooser:
         return self._control(NO_UNIT, mistake)
 
     def __getstate__(self) -> dict[str, Any]:
-        # A reference cannot be copied, and the state is that of the process. Agents of arms are made again.
+        # A reference cannot be copied, and the state belongs to the process. Agents of arms are created
+        # again.
         shared = self._shared
         known = (shared.name, shared.plan, shared.on_verdict, shared.path)
         return {**vars(self), "_agent": self._agent(), "_made": {}, "_plain": {}, "_shared": known}
@@ -194,16 +179,7 @@ class ArmChooser:
 
 
 class Always:
-    """Chooses the same for every run: an agent and its limits.
-
-    Args:
-        agent: The agent.
-        arm: Name of its arm.
-        limits: The limits.
-
-    Attributes:
-        control_limits: The limits.
-    """
+    """Chooses the same agent, arm and limits for every run."""
 
     def __init__(self, agent: Any, arm: str, limits: tuple[tuple[str, Any], ...]) -> None:
         self._agent, self._arm, self.control_limits = agent, arm, limits
@@ -220,14 +196,7 @@ class Always:
 
 
 def chosen_for_state(state: RunState[Any, Any], agent: Any) -> ChosenArm | None:
-    """Return the arm that a paused run has, with its limits; None if it has none.
-
-    The run began with another agent, which has handed it over.
-
-    Args:
-        state: The state.
-        agent: The Agent that resumes it.
-    """
+    """Return the arm of a paused run that another agent has handed over to ``agent``."""
     recorded = chosen_in(state)
     name, arm = recorded.get(ROLLOUT), recorded.get(ARM)
     if not isinstance(name, str) or not isinstance(arm, str):

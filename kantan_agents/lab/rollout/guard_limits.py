@@ -1,4 +1,4 @@
-"""Guards: what a new arm must not make worse, and by how much."""
+"""Guards: metrics that a new arm must not make worse, and by how much."""
 
 from __future__ import annotations
 
@@ -18,15 +18,9 @@ _KINDS: Final = "error, cost, tokens, latency_p50, latency_p95 and the like"
 
 @attrs.frozen
 class RolloutGuard:
-    """One thing that a new arm must not make worse.
+    """A metric that a new arm must not make worse.
 
-    Attributes:
-        name: Its name: ``"error"``, ``"cost"``, ``"tokens"`` or ``"latency_p95"``, for example.
-        limit: As it was given, such as ``"+20%"`` or ``0.02``.
-        kind: What it is about.
-        margin: For errors: by how much the share of failed runs may rise.
-        factor: For the others: the largest ratio to the control.
-        quantile: For latency: which quantile, 0 to 1.
+    ``margin`` is the rise of the share of failed runs; ``factor`` is the largest ratio of other metrics.
     """
 
     name: str
@@ -38,14 +32,7 @@ class RolloutGuard:
 
 
 def checked_guards(guards: Any) -> tuple[RolloutGuard, ...]:
-    """Return the guards.
-
-    Args:
-        guards: Limits by name, such as ``{"error": 0.02, "cost": "+20%", "latency_p95": "+30%"}``; or None.
-
-    Raises:
-        InvalidRolloutError: E110, a guard is unknown, or its limit cannot be read.
-    """
+    """Return guards from limits by name, such as ``{"error": 0.02, "cost": "+20%"}``; E110 if invalid."""
     if guards is None:
         return ()
     if not isinstance(guards, Mapping):

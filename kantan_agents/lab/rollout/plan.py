@@ -1,4 +1,4 @@
-"""``RolloutPlan``: what a rollout compares and how, as it is stored; fixed once the rollout has begun."""
+"""The stored definition of a rollout, fixed once the rollout has started."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kantan_agents.errors import InvalidRolloutError
 from kantan_agents.lab.experiment.prices import Prices
 from kantan_agents.lab.rollout.guard_limits import RolloutGuard, checked_guards
 
-_SUM: Final = 1e-9  # what may be missing of 1, as sums of decimal fractions are not exact
+_SUM: Final = 1e-9  # the rounding error of a sum of decimal fractions
 
 
 _PLURALS: Final = {
@@ -28,25 +28,14 @@ _PLURALS: Final = {
     "guards": "guards",
     "alpha": "levels of alpha",
 }
-"""What may differ, as words after "other"; prices may."""
+"""Parts that may differ, as words after "other"; prices may."""
 
 
 @attrs.frozen
 class RolloutPlan:
-    """What a rollout compares, and how.
+    """The stored definition of a rollout; see the arguments of ``Rollout``.
 
-    Attributes:
-        agent: Name of the agent.
-        arms: What each arm consists of, by name; the first is the control.
-        weights: The proportions of the new arms, in their order.
-        ramp: The shares of all new arms together, step by step.
-        unit: Where the unit of a run is found.
-        metric: What shall become better; None if only the guards count.
-        metric_range: The lowest and the highest score.
-        score_within: In how many seconds after the start of a unit's first run its score must come.
-        guards: What must not become worse.
-        alpha: The probability of a false alarm, 0 to 1.
-        prices: Prices of a million input and output tokens by model. They are not part of the identity.
+    Prices are not part of the identity.
     """
 
     agent: str
@@ -89,11 +78,7 @@ class RolloutPlan:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RolloutPlan:
-        """Return the plan that ``to_dict`` has made JSON data of.
-
-        Raises:
-            KeyError, TypeError, ValueError: It is something else.
-        """
+        """Raise KeyError, TypeError or ValueError for other data."""
         low, high = data["metric_range"]
         return cls(
             agent=data["agent"],
@@ -110,7 +95,7 @@ class RolloutPlan:
         )
 
     def difference(self, other: RolloutPlan) -> str | None:
-        """Return what another plan has differently, as words after "other"; None if they are the same."""
+        """Return the difference of another plan, as words after "other"."""
         one, two = self.to_dict(), other.to_dict()
         if list(one["arms"]) != list(two["arms"]):
             return "arms"
@@ -120,16 +105,7 @@ class RolloutPlan:
 def checked_shares(
     shares: Any, ramp: Any, arms: Sequence[str]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the proportions of the new arms, and the steps of their common share.
-
-    Args:
-        shares: The share of each arm, or None.
-        ramp: The steps, or None.
-        arms: The names of the arms, the control first.
-
-    Raises:
-        InvalidRolloutError: E110, they do not fit the arms or each other.
-    """
+    """Return the proportions of the new arms, and the steps of their common share."""
     control, *new = arms
     if shares is None:
         if ramp is None:

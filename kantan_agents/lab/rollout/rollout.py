@@ -1,4 +1,4 @@
-"""``Rollout``: gives a part of the units a new version of an agent, under guard."""
+"""Gives a share of the users a new version of an agent, with guards."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kantan_agents.traces.store import TraceStore
 
 
 class Rollout(PerRun):
-    """Instructions that are drawn from several versions for each run, while the evidence is watched.
+    """Instructions in several versions: each user gets one at random, while the evidence is watched.
 
         agent = Agent(
             "support",
@@ -41,32 +41,33 @@ class Rollout(PerRun):
             model="gpt-6.1-terra",
         )
 
-    Each unit, such as a user, keeps its arm, in every process. The trace metadata of each run name the
-    rollout, the arm and its share. If a guard fires, all units return to the control at once. Nothing is
-    promoted unless somebody says so: with ``kantan-agents rollout promote``, ``promote``, or ``on_verdict``.
-    If the state of the rollout cannot be read, runs get the control, and the error is logged.
+    Each user, or whatever ``unit`` identifies, has the same arm in every process. The trace metadata of each
+    run name the rollout, the arm and its share. If a guard fires, all users immediately return to the
+    control. Nothing is promoted automatically: use ``kantan-agents rollout promote``, ``promote``, or
+    ``on_verdict``. If the state of the rollout cannot be read, runs get the control, and the error is logged.
 
     Args:
-        arms: The versions by name, the control first: a ``Prompt`` or a text, or an ``Arm`` with another
+        arms: The versions by name, the control first: a ``Prompt`` or a string, or an ``Arm`` with another
             model, other settings or tool rules.
-        shares: The share of each arm at the beginning; they sum to 1. Without it, the first step of ``ramp``
-            is divided evenly. Shares of 0 for all new arms wait for the first promotion.
-        unit: What keeps its arm: a path in the context such as ``"user.id"``, or a function of the context.
-            It must be a str, an int or a UUID.
-        metric: What should improve: ``"rubric"``, the scores that judges give the runs, or the name of
-            a metric that ``record_score`` records. Higher is better. None: only the guards are watched.
-        metric_range: The lowest and the highest score. One outside does not count.
-        score_within: In how many seconds after a unit's first run with a share its score must come; a later
-            one does not count. A unit without a score holds up the verdict on the metric for so long.
-        guards: What must not get worse: ``"error"`` with the number by which the share of failed or cancelled
-            runs may rise; ``"cost"``, ``"tokens"``, ``"latency_p50"``, ``"latency_p95"`` and the like with
-            ``"+20%"``.
-        alpha: The probability of a false alarm, and that of a false promotion, however often one looks.
-        ramp: The shares of all new arms together, step by step. The first is that of ``shares``.
+        shares: The initial share of each arm; they sum to 1. By default, the first step of ``ramp`` is
+            divided evenly. Shares of 0 for all new arms wait for the first promotion.
+        unit: The owner of an arm: a path in the context such as ``"user.id"``, or a function of the context.
+            Its value must be a str, an int or a UUID.
+        metric: The metric to improve: ``"rubric"``, the judges' scores of the runs, or the name of a metric
+            that ``record_score`` records. Higher is better. None: only the guards count.
+        metric_range: The lowest and the highest score. Scores outside do not count.
+        score_within: Seconds from the start of a user's first run with a share within which its score must
+            come; later scores do not count. A user without a score delays the verdict on the metric that
+            long.
+        guards: The metrics that must not get worse: ``"error"`` with the number by which the share of failed
+            or cancelled runs may rise; ``"cost"``, ``"tokens"``, ``"latency_p50"``, ``"latency_p95"`` and the
+            like with ``"+20%"``.
+        alpha: The probability of a false alarm, and of a false promotion, however often you look.
+        ramp: The shares of all new arms together, step by step. The first is the sum in ``shares``.
         store: The trace database: a ``TraceStore`` or a path. By default the one of ``record_traces``.
-        name: Name of the rollout; by default made of the names of the agent and the arms.
+        name: Name of the rollout; by default built from the names of the agent and the arms.
         prices: Prices of a million input and output tokens by model; the guard ``"cost"`` needs them.
-        on_missing_unit: Whether a run without a unit gets the control, or raises error E114.
+        on_missing_unit: Whether a run without a ``unit`` gets the control, or raises error E114.
         on_verdict: Called in a thread of the library with each new ``RolloutStatus``, about once a second
             while runs end. It may return ``"promote"`` or ``"stop"``.
 
@@ -136,7 +137,7 @@ class Rollout(PerRun):
         return self._name or f"{agent}:{'-'.join(self._arms)}"
 
     def plan_for(self, agent: str) -> RolloutPlan:
-        """Return what the rollout compares, and how.
+        """Return the stored definition of the rollout.
 
         Args:
             agent: Name of the agent.
@@ -156,7 +157,7 @@ class Rollout(PerRun):
         )
 
     def chooser(self, agent: Agent[Any]) -> Chooser:
-        """Return what chooses the arms of the runs of an agent; for the library.
+        """Return the chooser of the arms of an agent's runs; for the library.
 
         Raises:
             RolloutConflictError: E111, this process has another rollout of this name or of this agent.

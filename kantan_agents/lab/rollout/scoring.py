@@ -1,4 +1,4 @@
-"""``record_score``: stores what the application or its user says about a run."""
+"""Stores scores of runs from the application or its users."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ def record_score(
     comment: str | None = None,
     store: Store = None,
 ) -> None:
-    """Store a score of a run, such as the thumb of a user, as the metric of a ``Rollout``.
+    """Store a score of a run, such as a user's thumb, as the metric of a ``Rollout``.
 
         context = await agent.run_async("Where is my parcel?", {"user": {"id": "u17"}})
         ...
         record_score(context, "thumb", 1)
 
-    It may come any time after the run. The first score of a unit decides whether an arm is better; later ones
-    may show that it is worse.
+    You may call it any time after the run. The first score of a user determines whether an arm is better;
+    later ones may show that it is worse.
 
     Args:
-        run: The context that the run has returned, or the id of the run.
+        run: The returned context of the run, or the id of the run.
         metric: Name of the metric.
         value: The score; higher is better.
-        comment: The reason, for people.
+        comment: The reason.
         store: The trace database: a ``TraceStore`` or a path; None for the one of ``record_traces``.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Looks at rollouts and changes them: from Python, and for the command line."""
+"""Reads and changes rollouts, for Python and for the command line."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from kantan_agents.traces.registry import flush_recorders
 
 
 def status(name: str, store: Store = None) -> RolloutStatus:
-    """Return the status of a rollout: its figures, the evidence and the verdict.
+    """Return the status of a rollout: its metrics, the evidence and the verdict.
 
-    Looking costs nothing: the tests hold however often one looks.
+    The tests hold however often you look.
 
     Args:
-        name: Name of the rollout, or of an agent for its newest one.
+        name: Name of the rollout, or of an agent for its latest one.
         store: The database: a ``TraceStore`` or a path; None for the one of ``record_traces``.
 
     Raises:
         InvalidOptionError: E75, there is no database.
-        RolloutNotFoundError: E112, there is no such rollout.
+        RolloutNotFoundError: E112, the rollout is missing.
         TraceDatabaseError: E60, the file cannot be read.
     """
     path = database_of(store)
@@ -54,25 +54,25 @@ def promote(
     reason: str = "",
     expect_step: int | None = None,
 ) -> RolloutState:
-    """Give the new arms the next share of the ramp; at its end, give all units the new arm.
+    """Give the new arms the next share of the ramp; at its end, give all users the new arm.
 
     Args:
-        name: Name of the rollout, or of an agent for its newest one.
+        name: Name of the rollout, or of an agent for its latest one.
         store: The database: a ``TraceStore`` or a path; None for the one of ``record_traces``.
-        arm: The arm that all units get at once; None for the next step.
-        by: Who does it, for the history.
-        reason: Why, for the history.
+        arm: The arm that all users get immediately; None for the next step.
+        by: The author, for the history.
+        reason: The reason, for the history.
         expect_step: The step of the ramp that you have seen, from 0 (``RolloutState.step``). With it, two
-            people who promote at once take one step.
+            concurrent promotions take one step.
 
     Raises:
         InvalidOptionError: E75, there is no database.
-        RolloutNotFoundError: E112, there is no such rollout.
+        RolloutNotFoundError: E112, the rollout is missing.
         RolloutStepError: E113, it is not running, has no such arm, or is at another step.
         TraceDatabaseError: E60, the file cannot be changed.
 
     Returns:
-        The new state. It decides in this process from now on, and in every other one within a second.
+        The new state, which applies in this process immediately, and in every other one within a second.
     """
     path = database_of(store)
     now = status(name, path)
@@ -105,22 +105,22 @@ async def promote_async(
 
 
 def stop(name: str, store: Store = None, *, by: str = "code", reason: str = "") -> RolloutState:
-    """Give all units the control again.
+    """Give all users the control again.
 
     Args:
-        name: Name of the rollout, or of an agent for its newest one.
+        name: Name of the rollout, or of an agent for its latest one.
         store: The database: a ``TraceStore`` or a path; None for the one of ``record_traces``.
-        by: Who does it, for the history.
-        reason: Why, for the history.
+        by: The author, for the history.
+        reason: The reason, for the history.
 
     Raises:
         InvalidOptionError: E75, there is no database.
-        RolloutNotFoundError: E112, there is no such rollout.
+        RolloutNotFoundError: E112, the rollout is missing.
         RolloutStepError: E113, it is stopped already.
         TraceDatabaseError: E60, the file cannot be changed.
 
     Returns:
-        The new state. It decides in this process from now on, and in every other one within a second.
+        The new state, which applies in this process immediately, and in every other one within a second.
     """
     path = database_of(store)
     author, why = mask(checked_text("by", by)), mask(checked_text("reason", reason))

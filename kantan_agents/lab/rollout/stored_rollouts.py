@@ -1,4 +1,4 @@
-"""Reads which rollouts there are, and what was changed, without what the verdicts need."""
+"""Reads rollouts and their history, without the packages of the verdicts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Store = TraceStore | str | os.PathLike[str] | None
 
 
 def rollouts(store: Store = None) -> list[RolloutState]:
-    """Return the rollouts in a trace database, the newest first.
+    """Return the rollouts in a trace database, the latest first.
 
     Args:
         store: The database: a ``TraceStore`` or a path; None for the one of ``record_traces``.
@@ -28,12 +28,12 @@ def history(name: str, store: Store = None) -> list[RolloutChange]:
     """Return the changes of a rollout with their evidence, the oldest first.
 
     Args:
-        name: Name of the rollout, or of an agent for its newest one.
+        name: Name of the rollout, or of an agent for its latest one.
         store: The database: a ``TraceStore`` or a path; None for the one of ``record_traces``.
 
     Raises:
         InvalidOptionError: E75, there is no database.
-        RolloutNotFoundError: E112, there is no such rollout.
+        RolloutNotFoundError: E112, the rollout is missing.
         TraceDatabaseError: E60, the file cannot be read.
     """
     return read_history(database_of(store), name)

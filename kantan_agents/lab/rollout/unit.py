@@ -1,4 +1,4 @@
-"""Finds the unit of a run, such as the user, in its context."""
+"""Finds the ``unit`` of a run in its context: the user, or any other owner of an arm."""
 
 from __future__ import annotations
 
@@ -13,11 +13,7 @@ UnitSource = str | Callable[[Mapping[str, Any]], object]
 
 
 def checked_unit(unit: object) -> UnitSource:
-    """Return where units are found.
-
-    Raises:
-        InvalidRolloutError: E110, it is neither a path nor a function.
-    """
+    """Return a valid source; E110 otherwise."""
     if callable(unit):
         return unit
     if isinstance(unit, str) and all(key.strip() for key in unit.split(".")):
@@ -27,21 +23,14 @@ def checked_unit(unit: object) -> UnitSource:
 
 
 def shown_unit(unit: UnitSource) -> str:
-    """Return where units are found, for people."""
+    """Return the source as a string."""
     return unit if isinstance(unit, str) else getattr(unit, "__qualname__", type(unit).__name__) + "()"
 
 
 def unit_in(context: Any, unit: UnitSource) -> tuple[str | None, str]:
-    """Return the unit of a run, or None and the reason why there is none.
+    """Return the ``unit`` of a run, or None and the reason why it is missing.
 
-    A str, an int and a UUID count; ``1`` and ``"1"`` are the same unit.
-
-    Args:
-        context: The context of the run.
-        unit: Where the unit is found.
-
-    Raises:
-        Exception: What the function raises.
+    ``1`` and ``"1"`` are the same. Exceptions of the function propagate.
     """
     value: Any = context
     if not isinstance(unit, str):

@@ -71,8 +71,8 @@ class TraceSummary:
         trace_id: Id of the trace.
         workflow_name: Name the trace was opened with.
         group_id: Group of the trace, such as a conversation.
-        metadata: The trace's metadata, with the standard keys of ``docs/reference/metadata.md``. If the user opened
-            the trace around a single run, the run's metadata too.
+        metadata: The trace's metadata, with the standard keys of ``docs/reference/metadata.md``. If the user
+            opened the trace around a single run, the run's metadata too.
         started_at: Start of the first span, in UTC; None if there is no span yet.
         ended_at: End of the last span, in UTC; None if the run has not ended, or its process was killed.
         spans: Number of spans so far.

@@ -1,4 +1,4 @@
-"""``passes_all``: how often all of k runs of a case pass."""
+"""The share of cases of which all k runs pass."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class PassesAll:
     Attributes:
         variant: Name of the variant.
         metric: The metric.
-        rates: The share of cases of which 1, 2, ..., k runs all pass.
+        rates: Shares of cases of which 1, 2, ..., k runs all pass.
         cases: Number of cases.
-        independent: Number of these that are independent: cases, or conversations of several cases.
-        effective: How many independent cases they are worth for the interval, see ``proportion``.
+        independent: Number of independent cases; the cases of a conversation count as one.
+        effective: Number of independent cases that carry as much information; see ``proportion``.
     """
 
     variant: str
@@ -37,7 +37,7 @@ class PassesAll:
 
     @property
     def k(self) -> int:
-        """How many runs must all pass."""
+        """Number of runs that must all pass."""
         return len(self.rates)
 
     @property
@@ -47,10 +47,7 @@ class PassesAll:
 
     @property
     def interval(self) -> Interval:
-        """The interval of that share, at a level of 95 %, for other cases of the same kind.
-
-        It is that of ``proportion``, which allows for cases of one conversation.
-        """
+        """The interval of that share at a level of 95 %; it allows for conversations, see ``proportion``."""
         return exact_bounds(self.rate * self.effective, self.effective)
 
     @property
@@ -62,28 +59,26 @@ class PassesAll:
         return f"{passes} of {_counted(self.cases, 'case')} (95% interval {low:.1%} to {high:.1%}){first}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON data, with the text."""
+        """Return it as JSON data, with ``text``."""
         return {**attrs.asdict(self), "interval": [*self.interval], "text": self.text}
 
 
 def passes_all(
     results: VariantResults, metric: str, k: int | None = None, *, threshold: float = 0.5
 ) -> PassesAll:
-    """Return how often all of k runs of a case pass: what a user gets who comes k times.
+    """Return how often all of k runs of a case pass: the experience of a user who comes k times.
 
-    An agent that passes 80 % of its runs passes four times in a row in 41 % of the cases if chance decides,
-    and in 80 % if the case decides. Of a case with c passing runs out of n, the share is C(c, k) / C(n, k).
-    This is the unbiased estimate of pass^k of Yao et al. (2024), "tau-bench: A Benchmark for Tool-Agent-User
-    Interaction in Real-World Domains" (arXiv 2406.12045).
+    An agent that passes 80 % of its runs passes four in a row in 41 % of the cases if chance decides, and in
+    80 % if the case decides. For c passing runs of n, the share is C(c, k) / C(n, k), the unbiased estimate
+    of pass^k of Yao et al. (2024), "tau-bench" (arXiv 2406.12045).
 
-    A run that has failed, or whose score has failed, does not pass. Runs and cases that the metric does not
-    apply to are left out.
+    A failed run or score does not pass. Runs and cases to which the metric does not apply are ignored.
 
     Args:
-        results: The results of a variant, of an evaluation with ``repeats``.
+        results: Results of a variant, of an evaluation with ``repeats``.
         metric: The metric.
-        k: How many runs must pass; by default as many as each case has.
-        threshold: From which score on a run passes, 0 or more.
+        k: Number of runs that must pass; by default the number of runs of each case.
+        threshold: Lowest score that passes, 0 or more.
 
     Raises:
         InvalidOptionError: E75, no run has such a score, a case has fewer than k, or an argument is invalid.
@@ -121,7 +116,7 @@ def _counted(number: int, what: str) -> str:
 
 
 def _passes(run: CaseResult, metric: str, threshold: float) -> bool | None:
-    """Return whether a run passes; None if the metric does not apply to it."""
+    """Return None if the metric does not apply."""
     if run.status == "failed":
         return False
     score = run.scores.get(metric)

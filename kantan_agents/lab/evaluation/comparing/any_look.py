@@ -1,4 +1,4 @@
-"""What a metric says at any look, while cases are added."""
+"""Comparisons that hold at any look, while cases are added."""
 
 from __future__ import annotations
 
@@ -24,17 +24,10 @@ _NO_INTERVAL: Final = "at any look, one takes scores from 0 to 1 whose differenc
 def at_any_look(
     one: MetricComparison, values: PairedValues, order: Mapping[str, int], how: How
 ) -> MetricComparison:
-    """Return a comparison whose p and interval hold at any look; its p is not adjusted yet.
+    """Return a comparison whose p and interval hold at any look, with the p not yet adjusted.
 
-    Scores from 0 to 1 are recognized by their values. Other metrics have no bounds, so they have no interval.
-    If the evidence is not for the direction of the mean of all cases so far, p is 1. A score without bounds
-    has no worst value that a missing one could count as at all looks, so nobody can tell then.
-
-    Args:
-        one: The comparison for one look.
-        values: The values of the cases.
-        order: The place of each case in the order in which they were run.
-        how: How the variants are compared.
+    Values from 0 to 1 count as bounded. Without bounds, a missing score has no worst value that would hold at
+    all looks, so there is no verdict. If the evidence contradicts the direction of the mean, p is 1.
     """
     if not values.cases:
         return one
@@ -50,11 +43,11 @@ def at_any_look(
         [values.conversations[place] for place in places],
     )
     found = any_look(*units, bound=bound, level=how.level)
-    # As the least p is adjusted, which is all that is known before.
+    # Assumes the adjustment of the least p: no more is known before.
     adjusted = 1.0 - (1.0 - how.level) / how.tests
     more = more_cases_at_any_look(units[0], one.wanted or 0.0, units[1], bound=bound, level=adjusted)
     interval = found.interval if found.interval is None or found.interval.low <= found.interval.high else None
-    # If the difference has changed while cases were added, the evidence may be for the other direction.
+    # If the difference has changed while cases were added, the evidence may contradict the mean.
     is_evidence = found.direction * found.mean > 0 and interval == found.interval
     return attrs.evolve(
         one,

@@ -1,4 +1,4 @@
-"""``ChangedCase``: a case in which one variant is better or worse than the other."""
+"""Cases in which one variant is better or worse than the other."""
 
 from __future__ import annotations
 
@@ -16,22 +16,12 @@ from kantan_agents.lab.evaluation.comparing.paired_values import (
 from kantan_agents.lab.evaluation.experiment.results import CaseResult, VariantResults
 
 _ALWAYS_DIFFER: Final = ("latency", "tokens", "cost")
-"""Figures that differ in nearly every case, so that a list of these cases says nothing."""
+"""These differ in nearly every case, so a list would be useless."""
 
 
 @attrs.frozen
 class ChangedCase:
-    """A case in which ``b`` is better or worse than ``a``.
-
-    Attributes:
-        metric: The metric.
-        case_id: Id of the case.
-        change: Whether ``b`` is better or worse.
-        value_a: The value of ``a``, the mean of its repeats.
-        value_b: The value of ``b``.
-        runs_a: The runs of ``a``, one for each repeat.
-        runs_b: The runs of ``b``.
-    """
+    """A case in which ``b`` is better or worse than ``a``; values are means of repeats."""
 
     metric: str
     case_id: str
@@ -55,15 +45,7 @@ class ChangedCase:
 def changed_cases(
     comparison: Comparison, a: VariantResults, b: VariantResults
 ) -> dict[str, tuple[ChangedCase, ...]]:
-    """Return the cases that changed, for each metric that has any; the largest change first.
-
-    Latency, tokens and cost are left out, because they differ in nearly every case.
-
-    Args:
-        comparison: The comparison of ``a`` and ``b``.
-        a: The results of the one variant.
-        b: The results of the other.
-    """
+    """Return the changed cases of each metric that has any, the largest change first."""
     runs_a, runs_b = runs_of_cases(a), runs_of_cases(b)
     found = {}
     for one in comparison.metrics:

@@ -1,4 +1,4 @@
-"""``compare``: whether one variant is better than another, and how sure that is."""
+"""Whether one variant is better than another, and how sure that is."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ from kantan_agents.lab.evaluation.statistics import (
 )
 
 _WANTED: Final = 0.05
-"""A difference worth knowing: of a score from 0 to 1, or as a share of the mean of any other metric."""
+"""The default relevant difference: for scores from 0 to 1, or as a share of the mean of others."""
 _AMOUNTS: Final = frozenset(FIGURES) - {"failed"}
-# The smallest p of a random test is about 1 / resamples. It must be far below the level after the adjustment.
+# The smallest p of a random test is about 1 / resamples. It must be far below the adjusted level.
 _SMALLEST: Final = 10
 # Equal up to rounding: means of repeats are sums divided by their number.
 _EQUAL: Final = 1e-12
@@ -67,37 +67,35 @@ def compare(
         comparison = compare(evaluation["v1"], evaluation["v2"])
         print(comparison.text)
 
-    Each case is compared with itself: repeats are averaged inside a case, and the cases of one conversation
-    count as one observation. A verdict is given if the difference is significant at ``1 - level`` after
-    Holm's adjustment for all metrics that are compared, and its interval, if there is one, excludes 0.
-    Otherwise the answer is "cannot tell", with the number of cases that it would take.
+    Repeats of a case are averaged, and the cases of a conversation count as one observation. A verdict
+    requires significance at ``1 - level`` after Holm's adjustment for all compared metrics, and an interval,
+    if there is one, that excludes 0. Otherwise it is "cannot tell", with the number of additional cases
+    needed.
 
-    A run that failed or has no score counts as the worst score, because a version that crashes would
-    otherwise look as good as its other runs: 0, or 1 if lower is better, of scores from 0 to 1; of others 0,
-    or twice the worst score if that is worse. The text says how many runs count so. An evaluator that does
-    not apply leaves nothing missing. ``latency``, ``tokens`` and ``cost`` are those of finished runs.
+    A run that failed or has no score counts as the worst score, so that crashes do not improve a mean. For
+    scores from 0 to 1 that is 0, or 1 if lower is better; for others 0, or twice the worst score if that is
+    worse. Evaluators that do not apply leave nothing missing. ``latency``, ``tokens`` and ``cost`` count
+    finished runs only.
 
-    Verdicts hold for one look. If you add cases until one is clear, and look ten times, it is false in 18 of
-    100 experiments without a difference. Use ``looks="any"`` then, from the first look on. `compare_all`
-    compares more than two variants.
+    By default, verdicts hold for one look: adding cases until a verdict is clear, with ten looks, gives a
+    false one in 18 of 100 experiments without a difference. In that case use ``looks="any"`` from the first
+    look. For more than two variants, use `compare_all`.
 
     Args:
-        a: The results to compare with, such as ``evaluation["v1"]``.
-        b: The results that the verdicts are about. They may be of another evaluation of the same cases.
-        metrics: The metrics to compare; by default those of the evaluators, and ``failed``, ``latency``,
-            ``tokens`` and ``cost`` as far as they are known. Fewer metrics find smaller differences.
-        wanted: For each metric, the difference that is worth knowing, for ``more_cases``; by default 0.05 for
-            scores from 0 to 1, and 5 % of the mean for others.
-        level: The confidence level.
-        resamples: How many resamples the intervals and the tests draw; tests draw more if there are so many
-            of them that a small p needs it.
+        a: The baseline, such as ``evaluation["v1"]``.
+        b: The results that the verdicts are about, even of another evaluation of the same cases.
+        metrics: By default the evaluators' metrics, and ``failed``, ``latency``, ``tokens`` and ``cost``
+            where known. Fewer metrics detect smaller differences.
+        wanted: For each metric, the relevant difference, for ``more_cases``; by default 0.05 for scores from
+            0 to 1, and 5 % of the mean for others.
+        level: Confidence level.
+        resamples: Number of resamples of intervals and tests; more where many tests need a small p.
         seed: The same seed gives the same result.
-        missing: ``"ignore"`` leaves out the cases in which a variant has no score.
-        looks: ``"one"`` for verdicts that hold for one look, ``"any"`` for those that hold at any look while
-            cases are added; these take about twice as many cases. By default ``"any"`` if cases were added to
-            the evaluation after an earlier start. Cases count in the order in which their runs began. Scores
-            from 0 to 1 have an interval that holds at all looks at once; other metrics have none, as they
-            have no bounds. Add the cases of one conversation together, and all their repeats.
+        missing: ``"worst"``, or ``"ignore"`` to omit the cases in which a variant has no score.
+        looks: ``"one"``, or ``"any"`` for verdicts that hold at any look while cases are added, which take
+            about twice as many cases. By default ``"any"`` if cases were added after an earlier start. Cases
+            count in the order in which their runs started; add all cases of a conversation together, with all
+            their repeats. Only scores from 0 to 1 have an interval then.
 
     Raises:
         NotComparableError: E105, they have no case or no metric in common.
@@ -113,11 +111,7 @@ def compare(
 def compare_pair(
     a: VariantResults, b: VariantResults, names: tuple[str, str], metrics: Sequence[str], how: How
 ) -> Comparison:
-    """Return the comparison of two variants before its p are adjusted, without verdicts.
-
-    Raises:
-        NotComparableError: E105, they have no case in common.
-    """
+    """Return the comparison of two variants, without adjusted p and verdicts."""
     runs_a, runs_b = runs_of_cases(a), runs_of_cases(b)
     common = [key for key in runs_a if key in runs_b]
     if not common:
@@ -166,7 +160,6 @@ def _nothing_in_common(a: VariantResults, b: VariantResults) -> str:
 
 
 def _conflict(metric: str, a: VariantResults, b: VariantResults) -> dict[str, Any]:
-    """Return the reason why scores of a metric mean different things, if they do."""
     versions_a, versions_b = givers_of(metric, a), givers_of(metric, b)
     no_number = {"more_cases": None, "fewest": 0}
     if versions_a and versions_b and versions_a != versions_b:
@@ -181,7 +174,6 @@ def _conflict(metric: str, a: VariantResults, b: VariantResults) -> dict[str, An
 
 
 def _counted(values: PairedValues, names: tuple[str, str]) -> dict[str, Any]:
-    """Return what a comparison says about missing values."""
     missing = {name: count for name, count in zip(names, values.missing, strict=True) if count}
     return {"missing": missing, "worst": values.worst, "left_out": values.left_out}
 
@@ -199,24 +191,16 @@ def _failed_scores(
 def _compared(
     values: PairedValues, names: tuple[str, str], wanted: float | None, how: How
 ) -> MetricComparison:
-    """Return the comparison by one metric, before its p is adjusted for the others.
-
-    Args:
-        values: The values of the metric.
-        names: The names of both variants.
-        wanted: The difference that is worth knowing; None for the default.
-        how: How they are compared.
-    """
     count = len(values.cases)
     if not count:
         return _without_values(values, names)
-    # What rounding leaves of equal values has a sign, but says nothing.
+    # Rounding errors of equal values have a sign, but no meaning.
     scale = max(map(abs, (*values.a, *values.b)))
     pairs = list(zip(values.a, values.b, strict=True))
     rounded = tuple(before if abs(after - before) <= _EQUAL * scale else after for before, after in pairs)
     values = attrs.evolve(values, b=rounded)
     differences = [after - before for before, after in zip(values.a, values.b, strict=True)]
-    # Seconds that happen to be 0 or 1 are not answers.
+    # Seconds that happen to be 0 or 1 are not pass or fail.
     binary = values.metric not in _AMOUNTS and is_binary(values.a) and is_binary(values.b)
     drawn: dict[str, Any] = {"resamples": how.resamples, "seed": how.seed}
     if binary:

@@ -1,4 +1,4 @@
-"""``Comparison``: what the results of two variants say, metric by metric."""
+"""The comparison of two variants, metric by metric."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ from kantan_agents.support.nearest import nearest
 
 Verdict = Literal["better", "worse", "cannot tell"]
 NO_DIFFERENCE: Final = "no case differs"
-"""The reason why nobody can tell if all cases are equal."""
 _MOST_LINES: Final = 20
 _LONGEST: Final = 1_000
 
 Looks = Literal["one", "any"]
-"""How often one looks at verdicts: once, or at any time while cases are added."""
+"""One look, or any number of looks while cases are added."""
 
 
 @attrs.frozen
@@ -38,37 +37,34 @@ class MetricComparison:
 
     Attributes:
         metric: The metric.
-        a: Name of the one variant.
-        b: Name of the other variant, which the verdict is about.
+        a: Name of the baseline.
+        b: Name of the variant that the verdict is about.
         better: Whether a higher or a lower value is better.
-        is_binary: Whether the values are yes or no.
-        cases: Number of cases that have a value on both sides.
-        independent: Number of these that are independent: cases, or conversations of several cases.
+        is_binary: Whether all values are 0 or 1.
+        cases: Number of cases with a value on both sides.
+        independent: Number of independent cases; a conversation counts as one.
         mean_a: Mean over these cases, repeats averaged first; None without cases.
         mean_b: The same for ``b``.
-        difference: ``mean_b`` minus ``mean_a``; at any look, each conversation counts once.
-        low: Lower bound of the interval of the difference; None if ``no_interval`` says why not.
+        difference: ``mean_b`` minus ``mean_a``. With ``looks="any"``, each conversation counts once.
+        low: Lower bound of the interval of the difference; None if ``no_interval`` states why.
         high: Upper bound.
         p: The p of the hypothesis that they do not differ.
-        p_adjusted: The same, adjusted for the number of metrics that are compared (Holm).
-        detectable: The smallest true difference that these cases would have shown among as many metrics, with
-            a probability of 80 %.
+        p_adjusted: p adjusted for the number of compared metrics (Holm).
+        detectable: Smallest true difference that these cases would have shown, with a probability of 80 %.
         wanted: The difference that ``more_cases`` is about.
-        more_cases: How many more cases it takes to show a difference of ``wanted`` among as many metrics;
-            None if it cannot be known.
+        more_cases: Number of additional cases needed to show ``wanted``; None if unknown.
         wins: Ids of the cases in which ``b`` is better.
         ties: Ids of the cases in which both are equal.
         losses: Ids of the cases in which ``b`` is worse.
         verdict: Whether ``b`` is better.
-        reason: Why nobody can tell, if the number of cases is not the reason.
-        no_interval: Why there is no interval; None if there is one.
-        fewest: How many independent cases must differ, at least, for a verdict beside the other metrics as
-            they are; 0 if no number of cases gives one.
+        reason: The reason for "cannot tell", unless it is the number of cases.
+        no_interval: Why the interval is missing; None otherwise.
+        fewest: Smallest number of differing independent cases for a verdict, given the other metrics; 0 if no
+            number suffices.
         missing: For each variant that lacks scores in these cases, the number of runs that count as
             ``worst``.
-        worst: What such a run counts as; None if none does.
-        left_out: Number of cases that both were run on, and that are left out, because one of them has no
-            value.
+        worst: The value of such a run; None if there are none.
+        left_out: Number of common cases that are omitted because one has no value.
     """
 
     metric: str
@@ -101,12 +97,12 @@ class MetricComparison:
 
     @property
     def is_notable(self) -> bool:
-        """Whether it is worth a line: a figure such as the number of failures only if it differs anywhere."""
+        """Whether it belongs in the text; ``failed``, ``cost`` and the like only if a case differs."""
         return bool(self.wins or self.losses) or self.metric not in FIGURES
 
     @property
     def text(self) -> str:
-        """The verdict in a few words, and how many scores are missing."""
+        """The verdict in a few words, and the number of missing scores."""
         return "; ".join([self._verdict_text, *self._notes])
 
     @property
@@ -130,7 +126,7 @@ class MetricComparison:
 
     @property
     def cells(self) -> list[str]:
-        """Means, difference, interval, p and verdict as texts; ``"-"`` for what is unknown."""
+        """Means, difference, interval, p and verdict as strings; ``"-"`` if unknown."""
         return [
             score_text(self.mean_a) or "-",
             score_text(self.mean_b) or "-",
@@ -142,7 +138,7 @@ class MetricComparison:
 
     @property
     def text_of_variant(self) -> str:
-        """The same, where ``b`` is named in any case."""
+        """``text`` with the name of ``b`` in any case."""
         return f"{self.b} on {self.text}" if self.verdict == "cannot tell" else self.text
 
 
@@ -151,20 +147,19 @@ class Comparison(Tabular):
     """Two variants compared by all metrics.
 
     Attributes:
-        a: Name of the one variant.
-        b: Name of the other variant, which the verdicts are about.
+        a: Name of the baseline.
+        b: Name of the variant that the verdicts are about.
         metrics: One comparison for each metric.
-        cases: Number of cases that both variants were run on.
-        unpaired: Ids of the cases that only one of them was run on; they are left out.
+        cases: Number of cases that both variants ran.
+        unpaired: Ids of the omitted cases that only one of them ran.
         failed: Number of failed runs of each variant.
-        failed_scores: For each metric with failed scores, their number for each variant.
-        level: The confidence level.
-        missing: What became of runs without a score: ``"worst"`` or ``"ignore"``.
-        looks: ``"one"`` if the verdicts hold for one look, ``"any"`` if they hold at any look while cases
-            are added.
+        failed_scores: For each metric with failed scores, their number by variant.
+        level: Confidence level.
+        missing: How runs without a score count: ``"worst"`` or ``"ignore"``.
+        looks: ``"one"`` if the verdicts hold for one look, ``"any"`` if they hold at any look.
         is_grown: Whether cases were added to an evaluation after an earlier start.
-        is_order_known: Whether it is known in which order the cases were run. If not, the order of the
-            dataset is taken for it, where ``looks`` is ``"any"``.
+        is_order_known: Whether the order of the runs is known. If not, ``looks="any"`` uses the order of the
+            dataset.
     """
 
     a: str
@@ -182,7 +177,7 @@ class Comparison(Tabular):
 
     @property
     def note(self) -> str:
-        """For how many looks the verdicts hold."""
+        """How many looks the verdicts hold for."""
         if self.looks == "one":
             if self.is_grown:
                 return "the verdicts hold for one look, and cases were added after an earlier one"
@@ -202,12 +197,12 @@ class Comparison(Tabular):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The verdicts, one for each metric, and how many runs and scores failed and cases are left out."""
+        """One verdict for each metric, and the numbers of failed runs, failed scores and omitted cases."""
         return (*(one.text for one in self.metrics if one.is_notable), *self._failures)
 
     @property
     def lines_of_variant(self) -> tuple[str, ...]:
-        """The same, where each line names the variant: for those of several variants."""
+        """``lines`` with the variant's name in each, for several variants."""
         return (*(one.text_of_variant for one in self.metrics if one.is_notable), *self._failures)
 
     @property
@@ -229,14 +224,14 @@ class Comparison(Tabular):
 
     @property
     def text(self) -> str:
-        """The verdicts on one line, and for how many looks they hold."""
+        """The verdicts on one line, and how many looks they hold for."""
         return "; ".join((*self.lines, self.note))
 
     def __getitem__(self, metric: str) -> MetricComparison:
         """Return the comparison by a metric.
 
         Raises:
-            InvalidOptionError: E75, there is no such metric.
+            InvalidOptionError: E75, the metric is missing.
         """
         for one in self.metrics:
             if one.metric == metric:
@@ -261,7 +256,7 @@ class Comparison(Tabular):
 
     @property
     def verdict_text(self) -> str:
-        """On which metrics ``b`` is worse or better, without figures."""
+        """The metrics on which ``b`` is worse or better, without numbers."""
         by_verdict = {
             word: [one.metric for one in self.metrics if one.verdict == word] for word in ("worse", "better")
         }
@@ -276,7 +271,7 @@ class Comparison(Tabular):
 
 
 def columns_of_table(level: float) -> list[str]:
-    """Return the names of what `MetricComparison.cells` has after the means."""
+    """Return the column names of `MetricComparison.cells` after the means."""
     return ["difference", f"{level:.0%} interval", "p", "verdict"]
 
 
@@ -287,14 +282,14 @@ def markdown_of(
     lines: Sequence[str],
     note: str,
 ) -> str:
-    """Return verdicts, a table and what is said about it as Markdown; the note is never left out."""
+    """Return verdicts, a table and remarks as Markdown; the note always appears."""
     bold = [line for verdict in verdicts for line in (f"**{markdown_text(verdict, _LONGEST)}**", "")]
     listed = [*markdown_list(lines, _MOST_LINES, _LONGEST), *markdown_list([note], 1, _LONGEST)]
     return "\n".join([*bold, *markdown_table(columns, rows), "", *listed, ""])
 
 
 def _figures(one: MetricComparison, *, turned: bool) -> str:
-    """Return the difference with its interval; if ``turned``, the difference is above 0."""
+    """If ``turned``, the difference is above 0."""
     difference = one.difference or 0.0
     is_turned = turned and difference < 0
     parts = _certainty(one, is_turned=is_turned)
@@ -302,7 +297,6 @@ def _figures(one: MetricComparison, *, turned: bool) -> str:
 
 
 def _takes(one: MetricComparison) -> str:
-    """Return what it takes to tell, as the end of a sentence."""
     if one.independent < one.fewest:
         return f"; a verdict takes at least {one.fewest} independent cases that differ"
     if not one.more_cases or one.wanted is None:
@@ -313,7 +307,6 @@ def _takes(one: MetricComparison) -> str:
 
 
 def _certainty(one: MetricComparison, *, is_turned: bool = False) -> list[str]:
-    """Return how sure a difference is; if ``is_turned``, the negated difference."""
     parts = [f"no interval: {one.no_interval}"] if one.no_interval and not one.reason else []
     if one.low is not None and one.high is not None:
         low, high = (-one.high, -one.low) if is_turned else (one.low, one.high)
@@ -324,7 +317,7 @@ def _certainty(one: MetricComparison, *, is_turned: bool = False) -> list[str]:
 
 
 def _rounded(count: int) -> str:
-    """Return a number with two digits that mean something."""
+    """Return two significant digits."""
     if count < 100:  # noqa: PLR2004 - it has two digits
         return str(count)
     return f"{int(float(f'{count:.1e}')):,}"

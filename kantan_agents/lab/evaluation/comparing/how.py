@@ -1,4 +1,4 @@
-"""How variants are compared: the arguments of ``compare`` and ``compare_all``, checked."""
+"""Checked arguments of ``compare`` and ``compare_all``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kantan_agents.support.nearest import nearest
 
 @attrs.frozen
 class How:
-    """How variants are compared: arguments of ``compare``, and how many p are adjusted together."""
+    """Arguments of ``compare``, and the number of p that are adjusted together."""
 
     level: float
     resamples: int
@@ -39,11 +39,7 @@ def checked_how(
     looks: Any,
     given: Iterable[VariantResults],
 ) -> How:
-    """Return how the given variants are compared.
-
-    Raises:
-        InvalidOptionError: E75, an argument is invalid.
-    """
+    """Return how to compare the given variants."""
     if not 0 < checked_number("level", level, above_zero=True) < 1:
         raise InvalidOptionError(option="level", reason=f"must be between 0 and 1, not {level}")
     _check_wanted(wanted)
@@ -59,22 +55,14 @@ def checked_how(
 
 
 def checked_looks(option: str, given: Any) -> Looks | None:
-    """Return for how many looks verdicts hold; None for the default.
-
-    Raises:
-        InvalidOptionError: E75, it is something else.
-    """
+    """Return a valid ``looks``, or None."""
     if given not in (None, *get_args(Looks)):
         raise InvalidOptionError(option=option, reason=f'must be "one" or "any", not {shown(given)}')
     return cast("Looks | None", given)
 
 
 def check_results(**given: Any) -> None:
-    """Check arguments that are results of variants.
-
-    Raises:
-        InvalidOptionError: E75, one is something else.
-    """
+    """Raise E75 unless all arguments are results of variants."""
     for option, one in given.items():
         if not isinstance(one, VariantResults):
             reason = f'must be the results of a variant, such as evaluation["v1"], not {type(one).__name__}'
@@ -84,12 +72,7 @@ def check_results(**given: Any) -> None:
 def chosen_metrics(
     metrics: str | Iterable[str] | None, a: VariantResults, *others: VariantResults
 ) -> Sequence[str]:
-    """Return the metrics to compare by: those named, or all that are known.
-
-    Raises:
-        NotComparableError: E105, there is none.
-        InvalidOptionError: E75, there is no such metric.
-    """
+    """Return the named metrics, or all known ones."""
     scored = list(dict.fromkeys(metric for one in (a, *others) for metric in one.metrics))
     figures = [
         name
@@ -127,5 +110,4 @@ def _check_wanted(wanted: Any) -> None:
 
 
 def _is_known(figure: str, results: VariantResults) -> bool:
-    """Return whether a figure says anything: some runs have failed, have used tokens, have a price."""
     return any(FIGURES[figure](one) for one in results.results) or figure == "failed"

@@ -1,4 +1,4 @@
-"""What a missing score counts as in a comparison: the worst value, unless it is ignored."""
+"""Missing scores in a comparison: they count as the worst value, or are ignored."""
 
 from __future__ import annotations
 
@@ -10,29 +10,20 @@ from kantan_agents.lab.evaluation.experiment.results import Better, CaseResult
 from kantan_agents.support.arguments import shown
 
 Missing = Literal["worst", "ignore"]
-"""What becomes of runs that failed or lack a score: they count as the worst one, or are left out."""
 
 
 def checked_missing(option: str, given: Any) -> Missing:
-    """Return what becomes of missing scores.
-
-    Raises:
-        InvalidOptionError: E75, it is something else.
-    """
+    """Return a valid ``missing``."""
     if given not in get_args(Missing):
         raise InvalidOptionError(option=option, reason=f"must be 'worst' or 'ignore', not {shown(given)}")
     return cast("Missing", given)
 
 
 def worst_value(scores: Iterable[float], better: Better) -> float | None:
-    """Return what a missing score counts as; None if there is no score at all.
+    """Return the value of a missing score.
 
-    Of scores from 0 to 1 it is the end of the scale. Other scales have no known end: then it is 0, or twice
-    the worst score if that is worse, so that a run that failed is never as good as one with a score.
-
-    Args:
-        scores: All scores of the metric, of both variants.
-        better: Whether a higher or a lower score is better.
+    Scales other than 0 to 1 have no known end: it is 0, or twice the worst score if that is worse, so that a
+    failed run is never as good as a scored one.
     """
     found = list(scores)
     if not found:
@@ -44,15 +35,10 @@ def worst_value(scores: Iterable[float], better: Better) -> float | None:
 
 
 class MissingScores:
-    """Says which runs of a variant lack a score of a metric that they should have.
+    """Finds the runs of a variant that lack a score of a metric.
 
-    A run lacks it if it failed, if its score failed, or if its evaluator was not asked yet. An evaluator that
-    does not apply to a run leaves nothing missing, and neither does one that the variant was never scored by.
-
-    Args:
-        metric: The metric.
-        givers: Names of the evaluators that give it.
-        runs: All runs of the variant that are compared.
+    A run lacks it if it failed, if its score failed, or if its evaluator has not run yet. Evaluators that do
+    not apply to a run, or that never scored the variant, leave nothing missing.
     """
 
     def __init__(self, metric: str, givers: Collection[str], runs: Sequence[CaseResult]) -> None:
@@ -72,5 +58,4 @@ class MissingScores:
 
 
 def _asked(run: CaseResult) -> set[str]:
-    """Return the evaluators that a run was given to."""
     return {*run.not_applicable, *(giver for giver, _ in run.evaluators.values())}

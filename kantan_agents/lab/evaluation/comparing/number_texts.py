@@ -1,4 +1,4 @@
-"""Formats scores, differences and p values for people."""
+"""Formats scores, differences and p values."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Final
 
 _SMALL: Final = 1e-4
 _SMALLEST_P: Final = 0.0005
-"""The smallest p that three digits show."""
 
 
 def number_text(value: float, digits: int) -> str:
-    """Return a number rounded to so many significant digits; digits before the point are kept."""
+    """Return a number with significant digits; digits before the decimal point remain."""
     if not value or abs(value) < _SMALL:
         return f"{value:.{digits}g}" if value else "0"
     decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
@@ -37,7 +36,7 @@ def sentence(clause: str) -> str:
 
 
 def interval_text(low: float | None, high: float | None) -> str:
-    """Return an interval; "" if it is not known."""
+    """Return an interval; "" if it is unknown."""
     return "" if low is None or high is None else f"{difference_text(low)} to {difference_text(high)}"
 
 

@@ -1,4 +1,4 @@
-"""``PairedValues``: the values of a metric on the cases that two variants were run on."""
+"""Values of a metric on the cases that two variants ran."""
 
 from __future__ import annotations
 
@@ -20,24 +20,16 @@ FIGURES: Final[Mapping[str, Callable[[CaseResult], float | None]]] = {
     "tokens": lambda one: float(one.tokens) if one.status == "finished" else None,
     "cost": lambda one: one.cost if one.status == "finished" else None,
 }
-"""What every run has besides its scores: whether it has failed, its seconds, its tokens, its cost. Lower is
-better."""
+"""Metrics of every run. Lower is better."""
 
 
 @attrs.frozen
 class PairedValues:
     """The values of a metric on the cases that have one on both sides.
 
-    Attributes:
-        metric: The metric.
-        better: Whether a higher or a lower value is better.
-        cases: The ids of the cases.
-        a: For each case its value, the mean of its repeats.
-        b: The same for the other variant.
-        conversations: For each case its conversation; otherwise what it contained, as equal cases are one.
-        worst: What a missing score counts as; None if none counts.
-        missing: How many runs of each variant count so.
-        left_out: Number of cases that both were run on, and that are left out: one of them has no value.
+    ``a`` and ``b`` are means of repeats. ``conversations`` has the hash of a case outside of conversations,
+    as equal cases are one. ``worst`` is the value of missing scores, and ``left_out`` the number of omitted
+    cases.
     """
 
     metric: str
@@ -60,16 +52,8 @@ def paired_values(
 ) -> PairedValues:
     """Return the values of a metric on the cases that have one on both sides.
 
-    Figures are those of the runs that have finished. A missing score counts as the worst value. Two things
-    say nothing about the variants, and are left out: a case without a score on either side, and an evaluator
-    that has failed on all runs of a variant though these have finished.
-
-    Args:
-        metric: A metric of evaluators, or a key of ``FIGURES``.
-        a: The runs of each case.
-        b: The same for the other variant.
-        better: Whether a higher or a lower value is better.
-        missing: What becomes of missing scores.
+    Cases that lack a score on both sides are omitted, and evaluators that failed on all finished runs of a
+    variant: they give no evidence about the variants.
     """
     common = [key for key in a if key in b]
     sides = _sides(metric, [[side[key] for key in common] for side in (a, b)])
@@ -103,27 +87,21 @@ def paired_values(
 
 @attrs.frozen
 class _CaseValues:
-    """The values of the runs of a case, and how many of its runs lack one."""
-
     values: list[float]
     lacking: int
 
     def mean(self, worst: float | None) -> float | None:
-        """Return the mean; runs that lack a value count as the worst one, if there is one."""
         values = self.values if worst is None else [*self.values, *[worst] * self.lacking]
         return math.fsum(values) / len(values) if values else None
 
 
 @attrs.frozen
 class _Side:
-    """The values of a variant, and whether those that it lacks count."""
-
     cases: list[_CaseValues]
     counts: bool
 
 
 def _sides(metric: str, sides: Sequence[Sequence[Sequence[CaseResult]]]) -> list[_Side]:
-    """Return the values of two variants, each given as the runs of the same cases."""
     flat = [[one for runs in side for one in runs] for side in sides]
     givers = {one.evaluators[metric][0] for side in flat for one in side if metric in one.evaluators}
     figure = FIGURES.get(metric)
@@ -161,12 +139,12 @@ def better_of(metric: str, *variants: VariantResults) -> Better:
 
 
 def givers_of(metric: str, results: VariantResults) -> set[tuple[str, str]]:
-    """Return the evaluators that have given scores of a metric, by name and version."""
+    """Return the name and version of each evaluator that gave scores of a metric."""
     return {one.evaluators[metric] for one in results.results if metric in one.evaluators}
 
 
 def failed_scores(metric: str, results: VariantResults) -> int:
-    """Return how many scores of a metric have failed."""
+    """Return the number of failed scores of a metric."""
     scores = [one.scores[metric] for one in results.results if metric in one.scores]
     return sum(score.value is None for score in scores)
 

@@ -1,4 +1,4 @@
-"""``preferred``: an evaluator that asks a pairwise judge which of two variants has the better output."""
+"""An evaluator that lets a pairwise judge choose between the outputs of two variants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VALUES: Final = {"b": 1.0, "tie": 0.5, "a": 0.0}
 
 
 def preferred(judge: PairwiseJudge, *, over: VariantResults, name: str = "preferred") -> Evaluator:
-    """Return an evaluator: is the output better than that of another variant for the same case?
+    """Return an evaluator: is the output better than the output of another variant for the same case?
 
         baseline = evaluate({"v1": v1}, dataset, agent=agent)["v1"]
         judged = preferred(pairwise(), over=baseline)
@@ -25,18 +25,17 @@ def preferred(judge: PairwiseJudge, *, over: VariantResults, name: str = "prefer
         print(compare(evaluation["v1"], evaluation["v2"], metrics="preferred").text)
 
     The judge sees both outputs, in both orders. The score is 1 if it prefers this output, 0 if it prefers the
-    other one, and 0.5 for a tie: if it cannot decide, if its answers in the two orders disagree, or if the
-    outputs are the same, and it is not asked. So the other variant itself scores 0.5, and ``compare`` tests
-    whether the judge prefers the new one more often than the old one. ``judge_quality`` finds in the stored
-    scores whether the judge prefers a position.
+    other one, and 0.5 for a tie: it cannot decide, or its two answers disagree. Equal outputs are a tie
+    without a call. The other variant itself scores 0.5, so ``compare`` tests whether the judge prefers the
+    new one more often. ``judge_quality`` measures position bias from the stored scores.
 
     Args:
         judge: From ``pairwise``.
-        over: The results of the other variant. A case that it has no output for gets no score.
+        over: The results of the other variant. A case without an output there gets no score.
         name: Name of the metric.
 
     Raises:
-        InvalidOptionError: E75, an argument is something else.
+        InvalidOptionError: E75, an argument is invalid.
     """
     if not isinstance(judge, PairwiseJudge):
         raise InvalidOptionError(option="judge", reason=f"must be from pairwise(...), not {shown(judge)}")
@@ -61,7 +60,7 @@ def preferred(judge: PairwiseJudge, *, over: VariantResults, name: str = "prefer
 
 
 def _other(others: dict[CaseKey, list[CaseResult]], finished: FinishedCase) -> CaseResult | None:
-    """Return the run to compare with: that of the same repetition, or else the first one."""
+    """Prefer the same repetition."""
     runs = [one for one in others.get((finished.case.id, finished.case.hash), []) if one.status == "finished"]
     same = [one for one in runs if one.repeat == finished.repeat]
     return next(iter([*same, *runs]), None)

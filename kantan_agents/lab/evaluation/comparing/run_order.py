@@ -1,4 +1,4 @@
-"""The order in which the cases of two variants were run, for verdicts that hold at any look."""
+"""The order in which the cases of two variants ran, for verdicts that hold at any look."""
 
 from __future__ import annotations
 
@@ -10,24 +10,17 @@ from kantan_agents.lab.evaluation.comparing.paired_values import CaseKey
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 
 Runs = Mapping[CaseKey, list[CaseResult]]
-"""The runs of each case."""
-
-# A UUIDv7, which begins with the time at which the run began.
+# A UUIDv7, which starts with the time at which the run started.
 _TIMED: Final = re.compile(r"trace_[0-9a-f]{12}7[0-9a-f]{19}")
 
 
 def run_order(a: Runs, b: Runs, *, failed_count: bool) -> tuple[dict[str, int], bool]:
-    """Return the place of each case that both variants were run on, by its id, and whether it is known.
+    """Return the position of each common case, by its id, and whether it is known.
 
-    A case is at the place of the last of its runs to begin: before that, nothing is known of its difference.
-    Runs begin in the order of the dataset, however long each takes, so that the order says nothing about
-    their scores. If a run is not recorded, the order of ``a`` is returned, which is that of the dataset.
-
-    Args:
-        a: The runs of each case of the one variant.
-        b: The same for the other.
-        failed_count: Whether a run that has failed has a value. Then its case keeps its place if the run is
-            made again; otherwise the case is new then.
+    The start of its last run decides: before that, the difference of a case is unknown. Runs start in the
+    order of the dataset, however long each takes, so the order does not depend on scores. If a run is not
+    recorded, the order of the dataset is returned. With ``failed_count``, a repeated failed run does not move
+    its case; otherwise the case is new then.
     """
     last: dict[str, str] = {}
     for key in a:

@@ -1,4 +1,4 @@
-"""``compare_all``: which variants are better than a control, with one correction for all of them."""
+"""Compares several variants with a control, with one correction for all of them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Comparisons(Tabular):
         control: Name of the variant that all others are compared with.
         comparisons: One for each other variant. Their p are adjusted for all variants and metrics together
             (Holm), so the probability that any verdict is false is at most 1 - ``level``. Each interval holds
-            on its own, not all at once.
-        level: The confidence level.
+            alone, not all together.
+        level: Confidence level.
         looks: ``"one"`` if the verdicts hold for one look, ``"any"`` if they hold at any look.
     """
 
@@ -56,7 +56,7 @@ class Comparisons(Tabular):
 
     @property
     def note(self) -> str:
-        """What the verdicts are adjusted for, and for how many looks they hold."""
+        """The adjustment of the verdicts, and how many looks they hold for."""
         tests = sum(one.p_adjusted is not None for one in self.metrics)
         adjusted = f"the verdicts are adjusted for all {tests} tests together (Holm); " if tests > 1 else ""
         known = all(one.is_order_known for one in self.comparisons)
@@ -72,14 +72,14 @@ class Comparisons(Tabular):
 
     @property
     def text(self) -> str:
-        """The verdicts on one line, and what they hold for."""
+        """The verdicts on one line, with ``note``."""
         return "; ".join((*self.lines, self.note))
 
     def __getitem__(self, variant: str) -> Comparison:
         """Return the comparison of the control and a variant.
 
         Raises:
-            EvaluationNotFoundError: E104, there is no such variant.
+            EvaluationNotFoundError: E104, the variant is missing.
         """
         for one in self.comparisons:
             if one.b == variant:
@@ -136,17 +136,17 @@ def compare_all(
         print(compare_all(evaluation).text)
         print(compare_all(evaluation["v1"], evaluation["v2"], evaluation["v3"])["v3"].text)
 
-    Ten variants that are no better than the control are ten chances of a false verdict: compared one by one,
-    one of them is called better or worse in 26 of 100 experiments. Here it is in at most 5, whatever the
-    variants and the metrics have in common. The more there are, the larger a difference must be: name the
-    ``metrics`` that decide.
+    Each variant is another chance of a false verdict: ten variants that are no better than the control,
+    compared one by one, give one in 26 of 100 experiments. Here at most 5 do. The more there are, the larger
+    a difference must be: pass the ``metrics`` that decide.
 
     Args:
-        control: The results that all others are compared with; or an evaluation, whose first variant that is.
-        others: The results of the other variants; of an evaluation, all others.
+        control: The results that all others are compared with; or an evaluation, whose first variant is the
+            control.
+        others: The results of the other variants; for an evaluation, its other variants.
         metrics: As for `compare`.
         wanted: As for `compare`.
-        level: The confidence level of each interval, and of all verdicts together.
+        level: Confidence level of each interval, and of all verdicts together.
         resamples: As for `compare`.
         seed: The same seed gives the same result.
         missing: As for `compare`.
@@ -188,7 +188,7 @@ def _given(control: Any, others: Sequence[VariantResults]) -> list[VariantResult
 
 
 def _names(given: Sequence[VariantResults]) -> list[str]:
-    """Return a name for each variant: with that of its evaluation if another one has the same."""
+    """Return unique names, with the name of the evaluation where needed."""
     counts = Counter(one.variant for one in given)
     names = [
         one.variant if counts[one.variant] == 1 else f"{one.variant} of {one.evaluation}" for one in given

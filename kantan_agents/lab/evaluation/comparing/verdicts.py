@@ -1,4 +1,4 @@
-"""Gives the verdicts of comparisons that are made together, each p adjusted for all of them."""
+"""Verdicts of comparisons, each p adjusted for all of them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ from kantan_agents.lab.evaluation.statistics.holm import needed_p
 
 
 def judged(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Return the comparisons with their verdicts: the probability that any is false is at most 1 - level.
-
-    Each metric also gets the number of cases that a verdict takes at least, beside the other p as they are.
-
-    Args:
-        comparisons: Of one level, each p not adjusted yet.
-    """
+    """Return the comparisons with verdicts; the probability that any is false is at most 1 - level."""
     tested = [one for each in comparisons for one in each.metrics if one.p is not None and not one.reason]
     known = [one.p for one in tested if one.p is not None]
     adjusted = iter(holm(known))
@@ -35,7 +29,6 @@ def judged(comparisons: Sequence[Comparison]) -> list[Comparison]:
 
 
 def _fewest(one: MetricComparison, others: Sequence[float], of: Comparison) -> int:
-    """Return how many independent cases a verdict takes at least, which all favour one side."""
     alpha = needed_p(others, 1.0 - of.level)
     if of.looks == "one":
         return fewest_cases(alpha=alpha)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Case", "ChangedCase", "Dataset", "DatasetDiff", "SealedDataset", "Split", "import_dataset"]
 
-# An evaluation that is only read needs no dataset.
+# Reading an evaluation needs no dataset.
 __getattr__, __dir__ = lazy_names(
     __name__,
     {

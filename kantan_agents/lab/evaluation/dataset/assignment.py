@@ -20,11 +20,7 @@ _TOLERANCE: Final = 1e-9
 
 @attrs.frozen
 class Fractions:
-    """How large the parts of a split are; they add up to 1.
-
-    Raises:
-        InvalidOptionError: E75, one is negative, or they do not add up to 1.
-    """
+    """The sizes of the parts of a split."""
 
     train: float
     validation: float
@@ -39,17 +35,15 @@ class Fractions:
 
 
 def part_of(case: Case, fractions: Fractions, seed: int) -> Part:
-    """Return the part that a case belongs to.
+    """Return the part of a case, which depends only on the seed and the conversation, or else the input.
 
-    It depends only on the seed and on the conversation of the case; without a conversation, on its input. So
-    a conversation is never in two parts, equal inputs outside of conversations are not either, and a
-    corrected reference output does not move a case.
+    A corrected reference therefore does not move a case.
     """
     key = ["conversation", case.conversation] if case.conversation is not None else ["input", case.input]
     place = int.from_bytes(digest(canonical([seed, *key]))[:8], "big") / _SPACE
     if place < fractions.train:
         return "train"
-    # Without this, a rounding error in the sum could put a case into an empty part.
+    # Otherwise a rounding error in the sum could put a case into an empty part.
     if fractions.test == 0 or place < fractions.train + fractions.validation:
         return "validation" if fractions.validation else "train"
     return "test"

@@ -1,4 +1,4 @@
-"""``Case``: one input of a dataset, with what belongs to it."""
+"""One input of a dataset, with its reference output and metadata."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ from kantan_agents.traces.capture.canonical import content_hash
 
 _ID_LENGTH: Final = 16
 NESTED: Final = "is_nested"
-"""In the metadata of a case: its run began inside another run or span, so its input is not a command."""
+"""Metadata key: the run started inside another run or span, so its input is not a command."""
 
 
 @attrs.frozen(slots=False)
 class Case:
     """One input of a dataset.
 
-    All values are JSON data, which is copied: a later change of a dict that was passed does not change the
-    case.
+    All values are JSON data and are copied, so later changes of a passed dict do not change the case.
 
     Attributes:
-        input: The user's input, as it is given to the agent: a text, or a list of input items.
-        id: What names it in its dataset; by default the first 16 digits of its ``hash``.
+        input: The user's input for the agent: a string, or a list of input items.
+        id: Unique id in the dataset; by default the first 16 digits of ``hash``.
         context: Values for the context of each run.
-        expected: A reference output: a text, or JSON data for a structured output; None if there is none.
-        metadata: Anything else about it, such as the ``trace_id`` of the run that it was made from.
-        conversation: Id of the conversation that it is part of. Cases of one conversation are not
-            independent: a split keeps them together, and a comparison treats them as one cluster.
+        expected: A reference output: a string, or JSON data for a structured output; None if unknown.
+        metadata: Anything else, such as the ``trace_id`` of the run that it was created from.
+        conversation: Id of its conversation. Cases of a conversation are not independent: a split keeps them
+            together, and a comparison treats them as one cluster.
         earlier: Items of the conversation before the input. Each run gets them in a session.
 
     Raises:
@@ -68,13 +67,13 @@ class Case:
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of its input, with the items before it, context and expected output, as 64 hex digits."""
+        """SHA-256 of input, earlier items, context and expected output, as 64 hex digits."""
         data = {"input": self.input, "context": self.context, "expected": self.expected}
         return content_hash({**data, "earlier": self.earlier} if self.earlier else data)
 
     @property
     def whole_input(self) -> str | Sequence[Mapping[str, Any]]:
-        """The whole conversation: the input, after the items before it if there are any."""
+        """The whole conversation: the input, preceded by the earlier items, if any."""
         if not self.earlier:
             return self.input
         given = [{"role": "user", "content": self.input}] if isinstance(self.input, str) else self.input
@@ -117,12 +116,11 @@ def _check_name(value: Any, place: str) -> None:
 
 
 def _beginning(value: Any) -> str:
-    """Return what names a case without an id: the beginning of its input."""
     return shown(value)[1:-1] if isinstance(value, str) else shown(value)
 
 
 def checked_cases(cases: Any) -> tuple[Case, ...]:
-    """Return the cases of a dataset; E75 unless they are cases, E101 if two have the same id."""
+    """Check the types (E75) and that ids are unique (E101)."""
     if not isinstance(cases, Iterable) or isinstance(cases, (str, bytes)):
         raise InvalidOptionError(option="cases", reason=f"must be a list of cases, not {shown(cases)}")
     given = tuple(cases)

@@ -1,8 +1,7 @@
-"""Datasets as CSV, for people who work with spreadsheets: every cell is a text.
+"""Datasets as CSV, for spreadsheets: every cell is a string.
 
-The columns are ``input``, ``expected``, ``id``, ``conversation``, ``context.NAME`` and ``metadata.NAME``, in
-any order. An empty cell is a missing value. Cells are separated as spreadsheets do it: by commas, by
-semicolons where the comma is the decimal mark, or by tabs. Empty columns at the end are ignored.
+An empty cell is a missing value. Spreadsheets use a semicolon where the comma is the decimal mark. Empty
+columns at the end are ignored.
 """
 
 from __future__ import annotations
@@ -28,15 +27,7 @@ SUFFIXES: Final = tuple(_SEPARATORS)
 
 
 def read_csv(path: Path, text: str) -> list[Case]:
-    """Return the cases in a CSV text.
-
-    Args:
-        path: The file that it comes from, for errors.
-        text: The text, with a header. Blank lines are ignored.
-
-    Raises:
-        DatasetFileError: E100, the header or a row is not as described.
-    """
+    """Return the cases in CSV text with a header."""
     found = LocatedCases(path)
     table = read_table(found, text, ("input",), separators=_SEPARATORS[path.suffix.lower()])
     if table is None:
@@ -78,15 +69,11 @@ def _values(
 
 
 def to_csv(path: Path, cases: Sequence[Case]) -> bytes:
-    """Return cases as CSV in UTF-8.
-
-    Raises:
-        DatasetFileError: E100, a case has something that a cell cannot hold.
-    """
+    """Return cases as CSV in UTF-8."""
     rows = [_row(path, case) for case in cases]
     columns = [*_PLAIN, *sorted({column for row in rows for column in row} - {*_PLAIN})]
     written = io.StringIO(newline="")
-    # Python before 3.13 leaves a carriage return without quotes, and then reads it as the end of a row.
+    # Python before 3.13 does not quote a carriage return, and then reads it as the end of a row.
     has_return = any("\r" in value for row in rows for value in (*row, *row.values()))
     quoting: Literal[0, 1] = csv.QUOTE_ALL if has_return else csv.QUOTE_MINIMAL
     writer = csv.DictWriter(
@@ -112,7 +99,7 @@ def _row(path: Path, case: Case) -> Mapping[str, str]:
     if case.conversation is not None:
         values["conversation"] = case.conversation
     if case.earlier:
-        values["earlier"] = case.earlier  # which is not a text
+        values["earlier"] = case.earlier  # not a string
     for group, entries in (("context", case.context), ("metadata", case.metadata)):
         values |= {f"{group}.{name}": value for name, value in entries.items()}
     for reason in _obstacles(values):
@@ -121,7 +108,7 @@ def _row(path: Path, case: Case) -> Mapping[str, str]:
 
 
 def _obstacles(values: Mapping[str, Any]) -> Iterable[str]:
-    """Yield why values would not be the same after they were read back."""
+    """Yield why values would not survive a round trip."""
     for column, value in values.items():
         if not isinstance(value, str):
             yield f"{column} is not a text, and a CSV file has only texts"

@@ -1,4 +1,4 @@
-"""``Dataset``: cases to evaluate an agent on; ``SealedDataset``: a test set that is kept for the end."""
+"""Datasets: cases to evaluate an agent on, and held-out test sets."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Dataset:
     """Cases to evaluate an agent on. Datasets with the same cases in the same order are equal.
 
     Attributes:
-        name: What to call it; saved with the results of an evaluation.
-        cases: The cases, each with an id that no other one has.
-        skipped: For a dataset from recorded runs, the traces that match and could not become cases.
+        name: Name of the dataset, stored with the results of an evaluation.
+        cases: The cases, with unique ids.
+        skipped: For a dataset from recorded runs, the matching traces that could not become cases.
 
     Raises:
-        InvalidCaseError: E101, two cases have the same id; the error names both places.
-        InvalidOptionError: E75, ``name`` is not a text, or ``cases`` are not cases.
+        InvalidCaseError: E101, two cases have the same id; the error names both positions.
+        InvalidOptionError: E75, ``name`` is not a string, or ``cases`` are not cases.
     """
 
     name: str = attrs.field(eq=False)
@@ -60,18 +60,18 @@ class Dataset:
     def load(cls, path: str | os.PathLike[str], *, name: str | None = None) -> Self:
         """Read a dataset from a file: JSON Lines (``.jsonl``) or CSV (``.csv``, ``.tsv``).
 
-        A line of JSON Lines is an object with ``input`` and, if needed, ``id``, ``context``, ``expected``,
+        A line of JSON Lines is an object with ``input`` and optionally ``id``, ``context``, ``expected``,
         ``metadata``, ``conversation`` and ``earlier``. A CSV file has a header with ``input``, ``expected``,
-        ``id``, ``conversation``, ``context.NAME`` and ``metadata.NAME``; all its values are texts. Blank
-        lines are ignored. Nothing in a file is executed or used as a path.
+        ``id``, ``conversation``, ``context.NAME`` and ``metadata.NAME``; all its values are strings. Blank
+        lines are ignored. No value is executed or used as a path.
 
         Args:
             path: The file.
-            name: Name of the dataset; by default that of the file, without its suffix.
+            name: Name of the dataset; by default the file name without its suffix.
 
         Raises:
             DatasetFileError: E100, the file cannot be read, or is not a dataset; the error names the line.
-            SealedDatasetError: E106, it is a sealed test set.
+            SealedDatasetError: E106, it is a held-out test set.
         """
         place = dataset_path(path)
         cases, seal = load_cases(place)
@@ -82,11 +82,11 @@ class Dataset:
         return cls(name or place.stem, cases)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the cases to a file, which is replaced if it exists; ``load`` reads them back.
+        """Write the cases to a file, replacing an existing one; ``load`` reads them back.
 
-        The same cases always give the same bytes, in a ``.jsonl`` file one case a line with sorted keys, fit
-        for a git repository. A CSV file can only have cases whose values are all texts. A new file is for its
-        owner only.
+        The same cases always give the same bytes. A ``.jsonl`` file has one case per line with sorted keys,
+        which suits git. A CSV file can only hold cases whose values are all strings. Only the owner can read
+        a new file.
 
         Raises:
             DatasetFileError: E100, the file cannot be written, or a CSV file cannot hold a case.
@@ -106,28 +106,27 @@ class Dataset:
         limit: int | None = None,
         **filters: Unpack[TraceFilters],
     ) -> Self:
-        """Return a dataset with a case for each recorded run that matches, the newest first.
+        """Return a dataset with a case for each recorded run that matches, the latest first.
 
-        Only runs that are not inside another run become cases. A case has the input of the run as it was
-        given, before any middleware, in ``earlier`` the items of its session if it had one, the context
-        values that its prompt reads, the tool rules of its caller, and the output as ``expected``: what was
-        answered then, not necessarily what should be. Its ``metadata`` names the trace, the run and the
-        prompt, and has the recorded tokens, if the run has failed the ``error``, and if middleware has
-        changed the input the one that was ``sent``. Its ``conversation`` is the ``group_id`` of the trace.
-        What was masked or redacted in the database stays so.
+        Only outermost runs become cases. A case has the run's original input, before any middleware; the
+        items of its session in ``earlier``; the context values that its prompt reads; the tool rules of its
+        caller; and the output as ``expected``, which is not necessarily correct. Its ``metadata`` has ids of
+        trace, run and prompt, the tokens, the ``error`` of a failed run, and the input that was ``sent`` if
+        middleware changed it. Its ``conversation`` is the ``group_id`` of the trace. Masked or redacted
+        values stay so.
 
-        Runs of experiments and of judges are left out, unless ``metadata`` asks for them. ``skipped`` has the
-        traces that match and are not recorded completely, each with its reason.
+        Runs of experiments and of judges are omitted, unless ``metadata`` selects them. ``skipped`` has the
+        matching traces without a complete recording, with the reasons.
 
         Args:
             store: The database.
-            name: Name of the dataset; by default that of the prompt, the agent or the file.
-            sample: How many cases to choose at random; None for all.
-            seed: The same seed chooses the same ones of the same matching traces.
-            failed: True for runs that have failed, and for answers with a judge's score below
-                ``rubric_below`` (0.5 by default), which is then in ``metadata["score"]``; False for others.
-            last: Only traces of this time until now.
-            limit: At most the newest so many traces match; None for all.
+            name: Name of the dataset; by default the name of the prompt, the agent or the file.
+            sample: Number of cases to choose at random; None for all.
+            seed: The same seed chooses the same cases of the same matching traces.
+            failed: True for failed runs and answers with a judge's score below ``rubric_below`` (0.5 by
+                default), stored in ``metadata["score"]``; False for others.
+            last: Only traces of this period until now.
+            limit: Only this many of the latest traces; None for all.
             **filters: As for ``store.traces``: ``agent``, ``prompt``, ``version``, ``tool``, ... With
                 ``rubric_below`` alone, the verdict may also be in the trace of the judge.
 
@@ -149,7 +148,7 @@ class Dataset:
     diff = diff_of_cases
 
     def filter(self, predicate: Callable[[Case], object]) -> Self:
-        """Return a dataset with the cases for which ``predicate`` returns something true."""
+        """Return a dataset with the cases for which ``predicate`` returns a true value."""
         return self._of(case for case in self.cases if predicate(case))
 
     def deduplicated(self) -> Self:
@@ -160,11 +159,11 @@ class Dataset:
         return self._of(first.values())
 
     def sample(self, n: int, seed: int = 0) -> Self:
-        """Return a dataset with ``n`` cases chosen at random, in their order; all if there are not more.
+        """Return a dataset with ``n`` cases chosen at random, in their order, or all if there are fewer.
 
         Args:
-            n: How many.
-            seed: The same seed chooses the same ones of the same cases.
+            n: Number of cases, 1 or more.
+            seed: The same seed chooses the same cases.
 
         Raises:
             InvalidOptionError: E75, ``n`` is not an int of 1 or more, or ``seed`` is not an int.
@@ -177,11 +176,11 @@ class Dataset:
     def split(
         self, *, train: float = 0.6, validation: float = 0.2, test: float = 0.2, seed: int = 0
     ) -> Split:
-        """Split the cases into a training, a validation and a sealed test set.
+        """Split the cases into a training, a validation and a held-out test set.
 
-        The part of a case depends only on the seed and on its conversation; without a conversation, on its
-        input. So one conversation is never in two parts, and cases that are added later move no other one.
-        The sizes are therefore only about the wanted ones.
+        The part of a case depends only on the seed and its conversation, or on its input without a
+        conversation. A conversation is therefore never in two parts, and cases that are added later move no
+        other one. The sizes are approximate.
 
         Args:
             train: Fraction for training.
@@ -216,10 +215,10 @@ class Dataset:
         return iter(self.cases)
 
     def __getitem__(self, case_id: str) -> Case:
-        """Return the case with an id.
+        """Return the case with an id; ``cases`` has the cases by number.
 
         Raises:
-            KeyError: There is none; the cases by number are in ``cases``.
+            KeyError: The id is missing.
         """
         found = self._by_id.get(case_id)
         if found is None:
@@ -227,7 +226,7 @@ class Dataset:
         return found
 
     def __contains__(self, case: object) -> bool:
-        """Return whether a case is in the dataset, given itself or its id."""
+        """Return whether the dataset has a case, given the case or its id."""
         if isinstance(case, Case):
             return self._by_id.get(case.id) == case
         return isinstance(case, str) and case in self._by_id
@@ -238,10 +237,10 @@ class Dataset:
 
 
 class SealedDataset:
-    """A test set that nobody has looked at: its cases can only be read after ``unseal``.
+    """A held-out test set: its cases can only be read after ``unseal``.
 
-    A prompt that was changed until it did well on some cases does better on these than on others. Keep the
-    test set for one last evaluation. Its file has a hash, so it cannot change unnoticed.
+    A prompt that was changed until it did well on some cases does better on them than on others. Save the
+    test set for one final evaluation. Its file has a hash, so it cannot change unnoticed.
 
     Args:
         dataset: The cases.
@@ -267,7 +266,7 @@ class SealedDataset:
             reason: Why it is opened now, such as ``"final evaluation of v2"``.
 
         Raises:
-            InvalidOptionError: E75, ``reason`` is not a text, or is empty.
+            InvalidOptionError: E75, ``reason`` is not a string, or is empty.
         """
         if not checked_text("reason", reason).strip():
             raise InvalidOptionError(option="reason", reason="must say why the test set is opened")
@@ -275,10 +274,10 @@ class SealedDataset:
         return self._dataset
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the test set to a ``.jsonl`` file that stays sealed; ``SealedDataset.load`` reads it back.
+        """Write the test set to a ``.jsonl`` file that only ``SealedDataset.load`` reads.
 
-        The first line says that it is sealed, and has the hash of the cases. The cases follow in clear text:
-        a seal prevents mistakes, not curiosity.
+        The first line has the hash of the cases. The cases follow in clear text: this prevents mistakes, not
+        curiosity.
 
         Raises:
             DatasetFileError: E100, the file cannot be written, or its name does not end in ``.jsonl``.
@@ -288,10 +287,10 @@ class SealedDataset:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a sealed test set from a file that ``save`` has written.
+        """Read a held-out test set from a file written by ``save``.
 
         Raises:
-            DatasetFileError: E100, the file cannot be read, is not sealed, or was changed since.
+            DatasetFileError: E100, the file cannot be read, is not a held-out test set, or has changed.
         """
         place = dataset_path(path, sealed=True)
         cases, seal = load_cases(place)
@@ -302,7 +301,7 @@ class SealedDataset:
 
     @property
     def cases(self) -> NoReturn:
-        """The cases, which cannot be read.
+        """Inaccessible before ``unseal``.
 
         Raises:
             SealedDatasetError: E106, always.
@@ -336,7 +335,7 @@ class Split:
     Attributes:
         train: Cases to look at and to improve a prompt with.
         validation: Cases to compare candidates on.
-        test: Cases for the last evaluation.
+        test: Cases for the final evaluation.
     """
 
     train: Dataset

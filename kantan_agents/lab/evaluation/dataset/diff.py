@@ -1,4 +1,4 @@
-"""``DatasetDiff``: what is different in another version of a dataset."""
+"""The difference of two versions of a dataset."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _FIELDS: Final = ("input", "context", "expected", "earlier", "conversation", "me
 
 @attrs.frozen
 class ChangedCase:
-    """A case that is in both versions of a dataset, and not the same.
+    """A case that differs in two versions of a dataset.
 
     Attributes:
         before: The case in the old version.
         after: The case in the new one.
-        fields: What has changed, such as ``"expected"`` or ``"context.name"``.
+        fields: The changed fields, such as ``"expected"`` or ``"context.name"``.
     """
 
     before: Case
@@ -34,19 +34,19 @@ class ChangedCase:
 
     @property
     def is_run_again(self) -> bool:
-        """Whether an evaluation runs it again, because input, context, reference or earlier items changed."""
+        """Whether an evaluation runs it again: its input, context, reference or earlier items changed."""
         return self.before.hash != self.after.hash
 
 
 @attrs.frozen
 class DatasetDiff:
-    """What is different in the new version of a dataset. It is true if anything is.
+    """The difference of two versions of a dataset; false if they are equal.
 
     Attributes:
         added: Cases that only the new version has.
         removed: Cases that only the old version has.
-        changed: Cases that are in both under one id, and differ.
-        same: Number of the other cases.
+        changed: Cases that differ under the same id.
+        same: Number of unchanged cases.
     """
 
     added: tuple[Case, ...]
@@ -59,7 +59,7 @@ class DatasetDiff:
 
     @property
     def text(self) -> str:
-        """A line for each case that is different, and the counts."""
+        """A line for each case that differs, and the counts."""
         lines = [f"+ {case.id}" for case in self.added]
         lines += [f"- {case.id}" for case in self.removed]
         lines += [f"~ {one.id}: {', '.join(one.fields)}" for one in self.changed]
@@ -68,7 +68,7 @@ class DatasetDiff:
         return "\n".join(" ".join(line.splitlines()) for line in lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON data: the ids, with the fields that have changed."""
+        """Return it as JSON data: the ids, with the changed fields."""
         return {
             "added": [case.id for case in self.added],
             "removed": [case.id for case in self.removed],
@@ -81,10 +81,10 @@ class DatasetDiff:
 
 
 def diff(old: Iterable[Case], new: Iterable[Case]) -> DatasetDiff:
-    """Return what is different in a new version of a dataset: ``old.diff(new)``.
+    """Return the difference to a new version of the dataset: ``old.diff(new)``.
 
-    Cases are the same ones if they have one id; their order does not matter. A case without an id of its own
-    has one from its content, so a change of it is one case less and another one more.
+    Cases are matched by id; their order does not matter. A default id depends on the content, so a change of
+    such a case removes one and adds another.
 
     Args:
         old: The dataset before.

@@ -1,4 +1,4 @@
-"""Reads and writes the cases of a dataset file, in the format that its suffix names."""
+"""Reads and writes dataset files, in the format of their suffix."""
 
 from __future__ import annotations
 
@@ -21,11 +21,7 @@ _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def dataset_path(path: str | os.PathLike[str], *, sealed: bool = False) -> Path:
-    """Return the path of a dataset file.
-
-    Raises:
-        DatasetFileError: E100, its suffix names no format, or none that can be sealed.
-    """
+    """Return the path of a dataset file."""
     place = Path(checked_path("path", path))
     suffix = place.suffix.lower()
     if sealed and suffix != _JSONL:
@@ -36,21 +32,13 @@ def dataset_path(path: str | os.PathLike[str], *, sealed: bool = False) -> Path:
 
 
 def load_cases(place: Path) -> tuple[list[Case], Mapping[str, Any] | None]:
-    """Return the cases in a file and, if it is a sealed test set, what its first line says.
-
-    Raises:
-        DatasetFileError: E100, the file cannot be read, or is not a dataset.
-    """
+    """Return the cases in a file and, for a held-out test set, its first line."""
     text = read_text(place)
     return (read_csv(place, text), None) if _is_csv(place) else read_jsonl(place, text)
 
 
 def save_cases(place: Path, cases: Sequence[Case], seal: Mapping[str, Any] | None = None) -> None:
-    """Write cases to a file, which is replaced if it exists.
-
-    Raises:
-        DatasetFileError: E100, the file cannot be written, or its format cannot hold a case.
-    """
+    """Write cases to a file, replacing an existing one."""
     content = to_csv(place, cases) if _is_csv(place) else to_jsonl(cases, seal)
     try:
         replace_file(place, content)
@@ -63,11 +51,7 @@ def _is_csv(place: Path) -> bool:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file in UTF-8, without a byte order mark.
-
-    Raises:
-        DatasetFileError: E100, the file is missing, is a directory, cannot be read, or is not UTF-8.
-    """
+    """Return the text of a file in UTF-8, without a byte order mark."""
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Copies JSON data at the boundary, so that a case never shares a value with its caller, and compares it."""
+"""Copies and compares JSON data."""
 
 from __future__ import annotations
 
@@ -8,26 +8,15 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 DEEPEST: Final = 200
-"""How deep JSON data may be nested; SQLite, git and other readers of a dataset have limits too."""
+"""SQLite, git and other readers of a dataset have limits too."""
 
 
 class NotJSONDataError(ValueError):
-    """A value is not JSON data; the message says where and why."""
+    """A value is not JSON data; the message states where and why."""
 
 
 def json_copy(value: Any, place: str) -> Any:
-    """Return a copy of JSON data, made only of dict, list, str, int, float, bool and None.
-
-    Tuples become lists, as in JSON.
-
-    Args:
-        value: The data.
-        place: What to call it in an error.
-
-    Raises:
-        NotJSONDataError: It is something else, has a key that is not a str, a number that is not finite or
-            is too long, or is nested too deeply.
-    """
+    """Return a copy, with tuples as lists; ``place`` names the data in an error."""
     return _copy(value, place, DEEPEST)
 
 
@@ -48,7 +37,7 @@ def _copy(value: Any, place: str, deeper: int) -> Any:
 
 
 def whole_text(text: str) -> str:
-    """Return a text as it is read back from JSON: two halves of a surrogate pair are one character."""
+    """Join two halves of a surrogate pair, as JSON does."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -63,7 +52,7 @@ def _number(value: float, place: str) -> int | float:
         return float(value)
     try:
         str(value)
-    except ValueError as error:  # Python refuses to convert integers of thousands of digits
+    except ValueError as error:  # Python does not convert integers of thousands of digits
         raise NotJSONDataError(f"{place} is an integer with too many digits") from error
     return int(value)
 
@@ -75,12 +64,7 @@ def _key(key: Any, place: str) -> str:
 
 
 def read_json(text: str) -> Any:
-    """Return the JSON data in a text.
-
-    Raises:
-        NotJSONDataError: It is not JSON, has a key twice or a number that is not finite, or is nested too
-            deeply.
-    """
+    """Return the JSON data in a string."""
     try:
         return _decoder.decode(text)
     except NotJSONDataError:
@@ -116,10 +100,7 @@ _decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_co
 
 
 def same_data(one: Any, other: Any) -> bool:
-    """Return whether two values are the same JSON data as a reader compares them.
-
-    The order of keys does not matter. ``1`` equals ``1.0``, and ``true`` does not equal ``1``.
-    """
+    """Compare JSON data: ``1`` equals ``1.0``, and ``true`` does not equal ``1``."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(same_data(one[key], other[key]) for key in one)
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
@@ -130,7 +111,7 @@ def same_data(one: Any, other: Any) -> bool:
 
 
 def data_in(value: Any) -> Any:
-    """Return the JSON data in a text; the text itself if it is not JSON, and other values unchanged."""
+    """Return the JSON data in a string; other strings and values unchanged."""
     if not isinstance(value, str):
         return value
     try:

@@ -1,4 +1,4 @@
-"""Datasets as JSON Lines: one case a line, stable and readable, so that git shows what has changed."""
+"""Datasets as JSON Lines: one case per line, stable and readable in a git diff."""
 
 from __future__ import annotations
 
@@ -15,18 +15,12 @@ from kantan_agents.lab.evaluation.dataset.located_cases import REFERENCES, Locat
 from kantan_agents.support.nearest import nearest
 
 SEAL: Final = "kantan_agents_sealed"
-"""The key in the first line of a sealed test set."""
 _KEYS: Final = ("context", "conversation", "earlier", "expected", "id", "input", "metadata")
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def to_jsonl(cases: Iterable[Case], seal: Mapping[str, Any] | None = None) -> bytes:
-    """Return cases as JSON Lines: sorted keys, UTF-8, LF; what is empty or missing is left out.
-
-    Args:
-        cases: The cases.
-        seal: What the first line says of a sealed test set; None for an open dataset.
-    """
+    """Return cases as JSON Lines: sorted keys, UTF-8, LF, without empty or missing values."""
     lines = [] if seal is None else [_line({SEAL: seal})]
     lines += [_line(_data(case)) for case in cases]
     return "".join(f"{line}\n" for line in lines).encode()
@@ -49,20 +43,12 @@ def _data(case: Case) -> dict[str, Any]:
 
 def _line(data: Mapping[str, Any]) -> str:
     text = json.dumps(data, ensure_ascii=False, sort_keys=True)
-    # Half a surrogate pair has no UTF-8, but JSON can escape it. A recorded text may have one.
+    # Half a surrogate pair has no UTF-8, but JSON can escape it. A recorded string may have one.
     return _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def read_jsonl(path: Path, text: str) -> tuple[list[Case], Mapping[str, Any] | None]:
-    """Return the cases in a text, and what its first line says if it is a sealed test set.
-
-    Args:
-        path: The file that it comes from, for errors.
-        text: The text. Blank lines are ignored.
-
-    Raises:
-        DatasetFileError: E100, a line is not a case; the error names it.
-    """
+    """Return the cases, and the first line of a held-out test set."""
     found = LocatedCases(path)
     seal: Mapping[str, Any] | None = None
     for number, line in _lines(text):
@@ -82,7 +68,7 @@ def read_jsonl(path: Path, text: str) -> tuple[list[Case], Mapping[str, Any] | N
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    # Not splitlines(), which ends a line at characters that a JSON text may have as they are.
+    # Not splitlines(), which splits at characters that JSON allows unescaped.
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield number, line.strip()
@@ -102,7 +88,6 @@ def _checked_keys(found: LocatedCases, number: int, data: dict[str, Any]) -> dic
 
 
 def _with_expected(found: LocatedCases, number: int, data: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a case with ``expected`` under this name."""
     names = [name for name in REFERENCES if name in data]
     if len(names) + ("expected" in data) > 1:
         raise found.error(
@@ -122,11 +107,7 @@ def _kind(data: Any) -> str:
 
 
 def checked_seal(path: Path, seal: Mapping[str, Any], content_hash: str) -> str:
-    """Return the name of a sealed test set.
-
-    Raises:
-        DatasetFileError: E100, its cases are not those that were sealed.
-    """
+    """Return the name of a held-out test set; E100 if its cases have changed."""
     if seal.get("hash") != content_hash:
         reason = "its cases were changed after it was sealed; restore the file from git, or split again"
         raise DatasetFileError(path=str(path), reason=reason)

@@ -1,4 +1,4 @@
-"""Makes cases of what a file has, with errors that name the line."""
+"""Turns the values in a file into cases, with errors that name the line."""
 
 from __future__ import annotations
 
@@ -13,16 +13,11 @@ from kantan_agents.errors import DatasetFileError, InvalidCaseError
 from kantan_agents.lab.evaluation.dataset.case import Case
 
 REFERENCES = ("ideal", "target")
-"""Names that datasets of other tools have for ``expected``: OpenAI's evals and Inspect."""
+"""Names of ``expected`` in datasets of OpenAI's evals and Inspect."""
 
 
 class LocatedCases:
-    """The cases of a file, in the order of its lines.
-
-    Args:
-        path: The file, for errors.
-        unit: What a number is called in them.
-    """
+    """The cases of a file, in the order of its lines; ``unit`` names a line in errors."""
 
     def __init__(self, path: Path, unit: str = "line") -> None:
         self._path = path
@@ -32,16 +27,7 @@ class LocatedCases:
         self.cases: list[Case] = []
 
     def add(self, line: int, values: Mapping[str, Any], *, may_repeat: bool = False) -> None:
-        """Add the case of a line.
-
-        Args:
-            line: Its number, from 1.
-            values: The arguments of ``Case``.
-            may_repeat: Whether an id that an earlier case has gets a number instead of an error.
-
-        Raises:
-            DatasetFileError: E100, it is not a case, or an earlier one has the same id.
-        """
+        """Add the case of a line; with ``may_repeat``, a repeated id gets a number instead of an error."""
         try:
             case = Case(**values)
         except InvalidCaseError as error:
@@ -61,7 +47,7 @@ class LocatedCases:
 
 
 def without_input(columns: Iterable[str]) -> str:
-    """Return what to say of a file whose cases have no input, from its columns or keys."""
+    """Return the reason for a file whose cases have no input."""
     first = next(iter(columns), "question")
     return f'it has no input; import_dataset(path, columns={{"{first}": "input"}}) reads such a file'
 

@@ -1,4 +1,4 @@
-"""Makes cases of recorded runs."""
+"""Turns recorded runs into cases."""
 
 from __future__ import annotations
 
@@ -26,32 +26,23 @@ from kantan_agents.traces.store.filters import TraceFilters
 from kantan_agents.traces.store.verdicts import JUDGED
 
 _LOW_SCORE: Final = 0.5
-"""The lowest score that is not a failure, as for ``TraceStore.failed``."""
+"""As for ``TraceStore.failed``."""
 _NOT_CASES: Final = {
     EXPERIMENT_KEY: "was made by an experiment",
     JUDGE_PROMPT_ID: "is that of a judge",
     JUDGED: "is that of a judge",
     JUDGE_KEY: "is that of a judge",
 }
-"""Keys of the metadata of runs that do not become cases, and what they say."""
+"""Metadata keys of runs that do not become cases."""
 
 
 _EARLIER_TURNS: Final = ("conversation_id", "previous_response_id")
-"""Options of a run whose input is only the newest turn of a conversation."""
+"""Options with which the input is only the latest turn of a conversation."""
 
 
 @attrs.frozen
 class WantedCases:
-    """Which recorded runs become cases.
-
-    Attributes:
-        filters: As for ``TraceStore.traces``.
-        failed: Whether the run has failed, or its answer has a low score; None for either.
-        last: Only traces of this time until now.
-        limit: At most the newest so many traces match.
-        sample: How many cases to choose at random.
-        seed: The same seed chooses the same ones.
-    """
+    """Selects the recorded runs that become cases; see ``Dataset.from_traces``."""
 
     filters: TraceFilters
     failed: bool | None
@@ -62,7 +53,7 @@ class WantedCases:
 
     @property
     def left_out(self) -> Sequence[str]:
-        """Keys of the metadata of runs that do not become cases, unless ``metadata`` asks for them."""
+        """Metadata keys of omitted runs."""
         return [key for key in _NOT_CASES if key not in (self.filters.get("metadata") or {})]
 
     def __attrs_post_init__(self) -> None:
@@ -78,13 +69,7 @@ class WantedCases:
 
 
 def recorded_cases(store: TraceStore, wanted: WantedCases) -> tuple[list[Case], list[Skipped]]:
-    """Return a case for each outermost run that matches, and the traces that were left out.
-
-    Raises:
-        EmptyDatasetError: E102, there is none.
-        InvalidOptionError: E75, a filter is invalid.
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return a case for each outermost run that matches, and the skipped traces."""
     verdicts = _Verdicts(store, wanted.filters)
     found = _matching(store, wanted, verdicts)
     if not found:
@@ -113,13 +98,7 @@ def recorded_cases(store: TraceStore, wanted: WantedCases) -> tuple[list[Case], 
 
 
 def cases_of_trace(store: TraceStore, trace_id: str) -> list[Case]:
-    """Return a case for each outermost run in a trace, also if it is one of a judge or of an evaluation.
-
-    Raises:
-        TraceNotFoundError: E61, there is no such trace.
-        EmptyDatasetError: E102, none of its runs can be a case.
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return a case for each outermost run in a trace, even of a judge or an evaluation."""
     found = store.trace(trace_id).trace_id
     read = list(_read(store, found, (), _Verdicts(store, {})))
     cases = [one for one in read if isinstance(one, Case)]
@@ -130,7 +109,7 @@ def cases_of_trace(store: TraceStore, trace_id: str) -> list[Case]:
 
 
 def _drawn(found: Sequence[str], wanted: WantedCases) -> Sequence[str]:
-    """Return the traces in the order in which they are read: at random, if only some are needed."""
+    """Return the traces at random, if only some are needed."""
     if wanted.sample is None:
         return found
     drawn = sorted(found)
@@ -139,7 +118,7 @@ def _drawn(found: Sequence[str], wanted: WantedCases) -> Sequence[str]:
 
 
 class _Verdicts:
-    """The verdicts of judges, by the trace of the answer that each is about."""
+    """The verdicts of judges, by the trace of the judged answer."""
 
     def __init__(self, store: TraceStore, filters: TraceFilters) -> None:
         self._store = store
@@ -148,18 +127,15 @@ class _Verdicts:
 
     @property
     def is_filter(self) -> bool:
-        """Whether only answers with a low score are wanted."""
         return self._given is not None
 
     @property
     def low(self) -> Mapping[str, Mapping[str, Any]]:
-        """The lowest verdict below the threshold for each trace that has one."""
         if self._known is None:
             self._known = self._read()
         return self._known
 
     def of(self, trace_id: str) -> Mapping[str, Any] | None:
-        """Return the low verdict about a trace, if they were needed for the selection."""
         return None if self._known is None else self._known.get(trace_id)
 
     def _read(self) -> dict[str, Mapping[str, Any]]:
@@ -176,12 +152,11 @@ class _Verdicts:
 
 
 def _matching(store: TraceStore, wanted: WantedCases, verdicts: _Verdicts) -> list[str]:
-    """Return the ids of the traces that match, the newest first."""
     filters: TraceFilters = {**wanted.filters, "rubric_below": None}
     if wanted.last is not None:
         filters["started_from"] = datetime.now(timezone.utc) - wanted.last
     filters["metadata"] = {**dict.fromkeys(wanted.left_out), **(filters.get("metadata") or {})}
-    # A verdict is usually in the trace of its judge, so SQL cannot say which answers have a low score.
+    # A verdict is usually in the trace of its judge, so SQL cannot find answers with a low score.
     needs_verdicts = verdicts.is_filter or wanted.failed is not None
     found = [
         trace.trace_id for trace in store.traces(limit=None if needs_verdicts else wanted.limit, **filters)
@@ -221,7 +196,6 @@ def _read(
 
 
 def _metadata_of_runs(trace: StoredTrace) -> dict[str, Mapping[str, Any]]:
-    """Return the metadata of each run in a trace by its id: the trace's, or that of its own span."""
     found: dict[str, Mapping[str, Any]] = {}
     given = [(span.raw or {}).get("span_data") or {} for span in trace.spans if span.name == RUN_SPAN]
     for metadata in [trace.summary.metadata, *(data.get("data") or {} for data in given)]:
@@ -232,7 +206,7 @@ def _metadata_of_runs(trace: StoredTrace) -> dict[str, Mapping[str, Any]]:
 
 
 def _obstacle(root: RunRecord, metadata: Mapping[str, Any], left_out: Sequence[str]) -> str | None:
-    """Return why a run cannot be a case; None if it can."""
+    """Return why a run cannot be a case."""
     for key in left_out:
         if key in metadata:
             return f"the run {root.id} {_NOT_CASES[key]}"
@@ -280,9 +254,9 @@ def _case(
 
 
 def input_of(root: RunRecord) -> tuple[str | list[Mapping[str, Any]], list[Any]]:
-    """Return the input of a run as it was given, and what was in its session before.
+    """Return the original input of a run, and its session items.
 
-    If it is not recorded as given: with a session, the whole conversation, as the model got it.
+    If the original is not recorded, it is the whole conversation that the model got.
     """
     given, earlier = root.begins_with, earlier_items(root)
     if root.given is None and root.has_session and root.model_calls:
@@ -293,8 +267,7 @@ def input_of(root: RunRecord) -> tuple[str | list[Mapping[str, Any]], list[Any]]
 def _context(root: RunRecord) -> dict[str, Any]:
     """Return the values that the template has read, by path, and the caller's tool rules.
 
-    A template finds a value under its whole path too. The rules are included because the run is going to be
-    made again: a tool that they denied must not run then.
+    The rules prevent denied tools from running when the case runs again.
     """
     context = values_before(root)
     for name, rules in root.rules.layers:

@@ -1,4 +1,4 @@
-"""Tables in which a character separates the cells: which one is found out, and never guessed."""
+"""Tables with separated cells, whose separator is detected and never guessed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kantan_agents.lab.evaluation.dataset.located_cases import LocatedCases
 
 SEPARATORS: Final = (",", ";", "\t", "|")
 _NONE: Final = "\x1f"
-"""For a table with one column, in which nothing separates."""
+"""For a table with one column."""
 _SHOWN: Final = {"\t": "a tab"}
 # Excel reads and writes it as the first line.
 _SEP_LINE: Final = re.compile(r'"?sep=(.)"?\r?\n')
@@ -26,13 +26,7 @@ _limit_of_cells: Final = Lock()
 
 @attrs.frozen
 class Table:
-    """A table.
-
-    Attributes:
-        line: Number of the line of its header.
-        columns: The names in the header.
-        rows: For each row the number of its first line, and its cells by column; None for an empty one.
-    """
+    """A table: the line of its header, and its rows by line number, with None for empty cells."""
 
     line: int
     columns: Sequence[str]
@@ -46,24 +40,14 @@ def read_table(
     separator: str | None = None,
     separators: Sequence[str] = SEPARATORS,
 ) -> Table | None:
-    """Return a table with a header; None if the text has no line that is not blank.
+    """Return a table with a header; None if all lines are blank.
 
-    A separator is right if it divides the header, and each row has as many cells. If several are, the header
-    must name the input with exactly one of them. Empty columns at the end are ignored.
-
-    Args:
-        found: Makes the errors.
-        text: The table. Blank lines are ignored.
-        inputs: Columns that may be the input.
-        separator: What separates the cells; None to find out.
-        separators: What may separate them.
-
-    Raises:
-        DatasetFileError: E100, it is not a table, or more than one separator would be right.
+    A separator is right if it divides the header and each row has as many cells. If several are, the header
+    must name one of ``inputs`` with exactly one of them. Empty columns at the end are ignored.
     """
     marked = _SEP_LINE.match(text)
     if marked is not None:
-        # A blank line in its place, so that lines keep their numbers.
+        # A blank line instead, so that line numbers remain.
         text, separator = f"\n{text[marked.end() :]}", separator or marked[1]
     with _cells_up_to(len(text)):
         return _read(found, text, separator or _separator_of(found, text, inputs, separators))
@@ -71,7 +55,7 @@ def read_table(
 
 @contextmanager
 def _cells_up_to(length: int) -> Iterator[None]:
-    """Let cells be as long as a file; the limit is one of the process."""
+    """The limit is process-wide."""
     with _limit_of_cells:
         before = csv.field_size_limit()
         csv.field_size_limit(max(before, length))
@@ -98,7 +82,7 @@ def _separator_of(found: LocatedCases, text: str, inputs: Collection[str], separ
 
 
 def _tried(found: LocatedCases, text: str, separator: str) -> DatasetFileError | None:
-    """Return why a character does not separate the cells; None if it may."""
+    """Return why a character does not separate the cells."""
     try:
         _read(found, text, separator)
     except DatasetFileError as error:

@@ -1,4 +1,4 @@
-"""Evaluators: what gives scores to the run of a case."""
+"""Evaluators, which score the run of a case."""
 
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator, as_evaluator, evaluator
 from kantan_agents.lab.evaluation.evaluators.figures import cost, latency, tokens

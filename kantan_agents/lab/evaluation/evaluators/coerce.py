@@ -1,4 +1,4 @@
-"""Turns what an evaluator returns into scores."""
+"""Turns the return values of evaluators into scores."""
 
 from __future__ import annotations
 
@@ -17,18 +17,10 @@ _WANTED: Final = "return a bool, a number, a Score, None, or a dict of these"
 _A_LABEL: Final = "a label needs a value: return Score(value, label=...)"
 
 Scale = tuple[float, float] | None
-"""The lowest and the highest score; None if any finite number is one."""
 
 
 def scores_from(name: str, returned: Any, source: Source, scale: Scale = None) -> dict[str, Score]:
-    """Return the scores by metric; each value that is not valid is a failed score.
-
-    Args:
-        name: Name of the evaluator.
-        returned: What its function has returned.
-        source: Who gave the values that are not a ``Score``.
-        scale: The scale; a value outside is not valid.
-    """
+    """Return the scores by metric; each invalid value is a failed score."""
     if returned is None:
         return {}
     if not isinstance(returned, Mapping):
@@ -43,7 +35,7 @@ def scores_from(name: str, returned: Any, source: Source, scale: Scale = None) -
 
 
 def failed_score(error: Exception, source: Source) -> Score:
-    """Return the score of an evaluator that has raised an error."""
+    """Return a score with the error's message."""
     try:
         message = str(error)
     except Exception:  # noqa: BLE001 - an error whose text cannot be made must not hide the error itself
@@ -66,7 +58,6 @@ def _score(value: Any, source: Source, scale: Scale) -> Score:
 
 
 def _checked(score: Score, scale: Scale) -> Score:
-    """Return a score that was made by hand, failed if a part of it is not valid."""
     if score.source not in ("code", "model", "person"):
         return _failed(
             f"the source of a score must be code, model or person, not {shown(score.source)}", "code"
@@ -86,7 +77,7 @@ def _checked(score: Score, scale: Scale) -> Score:
 
 
 def _number(value: Any, scale: Scale) -> float | str:
-    """Return a value as a float, or why it is not a score."""
+    """Return a float, or why it is not a score."""
     plain = value.item() if isinstance(value, np.generic) else value
     if not isinstance(plain, (bool, int, float)):
         return f"{shown(value)} is not a score: {_WANTED}"

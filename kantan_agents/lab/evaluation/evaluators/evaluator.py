@@ -1,4 +1,4 @@
-"""``Evaluator``: a function that gives scores to the run of a case, with a name and a version."""
+"""Functions that score the run of a case, with a name and a version."""
 
 from __future__ import annotations
 
@@ -35,17 +35,18 @@ def _scale(given: Any) -> Scale:
 
 @attrs.frozen
 class Evaluator:
-    """Gives scores to the run of a case. ``evaluator`` creates one from a function.
+    """Scores the run of a case. ``evaluator`` creates one from a function.
 
     Attributes:
         name: The metric.
-        version: What identifies its scores: those of another version are not used again.
-        function: Called with the ``FinishedCase``; see ``evaluator`` for what it may return.
+        version: Identifies its scores: scores of another version are not reused.
+        function: Called with the ``FinishedCase``; see ``evaluator`` for its return values.
         better: Whether a higher or a lower score is better.
         source: Who gives the scores: code or a model.
-        on_failure: Whether it is asked about runs that have failed too.
+        on_failure: Whether it scores failed runs too.
         in_thread: Whether a sync function runs in a worker thread.
-        scale: The lowest and the highest score; a score outside has failed. None if any finite number is one.
+        scale: The lowest and the highest score; a score outside has failed. None if any finite number is
+            valid.
 
     Raises:
         InvalidOptionError: E75, an option has an invalid value.
@@ -75,7 +76,7 @@ class Evaluator:
     async def score(self, finished: FinishedCase) -> Mapping[str, Score]:
         """Return the scores of a run by metric; none if the evaluator does not apply to it.
 
-        An error of the function is a failed score. A cancellation is passed on.
+        An error of the function becomes a failed score. Cancellation propagates.
 
         Args:
             finished: The run.
@@ -147,23 +148,22 @@ def evaluator(
             return "please" in finished.text.lower()
 
     The function gets a ``FinishedCase`` and returns a bool (1.0 or 0.0), a number, a ``Score``, None if it
-    does not apply, or a dict of these for several metrics, which are named ``"<name>.<key>"``. Everything
-    else, a number that is not finite or not on the ``scale``, and an error are a failed score, which has no
-    value.
+    does not apply, or a dict of these for several metrics, named ``"<name>.<key>"``. Other values, numbers
+    that are not finite or not on the ``scale``, and errors are failed scores.
 
-    Functions run on the event loop, because a comparison takes microseconds, and a thread takes hundreds of
-    them. A sync function that waits or computes for long would hold up all other runs: use ``in_thread``, or
-    make it async. One that takes more than 0.1 s is logged.
+    Functions run on the event loop, because a thread takes longer than most comparisons. A sync function that
+    waits or computes for long would block all other runs: use ``in_thread``, or make it async. A function
+    that takes more than 0.1 s is logged.
 
     Args:
         function: The function, sync or async.
-        name: Name of the metric; by default that of the function.
+        name: Name of the metric; by default the name of the function.
         version: By default a hash of the function's source, its defaults, and the variables around it that
-            are JSON data. Functions that it calls are not included: change ``version`` if they change.
+            are JSON data. Change ``version`` if functions that it calls change.
         better: Whether ``"higher"`` or ``"lower"`` is better.
-        source: ``"model"`` if the function asks a model.
-        on_failure: Whether it is asked about runs that have failed too.
-        in_thread: Whether a sync function runs in a worker thread. A cancellation does not wait for it.
+        source: ``"model"`` if the function calls a model.
+        on_failure: Whether it scores failed runs too.
+        in_thread: Whether a sync function runs in a worker thread. Cancellation does not wait for it.
         scale: The lowest and the highest score, such as ``(0, 10)``.
 
     Raises:
@@ -181,7 +181,7 @@ def evaluator(
 
 
 def as_evaluator(given: Evaluator | EvaluatorFunction) -> Evaluator:
-    """Return an evaluator unchanged, and one for a function.
+    """Return an evaluator unchanged, or an evaluator for a function.
 
     Raises:
         InvalidOptionError: E75, it is neither.
@@ -199,7 +199,7 @@ def _check_function(function: Any) -> None:
     except TypeError as error:
         reason = f"{shown(function)} must take one argument, the finished case: {error}"
         raise InvalidOptionError(option="evaluator", reason=reason) from error
-    except ValueError:  # a function in C whose signature is not known
+    except ValueError:  # a function in C whose signature is unknown
         return
 
 

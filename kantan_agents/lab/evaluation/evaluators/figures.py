@@ -1,4 +1,4 @@
-"""Evaluators of what a run has cost: seconds, tokens, money."""
+"""Evaluators of the seconds, tokens and cost of a run."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kantan_agents.support.arguments import checked_number
 
 
 def latency(most: float | None = None, *, name: str | None = None) -> Evaluator:
-    """Return an evaluator: how many seconds did the run take? Or: did it take at most so many?
+    """Return an evaluator of the seconds that the run took, or whether it took at most ``most``.
 
     Args:
-        most: If given, the score is yes or no.
+        most: If given, the score is 1 up to it and 0 above.
         name: Name of the metric; by default ``"latency"``, with ``most`` ``"latency_limit"``.
 
     Raises:
@@ -26,10 +26,10 @@ def latency(most: float | None = None, *, name: str | None = None) -> Evaluator:
 
 
 def tokens(most: float | None = None, *, name: str | None = None) -> Evaluator:
-    """Return an evaluator: how many input and output tokens did the run use? Or: at most so many?
+    """Return an evaluator of the input and output tokens of the run, or whether it used at most ``most``.
 
     Args:
-        most: If given, the score is yes or no.
+        most: If given, the score is 1 up to it and 0 above.
         name: Name of the metric; by default ``"tokens"``, with ``most`` ``"tokens_limit"``.
 
     Raises:
@@ -43,12 +43,12 @@ def tokens(most: float | None = None, *, name: str | None = None) -> Evaluator:
 
 
 def cost(most: float | None = None, *, name: str | None = None) -> Evaluator:
-    """Return an evaluator: what did the model calls of the run cost? Or: did they cost at most so much?
+    """Return an evaluator of the cost of the run's model calls, or whether it was at most ``most``.
 
-    It does not apply to runs whose cost is not known, because the evaluation has no prices.
+    It does not apply to runs whose cost is unknown because the evaluation has no prices.
 
     Args:
-        most: If given, the score is yes or no.
+        most: If given, the score is 1 up to it and 0 above.
         name: Name of the metric; by default ``"cost"``, with ``most`` ``"cost_limit"``.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Runs a judge on a finished case, recorded so that its verdict leads to the answer that it is about."""
+"""Runs a judge on a finished case, recorded so that its verdict leads to the judged answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from kantan_agents.traces.store.verdicts import JUDGED
 _METADATA: ContextVar[Mapping[str, Any] | None] = ContextVar("kantan_agents_judge_metadata", default=None)
 _RECORDS_CONTENTS: ContextVar[bool] = ContextVar("kantan_agents_judge_records_contents", default=True)
 
-# Their names are part of stored versions. Settings of a later SDK are part of new ones if they are set.
+# Their names are part of stored versions. Settings of later SDKs are part of new versions if they are set.
 _OLDEST_SETTINGS: Final = frozenset(
     (
         *("temperature", "top_p", "frequency_penalty", "presence_penalty", "tool_choice"),
@@ -49,13 +49,7 @@ _DATA: Final = (
 
 @contextmanager
 def traced_judges(metadata: Mapping[str, Any], *, records_contents: bool) -> Iterator[None]:
-    """Add metadata to the runs of the judges that are asked meanwhile.
-
-    Args:
-        metadata: The metadata, such as the name of the evaluation.
-        records_contents: Whether their traces may have the contents of the judged run: only if its own has
-            them.
-    """
+    """Add metadata to judge runs in this context, which record content only if the judged run does."""
     tokens = _METADATA.set(metadata), _RECORDS_CONTENTS.set(records_contents)
     try:
         yield
@@ -65,17 +59,13 @@ def traced_judges(metadata: Mapping[str, Any], *, records_contents: bool) -> Ite
 
 
 def shown_to_judge(*parts: tuple[str, Any]) -> str:
-    """Return the input of a judge: each text with a heading, in a fence that it cannot close.
-
-    Args:
-        *parts: Heading and content of each text; content that is not a text is shown as JSON.
-    """
+    """Return the input of a judge: each part with a heading, in a fence that it cannot close."""
     texts = [f"{heading}:\n\n{fenced(_text(content))}" for heading, content in parts]
     return "\n\n".join([_DATA, *texts])
 
 
 def parts_of(case: Case) -> list[tuple[str, Any]]:
-    """Return the parts of a case that a judge sees: its input and, if there is one, the reference."""
+    """Return the parts of a case that a judge sees."""
     parts: list[tuple[str, Any]] = [("The input of the agent", case.whole_input)]
     if case.expected is not None:
         parts.append(("A reference output", case.expected))
@@ -83,26 +73,18 @@ def parts_of(case: Case) -> list[tuple[str, Any]]:
 
 
 async def ask_judge(judge: Agent[Any], text: str, case: Case, kind: str, metadata: Mapping[str, Any]) -> Any:
-    """Run a judge once, and return its final output.
-
-    Args:
-        judge: The judge.
-        text: What it is shown.
-        case: The case; the judge's instructions can read its context.
-        kind: The kind of judge, for the metadata.
-        metadata: What the trace of its run has, beside the keys of every run.
-    """
+    """Run a judge once, and return its final output."""
     context = await judge.run_async(text, judge_context(case), run_config=judge_config(kind, metadata))
     return run_result(context).final_output
 
 
 def judge_context(case: Case) -> dict[str, Any]:
-    """Return the context for the run of a judge: that of the case, without what belongs to the judged run."""
+    """Return the context of the case without values of the judged run."""
     return {key: copied(value) for key, value in case.context.items() if key not in RESERVED_KEYS}
 
 
 def judge_config(kind: str, metadata: Mapping[str, Any]) -> RunConfig:
-    """Return the configuration of the run of a judge of some kind, with metadata for its trace."""
+    """Return the configuration of the run of a judge."""
     given = {**(_METADATA.get() or {}), JUDGE_KEY: kind, **metadata}
     return RunConfig(
         trace_metadata={key: value for key, value in given.items() if value is not None},
@@ -111,14 +93,14 @@ def judge_config(kind: str, metadata: Mapping[str, Any]) -> RunConfig:
 
 
 def judged_metadata(finished: FinishedCase) -> dict[str, Any]:
-    """Return the metadata by which ``TraceStore`` and kantan-llm find the answer that a verdict is about."""
+    """Return the metadata by which ``TraceStore`` and kantan-llm find the judged answer."""
     return {JUDGED: finished.trace_id}
 
 
 def judge_options(judge: Agent[Any]) -> Mapping[str, Any]:
-    """Return what identifies a judge in another process: its instructions, model, settings and output.
+    """Return the identity of a judge across processes.
 
-    The standard scale is not a part of it, as earlier versions of this library did not declare it.
+    The standard scale is omitted, as earlier versions of this library did not declare it.
     """
     without_scale, scale = scale_of(judge.given.output_type)
     if scale == STANDARD_SCALE:
@@ -136,7 +118,7 @@ def judge_options(judge: Agent[Any]) -> Mapping[str, Any]:
 
 
 def _settings(settings: ModelSettings) -> Any:
-    """Return settings in the form of stored versions: as the text that they had in SDK 0.20."""
+    """Stored versions have their string in SDK 0.20."""
     if not isinstance(settings, QuickSettings):
         return settings
     values = [(field.name, getattr(settings, field.name)) for field in dataclasses.fields(settings)]
@@ -145,14 +127,14 @@ def _settings(settings: ModelSettings) -> Any:
 
 
 def score_of(rubric: Mapping[str, Any]) -> Score:
-    """Return the score in a verdict of a judge; a verdict without a finite number is a failed one."""
+    """Return the score in a verdict; failed without a finite number."""
     value = rubric.get("score")
     error = "InvalidScore: the verdict has no finite number as its score" if value is None else None
     return Score(value, comment=joined(rubric.get("comments")), source="model", error=error)
 
 
 def joined(comments: Any) -> str | None:
-    """Return the comments of a judge as one text."""
+    """Return the comments of a judge as one string."""
     if isinstance(comments, str):
         return comments or None
     listed: Iterable[Any] = comments if isinstance(comments, (list, tuple)) else ()

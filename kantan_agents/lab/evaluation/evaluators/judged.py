@@ -1,4 +1,4 @@
-"""``judged``: an evaluator that asks a model for a score."""
+"""An evaluator whose scores come from a judge model."""
 
 from __future__ import annotations
 
@@ -33,23 +33,22 @@ def judged(
     scale: tuple[float, float] | None = None,
     **judge_options_given: Any,
 ) -> Evaluator:
-    """Return an evaluator that asks a judge for a score and comments.
+    """Return an evaluator that lets a judge give a score and comments.
 
-    The judge is shown the input, the expected output if there is one, and the output, each as data that it
-    must not obey. Its run is recorded with the trace id of the judged run as ``judged_trace_id``, so
-    ``store.failed()`` and kantan-llm's ``find_failed_judges`` find the verdict. Its instructions may read the
-    context of the case.
+    The judge sees the input, the expected output, if any, and the output, as data that it must not obey. Its
+    instructions may read the context of the case. Its run records the judged run as ``judged_trace_id``, so
+    ``store.failed()`` and kantan-llm's ``find_failed_judges`` find the verdict.
 
-    A verdict has at most 8,192 tokens, unless the settings of the judge have a ``max_tokens``. One that is
-    cut off is a failed score.
+    A verdict has at most 8,192 tokens, unless the judge's settings have ``max_tokens``. A truncated verdict
+    is a failed score.
 
     Args:
-        judge: An agent with ``output_type=RUBRIC`` or your own type with ``score`` and ``comments``, such as
-            one from ``judge_agent``; or the prompt that the answers come from, for
-            ``judge_agent(prompt, ...)``.
+        judge: An agent with ``output_type=RUBRIC`` or your own type with ``score`` and ``comments``, for
+            example from ``judge_agent``; or the prompt that the answers come from, for ``judge_agent(prompt,
+            ...)``.
         name: Name of the metric.
         version: By default a hash of the judge's instructions, model, settings and output type.
-        scale: The lowest and the highest score: as for ``judge_agent``, also for an agent. A score outside
+        scale: The lowest and the highest score, as for ``judge_agent``, even for an agent. A score outside
             has failed.
         **judge_options_given: For ``judge_agent``, if ``judge`` is a prompt: ``model``, ``rubric``,
             ``instructions``, ...

@@ -1,4 +1,4 @@
-"""Evaluators that look at the final output: the same, contains, JSON fields, a pattern, a schema."""
+"""Evaluators of the final output: equality, substrings, JSON fields, patterns."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _MISSING: Final = object()
 def exact(expected: Any = _OF_THE_CASE, *, name: str = "exact") -> Evaluator:
     """Return an evaluator: is the output exactly the expected one?
 
-    It does not apply to cases without an expected output. Where only one of the two is a text, as for a
-    structured output and a CSV file, the text is read as JSON.
+    It does not apply to cases without an expected output. If only one of the two is a string, as for a
+    structured output and a CSV file, the string is parsed as JSON.
 
     Args:
-        expected: The same expected output for all cases; by default that of each case.
+        expected: The same expected output for all cases; by default the expected output of each case.
         name: Name of the metric.
 
     Raises:
@@ -48,15 +48,15 @@ def exact(expected: Any = _OF_THE_CASE, *, name: str = "exact") -> Evaluator:
 
 
 def contains(*texts: str, ignore_case: bool = True, name: str = "contains") -> Evaluator:
-    """Return an evaluator: does the output contain all of these texts?
+    """Return an evaluator: does the output contain all of these strings?
 
     Args:
-        *texts: The texts; without any, the expected output of each case, if it is a text.
+        *texts: The strings; without any, the expected output of each case, if it is a string.
         ignore_case: Whether upper and lower case are the same.
         name: Name of the metric.
 
     Raises:
-        InvalidOptionError: E75, a text is empty or not a str.
+        InvalidOptionError: E75, a string is empty or not a str.
     """
     for text in texts:
         if not checked_text("texts", text):
@@ -82,11 +82,11 @@ def contains(*texts: str, ignore_case: bool = True, name: str = "contains") -> E
 def json_fields(*paths: str, name: str = "json_fields") -> Evaluator:
     """Return an evaluator: which fraction of the fields of a structured output is as expected?
 
-    It does not apply to cases whose expected output has no fields. An output that is a text is read as JSON.
+    It does not apply to cases whose expected output has no fields. A string output is parsed as JSON.
 
     Args:
-        *paths: The fields, such as ``"customer.name"`` or ``"items.0"``; without any, all fields of the
-            expected output at its top.
+        *paths: The fields, such as ``"customer.name"`` or ``"items.0"``; without any, all top-level fields of
+            the expected output.
         name: Name of the metric.
 
     Raises:
@@ -118,13 +118,12 @@ def matches(pattern: str | re.Pattern[str], *, name: str = "matches") -> Evaluat
     r"""Return an evaluator: does a regular expression match somewhere in the output?
 
     Args:
-        pattern: The expression for Python's ``re``, which is compiled once; begin it with ``\A`` and end it
-            with ``\Z`` to match the whole output. Repetitions in repetitions, such as ``(a+)+``, can take
-            very long on a long output.
+        pattern: The expression for Python's ``re``. Start it with ``\A`` and end it with ``\Z`` to match the
+            whole output. Nested repetitions, such as ``(a+)+``, can take very long on a long output.
         name: Name of the metric.
 
     Raises:
-        InvalidOptionError: E75, it is not a regular expression for texts.
+        InvalidOptionError: E75, it is not a regular expression for strings.
     """
     try:
         compiled = re.compile(pattern)
@@ -156,7 +155,6 @@ def _keys(data: Mapping[str, Any] | list[Any]) -> list[str]:
 
 
 def _at(data: Any, path: list[str]) -> Any:
-    """Return the value at a path; ``_MISSING`` if it leads nowhere."""
     for step in path:
         if isinstance(data, Mapping) and step in data:
             data = data[step]

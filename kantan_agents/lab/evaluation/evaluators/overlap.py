@@ -1,4 +1,4 @@
-"""How far two texts overlap: their longest common subsequence of words, their n-grams of characters."""
+"""Overlap of two strings, by words or by n-grams of characters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BETA_SQUARED: Final = 4
 
 
 def normalized_tokens(text: str) -> list[str]:
-    """Return what a text says without what is only form: case, spaces, punctuation, compatibility characters.
+    """Return words without differences of form: case, spaces, punctuation, compatibility characters.
 
     Signs, separators inside numbers, symbols and ``%`` stay, because ``-5 %`` is not ``5``.
     """
@@ -28,7 +28,7 @@ def normalized_tokens(text: str) -> list[str]:
 def rouge_l(output: str, reference: str) -> float:
     """Return ROUGE-L: the F1 of the longest common subsequence of words, from 0 to 1.
 
-    Lin (2004), "ROUGE: A Package for Automatic Evaluation of Summaries", section 3. For ASCII texts it equals
+    Lin (2004), "ROUGE: A Package for Automatic Evaluation of Summaries", section 3. For ASCII it equals
     ``rougeL`` of the package ``rouge-score`` without stemming. Characters of Chinese and Japanese are words.
     """
     one, other = _words(output), _words(reference)
@@ -42,7 +42,7 @@ def chrf(output: str, reference: str) -> float:
     """Return chrF2: the F score of n-grams of 1 to 6 characters, from 0 to 1; recall counts twice.
 
     Popovic (2015), "chrF: character n-gram F-score for automatic MT evaluation". It equals ``sentence_chrf``
-    of the package ``sacrebleu`` divided by 100. Spaces do not count.
+    of the package ``sacrebleu`` divided by 100.
     """
     one, other = "".join(output.split()), "".join(reference.split())
     if not one or not other:
@@ -68,10 +68,9 @@ def _grams(text: str, n: int) -> Counter[str]:
 
 
 def _longest_common(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return the length of the longest common subsequence, a word of ``other`` at a time.
+    """A bit of ``row`` is 0 where the subsequence grows.
 
-    A bit of ``row`` is 0 where the subsequence grows: Hyyro (2004), "Bit-parallel LCS-length computation
-    revisited". It takes about a second for two texts of 100,000 words.
+    Hyyro (2004), "Bit-parallel LCS-length computation revisited". 100,000 words each take about a second.
     """
     places: dict[str, int] = {}
     for place, word in enumerate(one):

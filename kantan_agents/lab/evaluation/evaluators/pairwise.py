@@ -1,4 +1,4 @@
-"""``pairwise``: a judge that is shown two outputs for the same case, in both orders."""
+"""A judge that compares two outputs for the same case, in both orders."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _LABELS: Final[dict[str, tuple[tuple[Winner, ...], ...]]] = {
     "tie: it prefers the first output in one order": (("a", "tie"), ("tie", "b")),
     "tie: it prefers the second output in one order": (("b", "tie"), ("tie", "a")),
 }
-"""What the answers in both orders say of b, by its label."""
+"""The answers in both orders, by the label for b."""
 
 
 class Preference(BaseModel):
@@ -62,12 +62,12 @@ class Preference(BaseModel):
 
 @attrs.frozen
 class PairwiseVerdict:
-    """Which of two outputs a judge prefers.
+    """The output that a judge prefers.
 
     Attributes:
-        winner: ``"a"``, ``"b"`` or ``"tie"``; None if a run or the judge has failed. If the answers in the
-            two orders disagree, it is a tie.
-        answers: The better output when a was shown first, and when b was; empty if the judge was not asked.
+        winner: ``"a"``, ``"b"`` or ``"tie"``, even if the answers in the two orders disagree; None if a run
+            or the judge has failed.
+        answers: The better output when a was shown first, and when b was; empty without a call of the judge.
         comments: The reasons, in the same order.
         error: Why there is no winner.
     """
@@ -84,21 +84,21 @@ class PairwiseVerdict:
 
     @property
     def preferred_place(self) -> Literal["first", "second"] | None:
-        """The place that won in both orders, whatever was shown there; None if it was the output that won."""
+        """The position that won in both orders, whichever output it had; None if an output won."""
         if self.answers == ("a", "b"):
             return "first"
         return "second" if self.answers == ("b", "a") else None
 
     @property
     def label(self) -> str | None:
-        """What it says of b; None without a winner. ``from_label`` reads it."""
+        """The outcome for b; None without a winner. ``from_label`` reads it."""
         if self.winner is None:
             return None
         return next((label for label, answers in _LABELS.items() if self.answers in answers), self.winner)
 
     @classmethod
     def from_label(cls, label: str | None) -> PairwiseVerdict | None:
-        """Return a verdict with this label, without its comments; None if a verdict has no such label."""
+        """Return a verdict with this label, without comments; None for an unknown label."""
         known = _LABELS.get(label or "")
         if known is None:
             return None
@@ -112,7 +112,7 @@ class PairwiseJudge:
 
     Attributes:
         name: Name of the comparison.
-        version: What identifies its verdicts.
+        version: Identifies its verdicts.
         agent: The judge.
     """
 
@@ -121,10 +121,10 @@ class PairwiseJudge:
     agent: Agent[Any] = attrs.field(repr=False, eq=False)
 
     async def compare(self, a: FinishedCase, b: FinishedCase) -> PairwiseVerdict:
-        """Ask the judge in both orders which output is better.
+        """Let the judge decide in both orders which output is better.
 
-        Outputs that are the same are a tie, and the judge is not asked. An error of the judge is a verdict
-        without a winner. A cancellation is passed on.
+        Equal outputs are a tie without a call. An error of the judge is a verdict without a winner.
+        Cancellation propagates.
 
         Args:
             a: The run of a case.
@@ -168,14 +168,14 @@ def pairwise(
 ) -> PairwiseJudge:
     """Return a judge of two outputs for the same case.
 
-    It is asked twice, once with each output first. Where the two answers disagree, the order has decided and
-    not the quality: that is a tie, and ``PairwiseVerdict`` has both answers. An answer has at most 8,192
-    tokens, unless the settings of the judge have a ``max_tokens``; one that is cut off gives no winner.
+    It runs twice, once with each output first. If the two answers disagree, the order decided and not the
+    quality: that is a tie, and ``PairwiseVerdict`` has both answers. An answer has at most 8,192 tokens,
+    unless the settings of the judge have a ``max_tokens``; a truncated one gives no winner.
 
     Args:
         judge: An agent whose output has ``winner``, ``"A"``, ``"B"`` or ``"tie"``, and ``reason``; by default
             one is created.
-        instructions: What to compare, in place of the standard text.
+        instructions: The criterion, instead of the standard instructions.
         name: Name of the comparison.
         version: By default a hash of the judge's instructions, model, settings and output type.
         **agent_options: For the agent that is created: ``model``, ``model_settings``, ...

@@ -1,4 +1,4 @@
-"""``valid``: an evaluator that checks the output against a JSON Schema or a type."""
+"""An evaluator that checks the output against a JSON Schema or a type."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _Check = Callable[[Any], list[str]]
 def valid(schema: Mapping[str, Any] | type[Any] | Any, *, name: str = "valid") -> Evaluator:
     """Return an evaluator: does the output fit a JSON Schema or a type?
 
-    An output that is a text is read as JSON; if it is not JSON, it does not fit.
+    A string output is parsed as JSON, and does not fit if it is not JSON.
 
     Args:
         schema: A JSON Schema as a dict, or any type that pydantic validates: a model, a dataclass, a
-            TypedDict, ``list[int]``. References of a schema to files or URLs are refused, not read.
+            TypedDict, ``list[int]``. References of a schema to files or URLs are rejected, not read.
         name: Name of the metric.
 
     Raises:
@@ -75,7 +75,7 @@ def _of_type(kind: Any) -> tuple[_Check, Any]:
         raise InvalidOptionError(option="schema", reason=reason) from error
     try:
         described = adapter.json_schema()
-    except PydanticUserError:  # a type with a validator of its own has none
+    except PydanticUserError:  # a type with a custom validator has none
         described = {"type": f"{getattr(kind, '__module__', '')}.{getattr(kind, '__qualname__', kind)}"}
 
     def check(output: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""``status``: an evaluator that asks a ``StatusJudge`` which rule the output meets."""
+"""An evaluator that lets a ``StatusJudge`` find the rule that the output meets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def status(
     version: str | None = None,
     **options: Any,
 ) -> Evaluator:
-    """Return an evaluator that asks which of several rules the output meets.
+    """Return an evaluator that finds which of several rules the output meets.
 
     The score is 1.0 if it is one of ``passing``, otherwise 0.0. Its label is the name of the rule, or the
     condition of a rule without a name.

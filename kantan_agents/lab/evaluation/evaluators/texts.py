@@ -1,4 +1,4 @@
-"""Evaluators that compare the output with the expected text: by words, by characters, by meaning."""
+"""Evaluators that compare the output with an expected string: by words, by characters, by meaning."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from kantan_agents.tools.retrieval.retrievers.embeddings import Embed
 
 
 def normalized(*, name: str = "normalized") -> Evaluator:
-    """Return an evaluator: is the output the expected text, apart from case, spaces and punctuation?
+    """Return an evaluator: is the output the expected string, apart from case, spaces and punctuation?
 
-    It does not apply to cases whose expected output is not a text.
+    It does not apply to cases whose expected output is not a string.
 
     Args:
         name: Name of the metric.
@@ -30,10 +30,10 @@ def normalized(*, name: str = "normalized") -> Evaluator:
 
 
 def rouge_l(*, name: str = "rouge_l") -> Evaluator:
-    """Return an evaluator: how much of the words of output and expected text is common, in the same order?
+    """Return an evaluator: which share of the words do output and expected string have in the same order?
 
-    The score is ROUGE-L, from 0 to 1, for texts such as summaries. It does not apply to cases whose expected
-    output is not a text.
+    The score is ROUGE-L, from 0 to 1, for example for summaries. It does not apply to cases whose expected
+    output is not a string.
 
     Args:
         name: Name of the metric.
@@ -42,10 +42,10 @@ def rouge_l(*, name: str = "rouge_l") -> Evaluator:
 
 
 def chrf(*, name: str = "chrf") -> Evaluator:
-    """Return an evaluator: how many short sequences of characters do output and expected text share?
+    """Return an evaluator: how many short character sequences do output and expected string share?
 
-    The score is chrF2, from 0 to 1, for translations, and for languages with many forms of a word or without
-    spaces. It does not apply to cases whose expected output is not a text.
+    The score is chrF2, from 0 to 1, for translations, and for languages with many inflections or without
+    spaces. It does not apply to cases whose expected output is not a string.
 
     Args:
         name: Name of the metric.
@@ -54,13 +54,13 @@ def chrf(*, name: str = "chrf") -> Evaluator:
 
 
 def similar(embed: str | Embed, *, name: str = "similar", version: str | None = None) -> Evaluator:
-    """Return an evaluator: how close in meaning are output and expected text?
+    """Return an evaluator: how close in meaning are output and expected string?
 
     The score is the cosine of their vectors, from -1 to 1; which value is close depends on the model. It does
-    not apply to cases whose expected output is not a text.
+    not apply to cases whose expected output is not a string.
 
     Args:
-        embed: Name of an embedding model, or a function, sync or async, that takes a list of texts and
+        embed: Name of an embedding model, or a function, sync or async, that takes a list of strings and
             returns one vector for each.
         name: Name of the metric.
         version: By default the name of the model, or a hash of the function.

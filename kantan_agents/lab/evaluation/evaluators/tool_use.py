@@ -1,4 +1,4 @@
-"""Evaluators of the tools that a run has used."""
+"""Evaluators of the tool calls of a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kantan_agents.support.arguments import checked_bool, shown
 
 @attrs.frozen
 class ExpectedCall:
-    """A tool call that is looked for; see ``call``.
+    """An expected tool call; see ``call``.
 
     Attributes:
         name: Name of the tool.
@@ -30,7 +30,7 @@ class ExpectedCall:
     arguments: Mapping[str, Any] = attrs.field(factory=dict)
 
     def fits(self, use: ToolUse) -> bool:
-        """Return whether a tool call is the one that is looked for."""
+        """Return whether a tool call matches."""
         if use.name != self.name:
             return False
         given = use.arguments if isinstance(use.arguments, Mapping) else {}
@@ -72,8 +72,8 @@ def used_tools(
     Args:
         *calls: Names of tools, or calls with arguments from ``call``.
         in_order: Whether they must be in this order; other calls may be between them.
-        only: Whether there may be no other calls; ``used_tools(only=True)`` expects none at all.
-        attempts: Whether calls that the tool rules or a person refused count too.
+        only: Whether other calls fail; ``used_tools(only=True)`` expects no calls at all.
+        attempts: Whether calls that the tool rules or a person denied count too.
         name: Name of the metric.
 
     Raises:
@@ -106,7 +106,7 @@ def not_used(*calls: str | ExpectedCall, attempts: bool = False, name: str = "no
 
     Args:
         *calls: Names of tools, or calls with arguments from ``call``.
-        attempts: Whether calls that the tool rules or a person refused count too.
+        attempts: Whether calls that the tool rules or a person denied count too.
         name: Name of the metric.
 
     Raises:
@@ -139,7 +139,7 @@ def _listed(problems: Mapping[str, Iterable[str]]) -> Score:
 
 
 def _matched_in_order(wanted: Sequence[ExpectedCall], uses: Sequence[ToolUse]) -> dict[int, int]:
-    """Return which tool call fulfils which expected one, by their places; the earliest possible ones."""
+    """Return the earliest matches, by index."""
     matched: dict[int, int] = {}
     start = 0
     for place, one in enumerate(wanted):
@@ -151,10 +151,10 @@ def _matched_in_order(wanted: Sequence[ExpectedCall], uses: Sequence[ToolUse]) -
 
 
 def _matched(wanted: Sequence[ExpectedCall], uses: Sequence[ToolUse]) -> dict[int, int]:
-    """Return which tool call fulfils which expected one, by their places: as many as possible.
+    """Return as many matches as possible, by index.
 
-    Taking the first call that fits is not enough: it may be the only one for a later, stricter expectation.
-    So calls are given on along augmenting paths, as in any bipartite matching.
+    The first call that fits may be the only one for a later, stricter expectation. So calls are reassigned
+    along augmenting paths.
     """
     owner: dict[int, int] = {}
 

@@ -1,4 +1,4 @@
-"""Versions of evaluators: a hash of everything that decides about the scores, as far as it can be seen."""
+"""Versions of evaluators: hashes of everything that determines the scores."""
 
 from __future__ import annotations
 
@@ -16,20 +16,12 @@ _LENGTH: Final = 16
 
 
 def version_of_options(kind: str, options: Mapping[str, Any]) -> str:
-    """Return the version of an evaluator of this library: a hash of its options, which are JSON data."""
+    """Return the version of a built-in evaluator."""
     return content_hash({"evaluator": kind, "options": options})[:_LENGTH]
 
 
 def version_of_function(function: Any, name: str) -> str:
-    """Return a hash of a function's source, its defaults, and the variables around it that are JSON data.
-
-    Args:
-        function: The function.
-        name: What to call it in an error.
-
-    Raises:
-        InvalidOptionError: E75, its source is not available.
-    """
+    """Return a hash of a function's source, its defaults, and the variables around it that are JSON data."""
     try:
         source = textwrap.dedent(_source_of(function))
     except (OSError, TypeError) as error:
@@ -40,13 +32,13 @@ def version_of_function(function: Any, name: str) -> str:
 
 def _source_of(function: Any) -> str:
     if inspect.getfile(inspect.unwrap(function)) == "<string>":
-        # Python 3.13 keeps the program of ``python -c`` under this name, which all ``exec`` share.
+        # Python 3.13 stores the program of ``python -c`` under this name, which all ``exec`` share.
         raise OSError("it was not read from a file")
     return inspect.getsource(function)
 
 
 def _values(function: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a function that its source does not show and that are JSON data."""
+    """Yield the JSON values of a function that its source does not show."""
     called = getattr(function, "__func__", function)  # a method has them on its function
     values: dict[str, Any] = {}
     for name, parameter in inspect.signature(called).parameters.items():
@@ -54,7 +46,7 @@ def _values(function: Any) -> Iterator[tuple[str, Any]]:
             values[f"default {name}"] = parameter.default
     names = getattr(getattr(called, "__code__", None), "co_freevars", ())
     for name, cell in zip(names, getattr(called, "__closure__", None) or (), strict=False):
-        with suppress(ValueError):  # a variable that has no value yet
+        with suppress(ValueError):  # a variable without a value yet
             values[f"variable {name}"] = cell.cell_contents
     for name, value in values.items():
         with suppress(NotJSONDataError):

@@ -1,1 +1,1 @@
-"""Runs agents on the cases of a dataset, and keeps the results in the trace database."""
+"""Runs agents on the cases of a dataset, and stores the results in the trace database."""

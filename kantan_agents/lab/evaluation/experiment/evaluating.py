@@ -1,4 +1,4 @@
-"""``evaluate``: runs agents on a dataset and scores what they answer."""
+"""Runs agents on a dataset and scores their answers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ from kantan_agents.support.arguments import checked_int, checked_text, shown
 from kantan_agents.traces.store import TraceStore
 
 Evaluators = Evaluator | Callable[..., Any] | Iterable[Evaluator | Callable[..., Any]]
-"""What ``evaluate`` takes: an evaluator or a function, or several."""
 
 
 async def evaluate_async(
@@ -63,7 +62,7 @@ async def evaluate_async(
     max_turns: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
-    """Do the same as ``evaluate`` on the running event loop; if cancelled, what was done stays stored."""
+    """Do the same as ``evaluate`` on the running event loop; if cancelled, finished results stay stored."""
     if not isinstance(dataset, (Dataset, SealedDataset)):
         raise InvalidOptionError(option="dataset", reason=f"must be a Dataset, not {shown(dataset)}")
     cases = list(dataset)
@@ -116,7 +115,7 @@ async def evaluate_async(
     async with AsyncExitStack() as stack:
         if units:
             await stack.enter_async_context(recorded(path))
-        # Of all agents: evaluators ask some too.
+        # Events of all agents: evaluators run some too.
         stack.enter_context(subscribe(notice))
         await work.make(workers)
     # The results of earlier starts may have been deleted meanwhile, and the evaluation with them.
@@ -126,59 +125,54 @@ async def evaluate_async(
 
 @sync_of(evaluate_async)
 def evaluate() -> None:
-    """Run agents on the cases of a dataset, and score what they answer.
+    """Run agents on the cases of a dataset, and score their answers.
 
         evaluation = evaluate({"v1": support_v1, "v2": support_v2}, dataset, [exact(), polite])
         print(compare(evaluation["v1"], evaluation["v2"]).text)
 
-    Every run is an ordinary recorded run; its metadata name the evaluation, the case, the variant and the
-    repetition. Tools really run. Results and scores are stored in the trace database. Started again with the
-    same name, an evaluation makes only the runs and the scores that are missing or have failed: by the
-    content of the case, name and definition of the variant, the options of the runs, and name and version of
-    the evaluator. Changes in the code of tools, renderers and middleware are not noticed, nor another address
-    of the model's server. A result has as much content as the trace of its run.
+    Every run is an ordinary recorded run with real tool calls; its metadata name the evaluation, the case,
+    the variant and the repetition. Results and scores are stored in the trace database. Another start with
+    the same name only runs and scores whatever is missing, has failed or has changed: the content of the
+    case, name and definition of the variant, the options of the runs, and name and version of the evaluator.
+    It does not notice changes in the code of tools, renderers and middleware, or another address of the
+    model's server.
 
     Args:
         variants: An agent, several, or agents and prompts by name.
         dataset: The cases.
-        evaluators: What gives the scores: evaluators, or functions of a ``FinishedCase``.
-        agent: The agent that prompts are given to.
-        repeats: How often each case is run.
-        concurrency: How many runs are made at the same time. The first begin a millisecond apart.
-        name: Name of the evaluation; by default made of the names of the dataset and the variants.
+        evaluators: Evaluators, or functions of a ``FinishedCase``.
+        agent: The agent that uses the prompts in ``variants``.
+        repeats: Number of runs of each case.
+        concurrency: Number of concurrent runs. The first start a millisecond apart.
+        name: Name of the evaluation; by default built from the names of the dataset and the variants.
         store: The trace database, or its path; by default the one of ``record_traces``. If nothing in this
             process records to it, the evaluation does.
         prices: For each model, the prices of a million input and output tokens, for costs.
-        max_tokens: The most input and output tokens of all starts of this evaluation together, those of
-            judges and of attempts that failed included. A run starts only if the most expensive one so far
-            would still fit.
-        max_cost: The most that they may cost, in the currency of ``prices``. What an earlier start has used
-            without prices is not known, and does not count.
-        retry: How failed model calls are retried, in all agents of a run; by default as ``Retry()`` does.
-            Variants of which one has a ``Retry`` or retry settings of its own are left as they are.
-        context: Values for the context of each run; those of the case win.
+        max_tokens: Limit on the input and output tokens of all starts together, including judges and failed
+            attempts. A run starts only if the most expensive one so far would still fit.
+        max_cost: Limit on their cost, in the currency of ``prices``. An earlier start without prices does not
+            count.
+        retry: How to retry failed model calls, in all agents of a run; by default ``Retry()``. Variants with
+            any ``Retry`` or retry settings stay unchanged.
+        context: Values for the context of each run; values of the case override them.
         run_config: The SDK's ``RunConfig`` of each run, or a dict of its fields.
         max_turns: As for ``run_async``.
-        progress: Called whenever a run is done.
+        progress: Called after each run.
 
     Raises:
         EmptyDatasetError: E102, there is no case.
-        SealedDatasetError: E106, the dataset is sealed.
+        SealedDatasetError: E106, the dataset is a held-out test set.
         InvalidOptionError: E75, an argument is invalid.
         TraceDatabaseError: E60, the database cannot be read or changed at the start.
 
     Returns:
-        The evaluation. If the model cannot be reached, the budget is used up or the database cannot be used
-        meanwhile, ``stopped`` is the error, and what was done is kept.
+        The evaluation. If the model is unreachable, the budget is used up or the database fails meanwhile,
+        ``stopped`` is the error, and finished results stay stored.
     """
 
 
 def evaluators_of(given: Evaluators) -> tuple[Evaluator, ...]:
-    """Return evaluators, with functions made evaluators.
-
-    Raises:
-        InvalidOptionError: E75, one is something else, or two have one name.
-    """
+    """Return evaluators, created from functions where necessary."""
     listed: Any = [given] if isinstance(given, Evaluator) or callable(given) else given
     if isinstance(listed, (str, bytes)) or not isinstance(listed, Iterable):
         reason = f"must be an evaluator, a function, or several, not {shown(listed)}"

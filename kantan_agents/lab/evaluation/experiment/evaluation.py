@@ -1,4 +1,4 @@
-"""``Evaluation``: what became of the runs of a dataset."""
+"""The stored runs of a dataset with their scores."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from kantan_agents.traces.store.connection import reading
 class Evaluation(Tabular):
     """Runs of one or more variants on the cases of a dataset, with their scores.
 
-    The results are in the trace database, and are read when they are first asked for.
+    The results are in the trace database and are loaded on first access.
 
     Attributes:
         path: The database.
-        row: What is stored of it.
-        stopped: Why it was stopped before all runs were made; None if it was not.
+        row: Its stored row.
+        stopped: The error that stopped it before all runs; None if it is complete.
     """
 
     path: Path
@@ -48,7 +48,7 @@ class Evaluation(Tabular):
         """Return the evaluation with this name.
 
         Raises:
-            EvaluationNotFoundError: E104, there is none.
+            EvaluationNotFoundError: E104, the name is unknown.
             TraceDatabaseError: E60, the file cannot be read.
         """
         for row in read_evaluations(store.path, name):
@@ -57,7 +57,7 @@ class Evaluation(Tabular):
 
     @classmethod
     def load_all(cls, store: TraceStore) -> list[Evaluation]:
-        """Return all evaluations, the newest first.
+        """Return all evaluations, the latest first.
 
         Raises:
             TraceDatabaseError: E60, the file cannot be read.
@@ -81,7 +81,7 @@ class Evaluation(Tabular):
 
     @property
     def repeats(self) -> int:
-        """How often each case is run."""
+        """Number of runs of each case."""
         return int(self.row.body["repeats"])
 
     @property
@@ -101,7 +101,7 @@ class Evaluation(Tabular):
 
     @cached_property
     def results(self) -> tuple[CaseResult, ...]:
-        """One result for each run that was made, in the order of the cases, the repeats and the variants.
+        """One result for each run, in the order of the cases, the repeats and the variants.
 
         Raises:
             TraceDatabaseError: E60, the file cannot be read.
@@ -121,10 +121,9 @@ class Evaluation(Tabular):
 
     @cached_property
     def spent(self) -> Mapping[str, Mapping[str, Figures]]:
-        """For each variant, what its runs (``"runs"``) and each of its judges have used in all starts.
+        """For each variant, the usage of its runs (``"runs"``) and of each of its judges in all starts.
 
-        Evaluators that have asked no model are missing, and so is what judges of earlier versions of this
-        library have used.
+        Evaluators that called no model are missing, and so are judges of earlier versions of this library.
 
         Raises:
             TraceDatabaseError: E60, the file cannot be read.
@@ -138,7 +137,7 @@ class Evaluation(Tabular):
 
     @property
     def cases(self) -> tuple[Case, ...]:
-        """The cases that were run, in the order of the dataset.
+        """The cases with results, in the order of the dataset.
 
         Raises:
             TraceDatabaseError: E60, the file cannot be read.
@@ -151,7 +150,7 @@ class Evaluation(Tabular):
         """Return the results of a variant.
 
         Raises:
-            EvaluationNotFoundError: E104, there is no such variant.
+            EvaluationNotFoundError: E104, the variant is missing.
         """
         self.hash_of(variant)
         results = tuple(one for one in self.results if one.variant == variant)
@@ -159,10 +158,10 @@ class Evaluation(Tabular):
         return VariantResults(self.name, variant, results, self.better, self.path, is_grown)
 
     def hash_of(self, variant: str) -> str:
-        """Return what identifies the definition of a variant.
+        """Return a hash that identifies the definition of a variant.
 
         Raises:
-            EvaluationNotFoundError: E104, there is no such variant.
+            EvaluationNotFoundError: E104, the variant is missing.
         """
         if variant not in self.variants:
             raise _missing(f"{self.name}[{variant}]", self.variants, self.path)
@@ -173,7 +172,7 @@ class Evaluation(Tabular):
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
-        """The runs that an error has ended."""
+        """The failed runs."""
         return tuple(one for one in self.results if one.status == "failed")
 
     def rows(self) -> list[Row]:
@@ -201,13 +200,7 @@ class Evaluation(Tabular):
 
 @attrs.frozen
 class RunCounts:
-    """How many runs of an evaluation are made.
-
-    Attributes:
-        cases: Number of cases that it needs.
-        finished: Number of runs that have finished.
-        failed: Number of runs that an error has ended.
-    """
+    """Numbers of runs of an evaluation."""
 
     cases: int
     finished: int
@@ -215,11 +208,7 @@ class RunCounts:
 
 
 def count_runs(evaluation: Evaluation) -> RunCounts:
-    """Return how many runs are made, of the cases and the variants as they are now.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Count the runs of the current cases and variants."""
     row = evaluation.row
     wanted = {tuple(case) for case in row.body["cases"]}
     variants = {one["hash"] for one in row.body["variants"].values()}

@@ -1,4 +1,4 @@
-"""Runs a variant on a case, and asks evaluators about the run."""
+"""Runs a variant on a case, and evaluates the run."""
 
 from __future__ import annotations
 
@@ -36,27 +36,14 @@ from kantan_agents.traces.metadata import JUDGE_SPAN
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
 CASE_KEY: Final = "kantan_agents_case"
-"""In the metadata of a run: id of its case."""
 VARIANT_KEY: Final = "kantan_agents_variant"
-"""In the metadata of a run: name of its variant."""
 REPEAT_KEY: Final = "kantan_agents_repeat"
-"""In the metadata of a run: number of the repetition."""
-
 _WAITS: Final = "it waits for an approval, and nobody is asked in an evaluation"
 
 
 @attrs.frozen
 class CaseRunner:
-    """Runs variants on cases.
-
-    Attributes:
-        evaluation: Name of the evaluation.
-        prices: Prices of models.
-        config: The configuration of each run.
-        context: Values for the context of each run, besides those of its case.
-        options: Other options of ``run_async``, such as ``max_turns``.
-        withholds: Whether results are stored without their contents.
-    """
+    """Runs variants on cases. Cases override ``context``; ``withholds`` stores results without content."""
 
     evaluation: str
     prices: Prices
@@ -68,12 +55,7 @@ class CaseRunner:
     async def run(
         self, unit: MissingRun, spend: Callable[[Figures], None]
     ) -> tuple[CaseResult, Exception | None]:
-        """Run a variant on a case; return the result, and the error that ended the run.
-
-        Args:
-            unit: The run.
-            spend: Called with what the run has used, also if it is cancelled.
-        """
+        """Return the result, and the error of a failed run; ``spend`` gets the usage even on cancellation."""
         context = {**_copies(self.context), **copied(dict(unit.case.context))}
         given = unit.case.input if isinstance(unit.case.input, str) else copied(list(unit.case.input))
         config = copy.copy(self.config)  # `replace` would read all type hints of the class
@@ -88,7 +70,7 @@ class CaseRunner:
         is_nested = unit.case.metadata.get(NESTED)
         with watched(self.prices) as watch, begun_inside() if is_nested else nullcontext():
             try:
-                # As `run_async` does, but the run is known afterwards, and its trace.
+                # As `run_async` does, but with access to the run and its trace afterwards.
                 run, pipeline = new_run(unit.variant.agent, given, context, options)
                 output = output_of(await drive(run, pipeline))
             except Exception as raised:  # noqa: BLE001 - any error of the run is its result
@@ -99,7 +81,7 @@ class CaseRunner:
         return self._result(unit, run, watch, output, error, seconds), error
 
     def metadata_of(self, unit: MissingRun) -> dict[str, Any]:
-        """Return the metadata of a run and of those of its judges."""
+        """Return the metadata of a run and of its judges' runs."""
         return {
             EXPERIMENT_KEY: self.evaluation,
             CASE_KEY: unit.case.id,
@@ -141,7 +123,7 @@ class CaseRunner:
 
 
 def _copies(context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return copies of the values that can be copied, so that one run does not change those of another."""
+    """Copy what can be copied, so that runs do not change each other's values."""
     return {key: _copy(value) for key, value in context.items()}
 
 
@@ -161,15 +143,10 @@ async def scores_of(
     *,
     records_contents: bool,
 ) -> list[RatedScore]:
-    """Return the scores that evaluators give to a run, asked at the same time.
+    """Return the scores of concurrent evaluators.
 
-    Args:
-        finished: The run.
-        evaluators: The evaluators.
-        metadata: For the traces of judges.
-        prices: Prices of models.
-        used: Filled with what each evaluator has used, also if this is cancelled.
-        records_contents: Whether these traces may have the contents of the run.
+    Traces of judges record content only if ``records_contents``. ``used`` gets the usage of each evaluator,
+    even on cancellation.
     """
     with traced_judges(metadata, records_contents=records_contents):
         given = await _asked(finished, evaluators, prices, used)
@@ -185,7 +162,7 @@ async def scores_of(
 
 
 def _own(finished: FinishedCase) -> FinishedCase:
-    """Return a run for one evaluator, which may change what it gets: others get copies of their own."""
+    """Copy a run, because an evaluator may change it."""
     case = finished.case
     may_change = (finished.output, case.expected, case.input)
     if not (
@@ -207,7 +184,7 @@ def _own(finished: FinishedCase) -> FinishedCase:
 
 
 def _without_texts(rated: RatedScore) -> RatedScore:
-    """Return a score without its texts, which may quote the run."""
+    """The strings may quote the run."""
     if rated.score is None:
         return rated
     error = None if rated.score.error is None else rated.score.error.partition(":")[0]
@@ -237,9 +214,9 @@ async def _asked(
 
 
 def _record(trace_id: str | None, scores: Mapping[str, Score], *, records_contents: bool) -> None:
-    """Record scores of code as verdicts in the trace of the run; those of models are in the judges' traces.
+    """Record scores of code in the trace of the run; scores of models are in the judges' traces.
 
-    kantan-llm finds them below a threshold, so only those from 0 to 1 are meant.
+    kantan-llm finds verdicts below a threshold, which only makes sense from 0 to 1.
     """
     if trace_id is None:
         return
@@ -248,7 +225,7 @@ def _record(trace_id: str | None, scores: Mapping[str, Score], *, records_conten
     for metric, score in scores.items():
         if score.value is None or score.source != "code" or not 0 <= score.value <= 1:
             continue
-        if trace is None:  # it is not started, so that it is not recorded again
+        if trace is None:  # not started, so that it is not recorded again
             trace = provider.create_trace("evaluation", trace_id=trace_id)
         text = "" if not records_contents else score.comment or score.label or ""
         comment = f"{metric}: {text}".rstrip(": ")

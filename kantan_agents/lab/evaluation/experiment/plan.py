@@ -1,4 +1,4 @@
-"""What an evaluation needs: the variants that are compared, and the runs of cases that are missing."""
+"""The variants of an evaluation, and its missing runs."""
 
 from __future__ import annotations
 
@@ -16,25 +16,18 @@ from kantan_agents.lab.evaluation.experiment.rows import ResultKey, Stored
 from kantan_agents.lab.experiment.identity import identity_of, model_of
 
 Variants = Agent[Any] | Iterable[Agent[Any]] | Mapping[str, Agent[Any] | Prompt | str]
-"""What ``evaluate`` takes: an agent, several, or agents and prompts by name."""
 
 
 @attrs.frozen
 class Variant:
-    """One of the agents that are compared.
-
-    Attributes:
-        name: Its name in the evaluation.
-        agent: The agent.
-        hash: What identifies it; see ``identity_of``.
-    """
+    """A named agent; see ``identity_of`` for its hash."""
 
     name: str
     agent: Agent[Any]
     hash: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is stored of it, as JSON data."""
+        """Return its stored fields as JSON data."""
         given = self.agent.instructions
         prompt = given if isinstance(given, Prompt) else None
         return {
@@ -49,16 +42,7 @@ class Variant:
 async def variants_of(
     given: Variants, agent: Agent[Any] | None, options: Mapping[str, Any]
 ) -> tuple[Variant, ...]:
-    """Return variants with names.
-
-    Args:
-        given: An agent, several, or agents and prompts by name.
-        agent: The agent that prompts are given to.
-        options: What all runs have in common, as JSON data.
-
-    Raises:
-        InvalidOptionError: E75, there is none, one is something else, or two have one name.
-    """
+    """Return variants with names."""
     if isinstance(given, Mapping):
         named = [(_name(name), _agent(name, one, agent)) for name, one in given.items()]
     else:
@@ -74,7 +58,7 @@ async def variants_of(
 
 
 def default_name(agent: Agent[Any]) -> str:
-    """Return the name of an agent's variant: that of its prompt and its version, or else its own."""
+    """Return the name and version of the agent's prompt, or else the agent's name."""
     prompt = agent.instructions
     if not isinstance(prompt, Prompt):
         return agent.name
@@ -117,15 +101,10 @@ def _invalid(reason: str) -> InvalidOptionError:
 
 @attrs.frozen
 class MissingRun:
-    """One run of a case.
+    """One run of a case, with the evaluators that have not scored it.
 
-    Attributes:
-        case: The case.
-        variant: The variant.
-        repeat: Number of the repetition, from 0.
-        row: The number of its result, if that is stored.
-        evaluators: The evaluators that have not scored it.
-        replaces: Whether there is a finished result, which cannot be scored without its contents.
+    ``row`` is its stored result. ``replaces`` marks a finished result that cannot be scored without its
+    content.
     """
 
     case: Case
@@ -143,10 +122,10 @@ def find_missing_runs(
     evaluators: Sequence[Evaluator],
     stored: Stored,
 ) -> Iterator[MissingRun]:
-    """Yield the runs that are missing, and those that are not scored by all evaluators.
+    """Yield the missing runs, and runs without scores of all evaluators.
 
-    The variants take turns, so that a slow hour of a provider meets all of them. Which is first is drawn for
-    each case: what is started together ends one after the other, and that would be taken for a difference.
+    Variants alternate, so that a slow hour of a provider affects all of them. The first variant of each case
+    is random: concurrent runs end one after the other, which would otherwise look like a difference.
     """
     done: list[tuple[Evaluator, Collection[int]]] = [
         (one, stored.scored.get((one.name, one.version), ())) for one in evaluators
@@ -166,11 +145,11 @@ def find_missing_runs(
 
 
 def _in_turn(variants: Sequence[Variant], case: Case, repeat: int) -> Sequence[Variant]:
-    # By the hash of the case, so that the same evaluation is made in the same order again.
+    # By the hash of the case, so that the order is reproducible.
     first = (int(case.hash, 16) + repeat) % len(variants)
     return [*variants[first:], *variants[:first]]
 
 
 def key_of(case: Case, variant: Variant, repeat: int) -> ResultKey:
-    """Return what identifies the run of a case."""
+    """Return the identity of a run."""
     return case.id, case.hash, variant.hash, repeat

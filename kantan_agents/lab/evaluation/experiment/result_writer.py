@@ -1,4 +1,4 @@
-"""``ResultWriter``: writes results in the background, many in one transaction."""
+"""Writes results in the background, many in one transaction."""
 
 from __future__ import annotations
 
@@ -18,20 +18,15 @@ from kantan_agents.lab.evaluation.experiment.write_rows import write_result, wri
 from kantan_agents.lab.experiment.prices import Figures
 from kantan_agents.traces.store.connection import changing, transaction
 
-# What ends within this time is written together. A process that is killed loses no more.
+# Results within this time are written together. A killed process loses no more.
 _GATHER_SECONDS = 0.1
 
 
 @attrs.define(eq=False)
 class UnwrittenResult:
-    """A result on its way to the file; it is put twice: when the run has ended, and with its scores.
+    """A result in the queue: first after the run, then with its scores.
 
-    Attributes:
-        unit: The run.
-        trace_id: Id of its trace.
-        result: The result; None if it is stored already and only gets scores.
-        row: The number of its row, once it is known.
-        scores: Scores that are to be stored.
+    ``result`` is None if it is already stored and only gets scores.
     """
 
     unit: MissingRun
@@ -42,15 +37,9 @@ class UnwrittenResult:
 
 
 class ResultWriter:
-    """Writes results and scores in a worker thread; what waits while it writes is written together.
+    """Writes results and scores in a worker thread; whatever waits meanwhile is written together.
 
-    Run ``work`` in a task of its own. A result is written before its evaluators are asked, so that what it
-    has cost is not lost.
-
-    Args:
-        path: The trace database.
-        evaluation: The evaluation.
-        failed: Called with the error if the file cannot be written.
+    Run ``work`` in a separate task. A result is written before its evaluation, so that its cost is not lost.
     """
 
     def __init__(
@@ -66,22 +55,22 @@ class ResultWriter:
         self._spent: dict[tuple[str, str], list[Figures]] = {}
 
     def put(self, kept: UnwrittenResult) -> None:
-        """Let something be written; it does not wait."""
+        """Queue a result."""
         self._waiting.append(kept)
         self._wake.set()
 
     def spend(self, variant_hash: str, spender: str, used: Figures) -> None:
-        """Let it be written what a run or an evaluator has used; it does not wait."""
+        """Queue the usage of a run or an evaluator."""
         self._spent.setdefault((variant_hash, spender), []).append(used)
         self._wake.set()
 
     def close(self) -> None:
-        """Let ``work`` end when everything is written."""
+        """Let ``work`` end after everything is written."""
         self._closed.set()
         self._wake.set()
 
     async def work(self) -> None:
-        """Write until it is closed; if it is cancelled, what waits is still written."""
+        """Write until ``close``; after cancellation, waiting results are still written."""
         try:
             while not self._closed.is_set() or self._waiting or self._spent:
                 await self._wake.wait()
@@ -93,7 +82,7 @@ class ResultWriter:
             await self.finish()
 
     async def finish(self) -> None:
-        """Write what waits, such as what was used by runs that were cancelled."""
+        """Write the rest, such as the usage of cancelled runs."""
         with anyio.CancelScope(shield=True):
             await self._write()
 
@@ -103,7 +92,7 @@ class ResultWriter:
         if not (waiting or spent) or self._is_broken:
             return
         try:
-            # One after the other even if cancelled: a thread cannot be stopped in the middle.
+            # One after the other even if cancelled: a thread cannot be stopped midway.
             with anyio.CancelScope(shield=True):
                 await run_sync(self._write_all, waiting, spent)
         except TraceDatabaseError as error:

@@ -26,26 +26,26 @@ class CaseResult:
 
     Attributes:
         case_id: Id of the case.
-        case_hash: What the case contained.
+        case_hash: Hash of the case.
         conversation: The conversation that the case is part of.
-        variant: Name of the variant that was run.
+        variant: Name of the variant.
         repeat: Number of the repetition, from 0.
-        status: ``"finished"``, or ``"failed"`` if an error ended the run.
-        output: The final output: a text, or JSON data. Secrets in it are masked, as in a trace.
-        error: The error that ended the run, as text.
+        status: ``"finished"`` or ``"failed"``.
+        output: The final output: a string, or JSON data. Secrets in it are masked, as in a trace.
+        error: The error of a failed run, as a string.
         trace_id: Id of its trace; None if it was not recorded.
-        seconds: How long it took.
+        seconds: Its duration.
         input_tokens: Input tokens of its model calls.
         output_tokens: Output tokens of its model calls.
         cost: Their price; None without prices.
         model_calls: Number of its model calls.
         tool_calls: Its tool calls.
         scores: The scores of evaluators by metric.
-        evaluators: For each metric, the name and the version of the evaluator that has given the score.
-        is_withheld: Whether its contents are not stored: the trace of the run does not have them either.
+        evaluators: For each metric, the name and the version of its evaluator.
+        is_withheld: Whether its content is not stored; the trace of the run does not have it either.
         not_applicable: Names of the evaluators that do not apply to the run.
-        first_trace_id: Id of the trace of the first attempt, if the run was made again, such as after it had
-            failed.
+        first_trace_id: Id of the trace of the first attempt, if the run was repeated, for example after a
+            failure.
     """
 
     case_id: str
@@ -71,9 +71,9 @@ class CaseResult:
 
     @property
     def unit(self) -> str:
-        """What results share that are not independent: the conversation, or the content of the case.
+        """The sampling unit: the conversation, or the content of the case.
 
-        Repeats of a case, its runs with several variants, and cases of the same content are one unit.
+        Repeats of a case, its runs with several variants, and cases of the same content are not independent.
         """
         return f"case {self.case_hash}" if self.conversation is None else f"conversation {self.conversation}"
 
@@ -104,7 +104,7 @@ class CaseResult:
         return {**self.stored(), "scores": {metric: attrs.asdict(one) for metric, one in self.scores.items()}}
 
     def stored(self) -> dict[str, Any]:
-        """Return what is stored of it, as JSON data: all but the scores, which are stored on their own."""
+        """Return its stored JSON data, without the scores, which are stored separately."""
         data = {name: getattr(self, name) for name in _STORED}
         if self.is_withheld:
             error = None if self.error is None else self.error.partition(":")[0]
@@ -114,10 +114,10 @@ class CaseResult:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], scores: Mapping[str, Score]) -> CaseResult:
-        """Return the result that ``to_dict`` has made data of, with these scores.
+        """Return the result from the data of ``to_dict``, with these scores.
 
         Raises:
-            msgspec.ValidationError: It is not such data.
+            msgspec.ValidationError: The data is invalid.
         """
         return attrs.evolve(msgspec.convert(data, cls), scores=scores)
 
@@ -128,14 +128,14 @@ _STORED = tuple(field.name for field in attrs.fields(CaseResult) if field.name n
 
 @attrs.frozen
 class VariantResults(Tabular):
-    """All results of one variant of an evaluation; what ``compare`` compares.
+    """All results of one variant of an evaluation, for ``compare``.
 
     Attributes:
         evaluation: Name of the evaluation.
         variant: Name of the variant.
         results: One for each run, in the order of the cases.
         better: For each evaluator, whether a higher or a lower score is better.
-        path: The database that has them and their labels; None if they are in none.
+        path: The database that has them and their labels; None if they are not stored.
         is_grown: Whether cases were added to the evaluation after an earlier start.
     """
 
@@ -169,12 +169,12 @@ class VariantResults(Tabular):
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
-        """The runs that an error has ended."""
+        """The failed runs."""
         return tuple(one for one in self.results if one.status == "failed")
 
 
 def rows_of(results: Iterable[CaseResult]) -> list[Row]:
-    """Return a row for each run; an output that is not a text is a JSON text."""
+    """Return a row for each run, with structured outputs as JSON."""
     return [flat(one.to_dict(), texts=("output",)) for one in results]
 
 

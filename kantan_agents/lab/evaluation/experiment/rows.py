@@ -27,22 +27,15 @@ from kantan_agents.lab.experiment.on_scale import on_scale
 from kantan_agents.traces.store.connection import reading
 
 _NOT_APPLICABLE: Final = " "
-"""Begins the metric of a row that says that an evaluator does not apply."""
+"""Metric prefix of evaluators that do not apply."""
 
 ResultKey = tuple[str, str, str, int]
-"""What identifies a run of a case: id and hash of the case, hash of the variant, number of the repetition."""
+"""Id and hash of the case, hash of the variant, number of the repetition."""
 
 
 @attrs.frozen
 class EvaluationRow:
-    """An evaluation as it is stored.
-
-    Attributes:
-        id: Its number in the file.
-        name: Its name.
-        created_at: When it was first started, in UTC.
-        body: Its dataset, its variants and its evaluators.
-    """
+    """A stored evaluation; ``body`` has its dataset, variants and evaluators."""
 
     id: int
     name: str
@@ -52,15 +45,9 @@ class EvaluationRow:
 
 @attrs.frozen
 class RatedScore:
-    """A score with what identifies it.
+    """A score of an evaluator, or of the reviewer ``rater``.
 
-    Attributes:
-        metric: The metric.
-        score: The score; None if the evaluator does not apply.
-        rater: Name of the person who gave it; empty for an evaluator.
-        evaluator: Name of the evaluator.
-        version: Version of the evaluator.
-        probability: With which probability the result was drawn for this person; None if it was picked.
+    ``score`` is None if the evaluator does not apply. ``probability`` is as in ``Label``.
     """
 
     metric: str
@@ -72,19 +59,13 @@ class RatedScore:
 
     @classmethod
     def not_applicable(cls, evaluator: str, version: str) -> RatedScore:
-        """Return what says that an evaluator does not apply to a result."""
+        """Record that an evaluator does not apply."""
         return cls(_NOT_APPLICABLE + evaluator, None, "", evaluator, version)
 
 
 @attrs.frozen
 class Stored:
-    """Which of the results of an evaluation are finished.
-
-    Attributes:
-        rows: The number of the row of each finished result.
-        withheld: The numbers of those whose contents are not stored, so that they cannot be scored again.
-        scored: For each evaluator, by name and version, the numbers of the rows that it has scored.
-    """
+    """Row numbers of finished results; ``withheld`` ones have no stored content and cannot be scored."""
 
     rows: Mapping[ResultKey, int]
     withheld: set[int]
@@ -92,11 +73,7 @@ class Stored:
 
 
 def read_evaluations(path: Path, name: str | None = None) -> list[EvaluationRow]:
-    """Return the stored evaluations, the newest first.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
-    """
+    """Return the stored evaluations, the latest first."""
     with reading(path, by_trace=False) as connection:
         if not has_tables(connection):
             return []
@@ -107,16 +84,7 @@ def read_evaluations(path: Path, name: str | None = None) -> list[EvaluationRow]
 def read_stored(
     path: Path, evaluation: EvaluationRow, scales: Mapping[tuple[str, str], tuple[float, float]]
 ) -> Stored:
-    """Return which results are finished and scored; those that failed are to be made again.
-
-    Args:
-        path: The file.
-        evaluation: The evaluation.
-        scales: The scales of evaluators, by name and version; a score outside is to be given again.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the finished and scored results; scores outside of the evaluator's scale do not count."""
     with reading(path, by_trace=False, with_views=False) as connection:
         query = f"""SELECT c.case_id, c.case_hash, r.variant_hash, r.repeat, r.id, r.withheld
         FROM {RESULTS} r JOIN {CASES} c ON c.id = r.case_row
@@ -146,16 +114,7 @@ def read_stored(
 def read_results(
     path: Path, evaluation: EvaluationRow, rows: Sequence[int] | None = None
 ) -> Iterator[tuple[int, str, CaseResult]]:
-    """Yield the stored results with their scores, each with its number and the hash of its variant.
-
-    Args:
-        path: The file.
-        evaluation: The evaluation; only the scores of its evaluators are returned.
-        rows: The numbers of the results; None for all.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
-    """
+    """Yield stored results with the current evaluators' scores, row numbers and variant hashes."""
     with reading(path, by_trace=False, with_views=False) as connection:
         chosen = "" if rows is None else "AND r.id IN (SELECT value FROM json_each(:rows))"
         values = {"evaluation": evaluation.id, "rows": json.dumps(rows)}
@@ -193,16 +152,7 @@ def read_results(
 def read_cases(
     path: Path, evaluation: EvaluationRow, key: tuple[str, str] | None = None
 ) -> dict[tuple[str, str], Case]:
-    """Return the cases of an evaluation that have results, by id and hash.
-
-    Args:
-        path: The file.
-        evaluation: The evaluation.
-        key: Id and hash of the only case to return; None for all.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
-    """
+    """Return the cases with results, or only the one with ``key``."""
     with reading(path, by_trace=False, with_views=False) as connection:
         one = "" if key is None else "AND case_id = ? AND case_hash = ?"
         query = f"SELECT case_id, case_hash, body FROM {CASES} WHERE evaluation = ? {one} ORDER BY id"  # noqa: S608
@@ -220,11 +170,7 @@ def _plain(connection: sqlite3.Connection, query: str, *values: Any) -> Iterator
 
 
 def row_of(path: Path, row: sqlite3.Row) -> EvaluationRow:
-    """Return the evaluation in a row.
-
-    Raises:
-        TraceDatabaseError: E60, the row is damaged.
-    """
+    """Return the evaluation in a row."""
     with intact(path, f"the evaluation {row['name']!r}"):
         created_at = datetime.fromisoformat(row["created_at"])
         return EvaluationRow(row["id"], row["name"], created_at, json.loads(row["body"]))

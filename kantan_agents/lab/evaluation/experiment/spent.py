@@ -1,4 +1,4 @@
-"""What an evaluation has used in all of its starts: its runs and its judges, also in attempts that failed."""
+"""Usage of an evaluation in all of its starts, including failed attempts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from kantan_agents.traces.schema import count_existing
 from kantan_agents.traces.store.connection import changing, reading, transaction
 
 RUNS: Final = ""
-"""Stands for the runs of a variant, in place of the name of an evaluator."""
+"""The runs of a variant, instead of an evaluator's name."""
 
 SpentBy = Mapping[tuple[str, str], Figures]
 """By the hash of a variant, and the name of an evaluator or ``RUNS``."""
 
 SPENT: Final = "kantan_agents_evaluation_spent"
-"""One row for each variant and what has used tokens for it. The cost is that of what had a price."""
+"""One row for each variant and spender. The cost only covers calls with a price."""
 
 _STATEMENTS: Final = (
     (
@@ -39,12 +39,9 @@ _STATEMENTS: Final = (
 
 
 def open_spent(path: Path, evaluation: EvaluationRow) -> SpentBy:
-    """Return what earlier starts of an evaluation have used; create what is missing.
+    """Return the usage of earlier starts; create the table if it is missing.
 
-    Of an evaluation that an earlier version has started, only the runs that it has kept are known.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be changed.
+    For an evaluation of an earlier version, only its stored runs are known.
     """
     with changing(path) as connection, transaction(connection):
         for statement in _STATEMENTS:
@@ -57,17 +54,13 @@ def open_spent(path: Path, evaluation: EvaluationRow) -> SpentBy:
 
 
 def read_spent(path: Path, evaluation: EvaluationRow) -> SpentBy:
-    """Return what an evaluation has used; nothing if no version that counts it has started it.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the usage; empty for an evaluation of an earlier version."""
     with reading(path, by_trace=False, with_views=False) as connection:
         return _read(connection, evaluation) if count_existing(connection, (SPENT,)) else {}
 
 
 def add_spent(connection: sqlite3.Connection, evaluation: int, spent: SpentBy) -> None:
-    """Add what was used since the last call; the caller controls the transaction."""
+    """Add the usage since the last call; the caller controls the transaction."""
     connection.executemany(
         f"INSERT INTO {SPENT} VALUES (?, ?, ?, ?, ?, ?) "  # noqa: S608
         "ON CONFLICT(evaluation, variant_hash, spender) DO UPDATE SET "
@@ -80,7 +73,7 @@ def add_spent(connection: sqlite3.Connection, evaluation: int, spent: SpentBy) -
 
 
 def total(used: Iterable[Figures]) -> Figures:
-    """Return everything together; the cost is that of what had a price, None if nothing had one."""
+    """Return the sum; its cost only covers calls with a price."""
     found = list(used)
     costs = [one.cost for one in found if one.cost is not None]
     return Figures(
@@ -91,13 +84,12 @@ def total(used: Iterable[Figures]) -> Figures:
 
 
 def amounts_of(spent: SpentBy) -> dict[str, float]:
-    """Return the tokens and the known cost of everything together."""
+    """Return all tokens and the known cost."""
     used = total(spent.values())
     return {"tokens": used.tokens, "cost": used.cost or 0.0}
 
 
 def _of_results(connection: sqlite3.Connection, evaluation: EvaluationRow) -> SpentBy:
-    """Return what the stored results say, of an evaluation that an earlier version has started."""
     found: dict[tuple[str, str], list[Figures]] = {}
     query = f"SELECT variant_hash, body FROM {RESULTS} WHERE evaluation = ?"  # noqa: S608
     for row in connection.execute(query, (evaluation.id,)):

@@ -1,7 +1,7 @@
-"""The tables of evaluations, beside those of the recorder in the same file.
+"""The tables of evaluations, next to the recorder's tables in the same file.
 
-What is in them belongs to the traces of the runs: if a trace is deleted, the result of its run and its scores
-are deleted too, the case with its last result, and the evaluation with its last case.
+Rows belong to the traces of the runs: deleting a trace deletes the result of its run and its scores, the case
+with its last result, and the evaluation with its last case.
 """
 
 from __future__ import annotations
@@ -12,17 +12,14 @@ from typing import Final
 from kantan_agents.traces.schema import count_existing
 
 EVALUATIONS: Final = "kantan_agents_evaluations"
-"""One row for each evaluation, by name."""
 CASES: Final = "kantan_agents_evaluation_cases"
-"""The cases that an evaluation has results for, as JSON."""
 RESULTS: Final = "kantan_agents_evaluation_results"
-"""One row for each run of a case. ``withheld`` says that its contents are not stored; no number is used
-twice."""
+"""One row for each run of a case. ``withheld``: its content is not stored. Numbers are not reused."""
 SCORES: Final = "kantan_agents_scores"
-"""The scores of results: one for each metric and rater. The rater of an evaluator's score is ``''``.
+"""One row for each result, metric and rater; the rater of an evaluator's score is ``''``.
 
-A row without a value and without an error says that the evaluator does not apply; its metric is the name of
-the evaluator after a space, which no metric begins with.
+A row without value and error means that the evaluator does not apply; its metric is a space and the name of
+the evaluator. No other metric starts with a space.
 """
 TABLES: Final = (EVALUATIONS, CASES, RESULTS, SCORES)
 
@@ -82,15 +79,10 @@ REPLACE_SCORE: Final = "ON CONFLICT(result, metric, rater) DO UPDATE SET " + ", 
         "created_at",
     )
 )
-"""Ends a statement that inserts scores: each takes the place of an earlier one."""
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """Create what is missing; the caller controls the transaction.
-
-    Raises:
-        sqlite3.Error: The file is locked or read-only.
-    """
+    """Create missing tables; the caller controls the transaction."""
     for statement in _STATEMENTS:
         connection.execute(statement)
 

@@ -1,4 +1,4 @@
-"""``EvaluationWork``: makes the runs of an evaluation that are missing, and keeps what is done."""
+"""Makes the missing runs of an evaluation, and stores the results."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.evaluation")
 
-# Results that are read again at once, to be scored by other evaluators.
+# Batch size of stored results that other evaluators score.
 _AT_ONCE = 256
-# So many earlier results say what a run may use.
+# This many earlier results predict the usage of a run.
 _LEARN_FROM = 1_000
 
 
 @attrs.frozen
 class Progress:
-    """How far an evaluation is.
+    """Progress of an evaluation.
 
     Attributes:
-        done: Runs that are finished and scored, those of earlier starts included.
+        done: Finished and scored runs, including earlier starts.
         total: All runs.
-        failed: Runs of this start that an error has ended.
-        tokens: Input and output tokens of all starts, those of judges included.
+        failed: Failed runs of this start.
+        tokens: Input and output tokens of all starts, including judges.
         cost: Their price; None without prices.
     """
 
@@ -53,19 +53,10 @@ class Progress:
 
 
 class EvaluationWork:
-    """The runs of an evaluation that are still to be made or scored.
+    """The missing runs and scores of an evaluation.
 
-    Before a run begins, what the most expensive run of its variant has used so far is reserved for it, and
-    what each of its evaluators has used at most.
-
-    Args:
-        path: The trace database.
-        row: The evaluation.
-        units: What is missing.
-        total: Number of all runs.
-        runner: Makes a run.
-        spending: The budget.
-        progress: Called whenever a run is done.
+    Before a run starts, its budget is reserved: the usage of the most expensive run of its variant so far,
+    and of each of its evaluators.
     """
 
     def __init__(
@@ -93,24 +84,24 @@ class EvaluationWork:
 
     @property
     def stopped(self) -> Exception | None:
-        """The error that ended it before everything was done."""
+        """The error that stopped it early."""
         return self._work.stopped
 
     def learn(self, rows: Sequence[int]) -> None:
-        """Learn from the latest of these results what runs may use."""
+        """Learn the usage of runs from the latest of these results."""
         for _, variant, result in self._read(rows[-_LEARN_FROM:]):
             if _shows_use(result):
                 self._spending.learn(("run", variant), {"tokens": result.tokens, "cost": result.cost})
 
     async def make(self, workers: int) -> None:
-        """Do all that is missing, so many at a time."""
+        """Do all missing work, with ``workers`` concurrent runs."""
         self._report()
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._writer.work)
                 group.start_soon(self._make, workers)
         except BaseException as error:
-            # What an evaluator raises beside errors, such as SystemExit, is raised as it is.
+            # Exceptions of evaluators that are not errors, such as SystemExit, propagate unchanged.
             first = _first_of(error)
             if first is error:
                 raise
@@ -119,8 +110,8 @@ class EvaluationWork:
             await self._writer.finish()
 
     async def _make(self, workers: int) -> None:
-        # A run inside a trace that the caller has opened would not have one of its own. This task has its own
-        # context, as have those that it starts.
+        # Inside the caller's trace, a run would not get a separate one. This task and the tasks that it
+        # starts have their own context.
         Scope.set_current_trace(None)
         Scope.set_current_span(None)
         try:
@@ -147,7 +138,6 @@ class EvaluationWork:
             await self._score(kept, result)
 
     async def _score_stored(self, workers: int) -> None:
-        """Ask the evaluators that are new, or of another version, about results that are stored."""
         units = {unit.row: unit for unit in self._units if unit.row is not None}
         rows = list(units)
 
@@ -184,7 +174,7 @@ class EvaluationWork:
             one.evaluator for one in kept.scores if one.score is not None and one.score.value is not None
         }
         for name, figures in used.items():
-            # Without tokens and a score, it may have failed before it has asked.
+            # Without tokens and a score, it may have failed before it called a model.
             kind = ("evaluator", name) if figures.tokens or name in scored else None
             self._spending.count(figures.tokens, figures.cost, kind)
         self._writer.put(kept)
@@ -200,7 +190,7 @@ class EvaluationWork:
     def _estimate(self, unit: MissingRun) -> Amounts:
         estimate = self._spending.estimate(_kinds(unit))
         is_free = unit.row is not None and not estimate["tokens"]
-        # Code costs nothing, also if nothing is left.
+        # Code costs nothing, so it runs even without any budget left.
         return {} if is_free and all(one.source != "model" for one in unit.evaluators) else estimate
 
     def _used_up(self, unit: MissingRun) -> EvaluationBudgetError:
@@ -230,7 +220,6 @@ class EvaluationWork:
 
 
 def _kinds(unit: MissingRun, *, judges_only: bool = False) -> list[Hashable]:
-    """Return what a unit asks: its evaluators and, unless there is a result already, its variant."""
     found: list[Hashable] = [
         ("evaluator", one.name) for one in unit.evaluators if not judges_only or one.source == "model"
     ]
@@ -238,12 +227,12 @@ def _kinds(unit: MissingRun, *, judges_only: bool = False) -> list[Hashable]:
 
 
 def _shows_use(result: CaseResult) -> bool:
-    """Return whether a result shows what a run uses: it has not failed before it asked a model."""
+    """Return whether it called a model before it failed."""
     return result.status != "failed" or result.tokens > 0
 
 
 def _first_of(error: BaseException) -> BaseException:
-    """Return the first of the errors that task groups have gathered; any other error unchanged."""
+    """Return the first error in an exception group of tasks."""
     while isinstance(inner := getattr(error, "exceptions", None), tuple) and inner:
         error = inner[0]
     return error

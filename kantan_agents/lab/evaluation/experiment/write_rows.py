@@ -30,19 +30,15 @@ from kantan_agents.traces.recorder.plain_json import encode_anything
 from kantan_agents.traces.store.connection import changing, transaction
 from kantan_agents.traces.tables import storable_text
 
-# A row that is damaged may be replaced as well.
+# A damaged row may be replaced as well.
 _FIRST_TRACE: Final = "CASE WHEN json_valid(body) THEN json_extract(body, '$.first_trace_id') END"
 
 
 def open_evaluation(path: Path, name: str, body: Mapping[str, Any]) -> EvaluationRow:
     """Return the evaluation with this name, created if it is missing.
 
-    The variants and the evaluators of earlier starts stay in its body, those in ``body`` win. Everything else
-    becomes as in ``body``; ``grown`` says that cases were added to those of an earlier start.
-
-    Raises:
-        InvalidOptionError: E75, the evaluation is one of another dataset.
-        TraceDatabaseError: E60, the file cannot be changed, or the row is damaged.
+    Variants and evaluators of earlier starts stay, unless ``body`` redefines them. ``grown`` marks cases that
+    were added after an earlier start.
     """
     now = datetime.now(timezone.utc).isoformat(timespec="microseconds")
     query = f"SELECT * FROM {EVALUATIONS} WHERE name = ?"  # noqa: S608
@@ -83,8 +79,8 @@ def write_result(
 ) -> int | None:
     """Store the result of a run, with secrets masked; return the number of its row.
 
-    It takes the place of an attempt that failed, whose scores are deleted. The finished result of another
-    process stays, unless ``replaces``: then it is None.
+    It replaces a failed attempt and its scores. The finished result of another process stays, unless
+    ``replaces``: then the number is None.
     """
     evaluation_id = _id_of(connection, evaluation)
     key = (evaluation_id, case.id, case.hash)
@@ -122,12 +118,12 @@ def write_result(
 
 
 def _encoded(value: Any) -> str:
-    # One text with half a character must not end the whole evaluation.
+    # One string with half a character must not stop the whole evaluation.
     return storable_text(encode_anything(value))
 
 
 def _id_of(connection: sqlite3.Connection, evaluation: EvaluationRow) -> int:
-    """Return the number of an evaluation; it is stored again if it was deleted with its last result."""
+    """Restore the evaluation if it was deleted with its last result."""
     query = f"SELECT id FROM {EVALUATIONS} WHERE name = ?"  # noqa: S608
     known = connection.execute(query, (evaluation.name,)).fetchone()
     if known is not None:
@@ -145,7 +141,7 @@ def _stored_case(case: Case, *, is_withheld: bool) -> Any:
         case = Case("", case.id, conversation=case.conversation)
     data = attrs.asdict(case)
     if not case.earlier:
-        del data["earlier"]  # which earlier versions do not know
+        del data["earlier"]  # unknown to earlier versions
     return mask_data(decode(encode_anything(data)), mask)
 
 
@@ -157,11 +153,10 @@ def write_scores(
     trace_id: str | None = None,
     replaces: bool = True,
 ) -> None:
-    """Store scores of a result in place of earlier ones of the same metrics and raters, with secrets masked.
+    """Store scores in place of earlier ones of the same metrics and raters, with secrets masked.
 
-    Nothing is stored if the result is that of another run meanwhile, whose trace is not ``trace_id``.
-
-    If ``replaces``, those of an evaluator's earlier version are deleted, with metrics that it no longer
+    Nothing is stored if another run has replaced the result meanwhile, so that ``trace_id`` differs. With
+    ``replaces``, scores of an evaluator's earlier version are deleted, even of metrics that it no longer
     gives.
     """
     query = f"SELECT 1 FROM {RESULTS} WHERE id = ? AND trace_id IS ?"  # noqa: S608

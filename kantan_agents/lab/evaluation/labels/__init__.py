@@ -1,4 +1,4 @@
-"""People's labels of results: given in a queue, compared with each other, and used to correct a judge."""
+"""Human labels of results, to compare reviewers and to correct a judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks the names that labels are stored under."""
+"""Checks the names of stored labels."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from kantan_agents.support.arguments import checked_text, shown
 
 
 def checked_metric(value: Any, option: str = "metric") -> str:
-    """Return the name of a metric.
-
-    Raises:
-        InvalidOptionError: E75, it is not a str, is empty, or begins with a space.
-    """
+    """Return the name of a metric; it does not start with a space."""
     metric = checked_name(option, value)
     if metric.startswith(" "):
         raise InvalidOptionError(option=option, reason=f"must not begin with a space: {shown(metric)}")
@@ -21,11 +17,7 @@ def checked_metric(value: Any, option: str = "metric") -> str:
 
 
 def checked_name(option: str, value: Any) -> str:
-    """Return a name.
-
-    Raises:
-        InvalidOptionError: E75, it is not a str, is empty, or cannot be stored.
-    """
+    """Return a name that can be stored."""
     name = checked_text(option, value)
     if not name.strip():
         raise InvalidOptionError(option=option, reason="must not be empty")
@@ -34,11 +26,7 @@ def checked_name(option: str, value: Any) -> str:
 
 
 def check_unicode(option: str, value: str | None) -> None:
-    """Check that a database can store a text.
-
-    Raises:
-        InvalidOptionError: E75, it contains half of a surrogate pair.
-    """
+    """Raise E75 for half of a surrogate pair, which no database can store."""
     try:
         (value or "").encode()
     except UnicodeEncodeError as error:

@@ -1,4 +1,4 @@
-"""``corrected_compare`` and ``corrected_score``: what people would say about all cases, from a few labels."""
+"""Estimates the reviewers' mean score of all cases, from a judge's scores and a few labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kantan_agents.support.arguments import checked_number, shown
 from kantan_agents.traces.store import TraceStore
 
 FEWEST_LABELS: Final = 30
-"""The coverage of the interval is measured from this number of labels on."""
+"""The coverage of the interval is measured from this number of labels."""
 
 
 def corrected_compare(
@@ -34,27 +34,26 @@ def corrected_compare(
     by: str | Iterable[str] | None = None,
     level: float = 0.95,
 ) -> CorrectedComparison:
-    """Compare two variants as people would judge them, from a judge's scores and the labels of a few cases.
+    """Compare two variants as reviewers would score them, from a judge's scores and labels of a few cases.
 
         corrected = corrected_compare(evaluation["v1"], evaluation["v2"], "helpful")
         print(corrected.text)
 
-    The judge's scores of all cases say how large the difference is, and the labels by how much the judge is
-    wrong about it: a judge that prefers one variant for its style does not change the result, and a judge
-    without use makes the interval as wide as that of the labels alone. Repeats are averaged inside a case,
-    and the cases of a conversation count as one observation.
+    The labels correct the judge's error about the difference. A judge that prefers one variant for its style
+    does not change the result, and a useless judge gives an interval as wide as labels alone. Repeats of a
+    case are averaged, and the cases of a conversation count as one observation.
 
     Args:
-        a: The results to compare with, such as ``evaluation["v1"]``.
+        a: The baseline, such as ``evaluation["v1"]``.
         b: The results that the verdict is about.
         metric: The metric of the judge.
         people: The metric of the labels, if it has another name.
-        by: Whose labels count: a name, or several; by default those of all, averaged.
-        level: The confidence level.
+        by: The name or names of the reviewers whose labels count; by default all, averaged.
+        level: Confidence level.
 
     Raises:
         NotComparableError: E105, no case has scores of both.
-        UnusableLabelsError: E107, there are too few labels, or some were picked by hand.
+        UnusableLabelsError: E107, there are too few labels, or some results were chosen, not sampled.
         EvaluationNotFoundError: E104, the evaluation was deleted meanwhile.
         InvalidOptionError: E75, no evaluator has given such a score, or an argument is invalid.
         TraceDatabaseError: E60, the database cannot be read.
@@ -101,17 +100,17 @@ def corrected_score(
     by: str | Iterable[str] | None = None,
     level: float = 0.95,
 ) -> CorrectedScore:
-    """Return the mean score that people would give a variant, as ``corrected_compare`` does for two.
+    """Return the mean score that reviewers would give a variant; see ``corrected_compare``.
 
     Args:
         results: The results, such as ``evaluation["v1"]``.
         metric: The metric of the judge.
         people: The metric of the labels, if it has another name.
-        by: Whose labels count: a name, or several; by default those of all, averaged.
-        level: The confidence level.
+        by: The name or names of the reviewers whose labels count; by default all, averaged.
+        level: Confidence level.
 
     Raises:
-        UnusableLabelsError: E107, there are too few labels, or some were picked by hand.
+        UnusableLabelsError: E107, there are too few labels, or some results were chosen, not sampled.
         EvaluationNotFoundError: E104, the evaluation was deleted meanwhile.
         InvalidOptionError: E75, no evaluator has given such a score, or an argument is invalid.
         TraceDatabaseError: E60, the database cannot be read.
@@ -155,7 +154,6 @@ def _checked_level(level: float) -> float:
 def _labels(
     sides: Sequence[VariantResults], metric: str, by: str | Iterable[str] | None
 ) -> dict[RatedResult, list[Label]]:
-    """Return the labels of the variants; refuse those that were picked by hand."""
     found: list[Label] = []
     for side in sides:
         if side.path is not None:

@@ -1,4 +1,4 @@
-"""``CorrectedComparison`` and ``CorrectedScore``: what a judge says, corrected by people's labels."""
+"""A judge's scores and differences, corrected by human labels."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from kantan_agents.lab.evaluation.labels.measure import bounds
 
 @attrs.frozen
 class CorrectedComparison:
-    """The difference between two variants as people would judge all cases.
+    """The difference between two variants as reviewers would score all cases.
 
     Attributes:
         metric: The metric of the judge.
         people: The metric of the labels.
-        a: Name of the one variant.
-        b: Name of the other variant, which the verdict is about.
+        a: Name of the baseline.
+        b: Name of the variant that the verdict is about.
         better: Whether a higher or a lower value is better.
-        difference: ``b`` minus ``a`` on the people's scale.
-        low: Lower bound of the interval, which stays inside the scale; None if it cannot be known.
+        difference: ``b`` minus ``a`` on the scale of the labels.
+        low: Lower bound of the interval, which stays inside the scale; None if unknown.
         high: Upper bound.
-        judge_difference: What the judge alone says.
-        judge_weight: How much the judge's scores count: 0 if they do not make the labels more precise. Then
-            only the labels count.
-        labels: Number of cases that people have labelled with both variants.
-        cases: Number of cases that the judge has scored with both.
-        independent: Number of these that are independent: cases, or conversations of several cases.
-        level: The confidence level.
+        judge_difference: The judge's uncorrected difference.
+        judge_weight: The weight of the judge's scores; 0 if they do not make the labels more precise, and
+            then only the labels count.
+        labels: Number of cases with labels for both variants.
+        cases: Number of cases with the judge's scores for both.
+        independent: Number of independent cases; the cases of a conversation count as one.
+        level: Confidence level.
         verdict: Whether ``b`` is better.
     """
 
@@ -64,28 +64,28 @@ class CorrectedComparison:
         return f"{self.b} {self.verdict} on {self.people}, as people judge it, by {figures}; {alone}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON data, with the text."""
+        """Return it as JSON data, with ``text``."""
         return {**attrs.asdict(self), "text": self.text}
 
 
 @attrs.frozen
 class CorrectedScore:
-    """The mean score of a variant as people would judge all cases.
+    """The mean score of a variant as reviewers would score all cases.
 
     Attributes:
         metric: The metric of the judge.
         people: The metric of the labels.
         variant: Name of the variant.
-        mean: The mean on the people's scale.
-        low: Lower bound of the interval, which stays inside the scale; None if it cannot be known.
+        mean: The mean on the scale of the labels.
+        low: Lower bound of the interval, which stays inside the scale; None if unknown.
         high: Upper bound.
-        judge_mean: What the judge alone says.
-        judge_weight: How much the judge's scores count: 0 if they do not make the labels more precise. Then
-            only the labels count.
+        judge_mean: The judge's uncorrected mean.
+        judge_weight: The weight of the judge's scores; 0 if they do not make the labels more precise, and
+            then only the labels count.
         labels: Number of cases with a label.
-        cases: Number of cases that the judge has scored.
-        independent: Number of these that are independent: cases, or conversations of several cases.
-        level: The confidence level.
+        cases: Number of cases with the judge's score.
+        independent: Number of independent cases; the cases of a conversation count as one.
+        level: Confidence level.
     """
 
     metric: str
@@ -103,13 +103,13 @@ class CorrectedScore:
 
     @property
     def text(self) -> str:
-        """It in a few words."""
+        """The mean in a few words."""
         figures = _figures(self.mean, self.low, self.high, self.labels, self.cases)
         alone = _judge(self.judge_mean, self.judge_weight)
         return f"{self.variant} on {self.people}, as people judge it: {figures}; {alone}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON data, with the text."""
+        """Return it as JSON data, with ``text``."""
         return {**attrs.asdict(self), "text": self.text}
 
 

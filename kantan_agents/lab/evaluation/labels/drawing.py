@@ -1,4 +1,4 @@
-"""Draws the results that people are asked about."""
+"""Samples the results to label."""
 
 from __future__ import annotations
 
@@ -9,36 +9,25 @@ from typing import NamedTuple
 from kantan_agents.lab.evaluation.labels.rows import ResultRow
 
 RunKey = tuple[str, str, int]
-"""Id and hash of a case, and the number of the repetition: what all variants of a run have in common."""
+"""Id and hash of a case, and the number of the repetition."""
 
 
 class Draw(NamedTuple):
-    """The results that were drawn.
-
-    Attributes:
-        results: The results in the order in which they are shown.
-        probability: With which probability each was drawn, above 0 and at most 1.
-    """
+    """Sampled results in display order, and the probability of each."""
 
     results: tuple[ResultRow, ...]
     probability: float
 
 
 def draw(results: Iterable[ResultRow], sample: int | None, seed: int, by: str) -> Draw:
-    """Draw runs of cases at random; all variants of a run are drawn together, and follow one another.
+    """Sample runs of cases at random; the variants of a run stay together.
 
-    Each run has a random number of its own, made of the seed and its key, and those with the lowest are
-    drawn. A larger sample therefore contains a smaller one, also after the dataset has grown, and people with
-    the same seed label the same runs first. Each person sees the variants of a run in another order.
+    Each run has a random number from the seed and its key, and the lowest are sampled. A larger sample
+    therefore contains a smaller one, even after the dataset has grown, and reviewers with the same seed label
+    the same runs first. Each reviewer sees the variants in another order.
 
     Source: Ohlsson, Coordination of samples using permanent random numbers, in Cox et al. (editors), Business
     Survey Methods (1995), chapter 9.
-
-    Args:
-        results: All finished results of the variants.
-        sample: How many runs; None for all.
-        seed: The same seed draws the same runs.
-        by: Who is asked.
     """
     runs: dict[RunKey, list[ResultRow]] = {}
     for row in results:
@@ -52,7 +41,7 @@ def draw(results: Iterable[ResultRow], sample: int | None, seed: int, by: str) -
 
 
 def run_of(row: ResultRow) -> RunKey:
-    """Return what a result has in common with those of the other variants."""
+    """Return the run key that a result shares with the other variants."""
     case_id, case_hash, _, repeat = row.key
     return case_id, case_hash, repeat
 

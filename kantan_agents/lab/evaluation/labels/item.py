@@ -1,4 +1,4 @@
-"""What a person is shown of a result, before the answer and after it."""
+"""A result as a reviewer sees it, before and after the answer."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from kantan_agents.lab.experiment.tool_use import ToolUse
 
 @attrs.frozen
 class LabelItem:
-    """A result that a person is asked about: neither its scores nor its variant.
+    """A result to label, without its scores and its variant.
 
     Attributes:
-        number: Its place in the queue, from 1.
+        number: Its position in the queue, from 1.
         case_id: Id of the case.
-        input: The user's input: a text, or a list of input items.
+        input: The user's input: a string, or a list of input items.
         context: The values of the run's context.
-        expected: The reference output; None if there is none.
-        output: The final output: a text, or JSON data.
+        expected: The reference output; None if unknown.
+        output: The final output: a string, or JSON data.
         tool_calls: The tool calls.
     """
 
@@ -36,15 +36,15 @@ class LabelItem:
 
 @attrs.frozen
 class LabelledItem:
-    """A result that a person has answered about.
+    """A labeled result.
 
     Attributes:
         item: The result.
-        value: The answer as it is stored, from 0 to 1.
+        value: The stored value, from 0 to 1.
         label: A word or a grade for it.
-        scores: What evaluators say about the result, by metric.
-        variants: The variants of all results of the same run, by the number of their item. It is empty as
-            long as one of them waits, because the name of one variant would tell the other.
+        scores: The evaluators' scores of the result, by metric.
+        variants: The variants of all results of the same run, by item number. Empty until all of them are
+            labeled, because one variant's name would reveal the other.
     """
 
     item: LabelItem

@@ -1,4 +1,4 @@
-"""What is measured of a judge on the results that people have labelled too."""
+"""Measures a judge on results that also have human labels."""
 
 from __future__ import annotations
 
@@ -38,13 +38,7 @@ _LATER: Final = {
 class Both:
     """A result with a score of the judge and a label.
 
-    Attributes:
-        score: The judge's score.
-        label: The people's label.
-        length: Length of the output.
-        time: When the judge gave its score.
-        unit: What results that are not independent share.
-        case: Hash of the case, which its repeats and the variants share.
+    ``length`` is for the output, ``time`` for the score. Results with the same ``unit`` are not independent.
     """
 
     score: float
@@ -56,10 +50,10 @@ class Both:
 
 
 def rates_of(both: Sequence[Both], threshold: float) -> tuple[Measure, Measure]:
-    """Return how often the judge is right about what people passed, and about what they failed."""
+    """Return the true positive and the true negative rate."""
     judge = [one.score >= threshold for one in both]
     person = [one.label >= threshold for one in both]
-    reason = _few(both) or _other_scale(both)  # one threshold for both needs one scale
+    reason = _few(both) or _other_scale(both)  # a common threshold needs a common scale
     if reason is None and len({one.score for one in both}) == 1:
         reason = f"the judge has given all {len(both):,} results the same score, {both[0].score:g}"
     if reason is not None:
@@ -85,7 +79,7 @@ def _few(both: Sequence[Both]) -> str | None:
 
 
 def length_bias_of(both: Sequence[Both]) -> Measure:
-    """Return whether the judge's error depends on the length of the output."""
+    """Return the trend of the judge's error with the length of the output."""
     reason = _few(both) or _other_scale(both)
     if reason is not None:
         return Measure.unknown(_LENGTH, len(both), reason)
@@ -94,7 +88,7 @@ def length_bias_of(both: Sequence[Both]) -> Measure:
 
 
 def drift_of(both: Sequence[Both]) -> Measure:
-    """Return whether the judge's error depends on when it was asked."""
+    """Return the trend of the judge's error over time."""
     timed = [one for one in both if one.time is not None]
     reason = _few(timed) or _other_scale(timed)
     if reason is not None:
@@ -109,12 +103,11 @@ def _columns(both: Sequence[Both]) -> tuple[list[float], list[float]]:
 
 
 def _clusters(both: Sequence[Both]) -> tuple[list[str], list[str]]:
-    """Return the units, and the cases inside them."""
     return [one.unit for one in both], [one.case for one in both]
 
 
 def _other_scale(both: Sequence[Both]) -> str | None:
-    """Return why scores and labels cannot be compared: labels are stored from 0 to 1."""
+    """Labels are stored from 0 to 1."""
     outside = [one.score for one in both if not 0 <= one.score <= 1]
     return (
         f"the labels are from 0 to 1, and the judge gives scores such as {outside[0]:g}" if outside else None
@@ -122,11 +115,11 @@ def _other_scale(both: Sequence[Both]) -> str | None:
 
 
 Verdict = tuple[PairwiseVerdict, str | None]
-"""A verdict, and the unit of the result that it is about."""
+"""A verdict, and the conversation or case of its result."""
 
 
 def stored_verdicts(results: Iterable[CaseResult], metric: str) -> list[Verdict]:
-    """Return the verdicts of a pairwise judge behind scores; none if they are scores of another kind."""
+    """Return the verdicts of a pairwise judge behind scores, if any."""
     scores = [(one.scores[metric], one.unit) for one in results if metric in one.scores]
     given = [(PairwiseVerdict.from_label(one.label), unit) for one, unit in scores if one.value is not None]
     found: list[Verdict] = [(one, unit) for one, unit in given if one is not None]
@@ -134,12 +127,12 @@ def stored_verdicts(results: Iterable[CaseResult], metric: str) -> list[Verdict]
 
 
 def position_of(verdicts: Sequence[Verdict]) -> Measure:
-    """Return whether a pairwise judge prefers a position."""
+    """Return the position bias of a pairwise judge."""
     places: Mapping[str, int] = {"a": 1, "b": -1, "tie": 0}
     asked = [(*one.answers, unit) for one, unit in verdicts if len(one.answers) == 2]  # noqa: PLR2004 - both orders
     if not asked:
         return Measure.unknown(_POSITION, 0, "no verdicts of a pairwise judge were given")
     ones, others, units = zip(*asked, strict=True)
-    # In the second order, b is what the judge saw first.
+    # In the second order, the judge saw b first.
     found = position_bias([places[one] for one in ones], [-places[other] for other in others], units)
     return Measure.of_position(_POSITION, found)

@@ -1,4 +1,4 @@
-"""``JudgedUnits``: the judged cases of one or two variants, with the labels that some of them have."""
+"""Judged cases of one or two variants, with the labels of some of them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ _TWO_SIDES: Final = 2
 
 @attrs.frozen
 class _Case:
-    """A judged case: its score and its label, or their differences between two variants."""
-
     score: float
     label: float | None
     probability: float
@@ -30,14 +28,14 @@ class _Case:
 
 @attrs.frozen
 class JudgedUnits:
-    """What people's labels correct: cases, of which those of one conversation are not independent.
+    """Judged and labeled cases. The cases of a conversation are not independent.
 
     Attributes:
         scores: Shape (cases,): the judge's mean of each case, or the difference between two variants.
-        labels: Shape (cases,): the people's, likewise; NaN without a label on all sides.
-        probabilities: Shape (cases,): with which probability a label of the case was drawn.
-        units: Shape (cases,): what each case belongs to: its conversation, or its content.
-        bounds: The lowest and the highest possible mean: labels are stored from 0 to 1.
+        labels: Shape (cases,): the same of the labels; NaN unless all sides have one.
+        probabilities: Shape (cases,): the probability with which a label was sampled.
+        units: Shape (cases,): the conversation of each case, or its content.
+        bounds: The lowest and the highest possible mean.
     """
 
     scores: Sequence[float]
@@ -53,27 +51,27 @@ class JudgedUnits:
 
     @property
     def independent(self) -> int:
-        """Number of these that are independent: cases, or conversations of several cases."""
+        """Number of independent judged cases."""
         return len(set(self.units))
 
     @property
     def labelled(self) -> int:
-        """Number of cases with a label on all sides."""
+        """Number of cases with labels on all sides."""
         return sum(not math.isnan(label) for label in self.labels)
 
     @property
     def labelled_units(self) -> int:
-        """Number of independent cases with a label."""
+        """Number of independent cases with labels."""
         known = zip(self.units, self.labels, strict=True)
         return len({unit for unit, label in known if not math.isnan(label)})
 
     @property
     def judge_mean(self) -> float:
-        """What the judge alone says."""
+        """The judge's uncorrected mean."""
         return fmean(self.scores)
 
     def corrected(self, level: float) -> CorrectedMean:
-        """Return the mean that people would have given to all cases."""
+        """Return the estimated mean label of all cases."""
         given = (self.labels, self.scores, self.probabilities, self.units)
         return corrected_mean(*given, bounds=self.bounds, level=level)
 
@@ -81,18 +79,12 @@ class JudgedUnits:
 def judged_units(
     sides: Sequence[VariantResults], metric: str, labels: Mapping[RatedResult, Sequence[Label]]
 ) -> JudgedUnits:
-    """Return the cases of one variant, or the differences between two. Repeats are averaged inside a case.
-
-    Args:
-        sides: The results of the variant, or of both; the difference is that of the second to the first.
-        metric: The metric of the judge.
-        labels: The labels of each result.
-    """
+    """Return the cases of one variant, or the differences of the second to the first, repeats averaged."""
     cases = list(_cases(sides, metric, labels).values())
     return JudgedUnits(
         [one.score for one in cases],
         [math.nan if one.label is None else one.label for one in cases],
-        # That of any of its runs.
+        # The conversation of any of its runs.
         [1.0 - (1.0 - one.probability) ** one.runs for one in cases],
         [one.unit for one in cases],
         (0.0, 1.0) if len(sides) == 1 else (-1.0, 1.0),
@@ -101,8 +93,6 @@ def judged_units(
 
 @attrs.frozen
 class _Side:
-    """The runs of a case with one variant."""
-
     score: float
     label: float | None
     probability: float
@@ -112,7 +102,6 @@ class _Side:
 def _cases(
     sides: Sequence[VariantResults], metric: str, labels: Mapping[RatedResult, Sequence[Label]]
 ) -> dict[CaseKey, _Case]:
-    """Return the cases that have a score on all sides."""
     runs = [runs_of_cases(side) for side in sides]
     found: dict[CaseKey, _Case] = {}
     for key, first in runs[0].items():

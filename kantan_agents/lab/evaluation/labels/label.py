@@ -1,4 +1,4 @@
-"""``Label``: what a person says about one result of an evaluation; which labels count, by result."""
+"""A reviewer's label of one result of an evaluation, and the labels that count."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ RatedResult = tuple[str, str, str, int]
 
 @attrs.frozen
 class Label:
-    """A person's score of a result.
+    """A reviewer's score of a result.
 
     Attributes:
         case_id: Id of the case.
-        case_hash: What the case contained.
+        case_hash: Hash of the case.
         variant: Name of the variant.
         repeat: Number of the repetition, from 0.
-        metric: What was judged.
-        by: Who gave it.
+        metric: The judged metric.
+        by: Name of the reviewer.
         value: The score; from 0 to 1 if it was given in a queue.
         label: A word or a grade for it.
         comment: The reason.
-        probability: With which probability the result was drawn for labelling; None if somebody picked it.
-        created_at: When it was given, in UTC.
+        probability: The probability with which the result was sampled for labeling; None if it was chosen.
+        created_at: Time of the label, in UTC.
     """
 
     case_id: str
@@ -53,7 +53,7 @@ class Label:
 
 
 def labels_by_result(labels: Iterable[Label]) -> dict[RatedResult, list[Label]]:
-    """Return the labels of each result that has any."""
+    """Return the labels by result."""
     found: dict[RatedResult, list[Label]] = {}
     for one in labels:
         found.setdefault((one.case_id, one.case_hash, one.variant, one.repeat), []).append(one)
@@ -61,11 +61,7 @@ def labels_by_result(labels: Iterable[Label]) -> dict[RatedResult, list[Label]]:
 
 
 def given_by(labels: Iterable[Label], by: str | Iterable[str] | None) -> list[Label]:
-    """Return the labels of one person or of several; of all for None.
-
-    Raises:
-        InvalidOptionError: E75, ``by`` is neither a name nor some names.
-    """
+    """Return the labels of one or several reviewers; of all for None."""
     if by is None:
         return list(labels)
     names = [checked_name("by", one) for one in ([by] if isinstance(by, str) else checked_list("by", by))]
@@ -75,5 +71,5 @@ def given_by(labels: Iterable[Label], by: str | Iterable[str] | None) -> list[La
 
 
 def mean_value(labels: Iterable[Label]) -> float:
-    """Return the mean of what several people say about one result."""
+    """Return the mean of several reviewers' values."""
     return fmean(one.value for one in labels)

@@ -1,4 +1,4 @@
-"""``agreement``: how well people agree who have labelled the same results."""
+"""Agreement of reviewers who labeled the same results."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _TWO: Final = 2
 
 @attrs.frozen
 class LabelAgreement:
-    """How well people agree beyond chance.
+    """How well reviewers agree beyond chance.
 
     Attributes:
-        metric: What they judged.
-        people: Names of all who have labelled it.
-        statistic: ``"kappa"`` (Cohen's, for two people and yes or no) or ``"alpha"`` (Krippendorff's).
-        value: 1 for perfect agreement, 0 for as much as by chance; None if it cannot be known.
-        low: Lower bound of its 95 % interval; None if it cannot be known, as when they agree on everything.
+        metric: The judged metric.
+        people: Names of all reviewers who labeled it.
+        statistic: ``"kappa"`` (Cohen's, for two reviewers and pass or fail) or ``"alpha"`` (Krippendorff's).
+        value: 1 for perfect agreement, 0 for chance agreement; None if unknown.
+        low: Lower bound of its 95 % interval; None if unknown, for example if all labels agree.
         high: Upper bound.
-        results: Number of results that at least two people have labelled.
+        results: Number of results with labels of at least two reviewers.
         reason: Why there is no value.
     """
 
@@ -44,7 +44,7 @@ class LabelAgreement:
 
     @property
     def text(self) -> str:
-        """It in a few words."""
+        """The agreement in a few words."""
         if self.value is None:
             return f"agreement on {self.metric}: cannot tell, {self.reason}"
         bounds = "" if self.low is None or self.high is None else f"{self.low:.2g} to {self.high:.2g}, "
@@ -53,20 +53,20 @@ class LabelAgreement:
         return f"agreement on {self.metric}: {self.statistic} {self.value:.2g} ({bounds}{who})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON data, with the text."""
+        """Return it as JSON data, with ``text``."""
         return {**attrs.asdict(self), "text": self.text}
 
 
 def agreement(evaluation: Evaluation, metric: str) -> LabelAgreement:
-    """Return how well the people agree who have labelled the results of an evaluation.
+    """Return how well the reviewers of an evaluation agree.
 
-    It is Cohen's kappa for two people whose labels are all yes or no, and otherwise Krippendorff's alpha:
+    It is Cohen's kappa for two reviewers whose labels are all yes or no, and otherwise Krippendorff's alpha:
     nominal for yes or no, interval for other values. Its interval allows for results of the same case or
     conversation.
 
     Args:
         evaluation: The evaluation.
-        metric: What they judged.
+        metric: The judged metric.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be read.

@@ -1,4 +1,4 @@
-"""``Measure``: one thing that was measured of a judge, with what it means."""
+"""One measured property of a judge, with its meaning."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _CANNOT_FIRE: Final = "too few independent results differ for any trend to be mo
 
 @attrs.frozen
 class Measure:
-    """One thing that was measured of a judge.
+    """One measured property of a judge.
 
     Attributes:
-        name: What was measured, such as ``"true positive rate"``.
-        value: A rate from 0 to 1, or a bias from -1 to 1, where 0 means no bias; None if it is not known.
+        name: The property, such as ``"true positive rate"``.
+        value: A rate from 0 to 1, or a bias from -1 to 1, where 0 means no bias; None if unknown.
         low: Lower bound of the 95 % interval of a rate.
         high: Upper bound.
         p: The p of the hypothesis that there is no bias.
-        count: Number of results, or of pairs of outputs, that it was measured on.
-        text: What it means, in a few words.
-        reason: Why it is not known.
+        count: Number of measured results, or of pairs of outputs.
+        text: Its meaning, in a few words.
+        reason: Why it is unknown.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Measure:
 
     @classmethod
     def unknown(cls, name: str, count: int, reason: str) -> Measure:
-        """Return a measure that is not known."""
+        """Return an unknown measure."""
         return cls(name, None, None, None, None, count, f"{name}: cannot tell, {reason}", reason)
 
     @classmethod
@@ -47,9 +47,9 @@ class Measure:
         """Return a rate of a class that has cases.
 
         Args:
-            name: What it is.
+            name: The property.
             rate: The rate.
-            meaning: What it is a rate of, with places for the two counts.
+            meaning: Its meaning, a format string for the two counts.
         """
         low, high = rate.interval or (None, None)
         figures = f"{rate.value or 0.0:.2g} ({', '.join(bounds(low, high))})"
@@ -61,13 +61,13 @@ class Measure:
 
     @classmethod
     def of_trend(cls, name: str, trend: Trend, means: Mapping[str, str]) -> Measure:
-        """Return whether the error of a judge moves with something.
+        """Return whether the error of a judge follows a trend.
 
         Args:
-            name: What it is.
+            name: The property.
             trend: The trend.
-            means: What a rise, a fall and neither means, as ``up``, ``down`` and ``none``; and as ``unknown``
-                why it is not known.
+            means: The meaning of a rise, a fall and neither, as ``up``, ``down`` and ``none``; and as
+                ``unknown`` why it is unknown.
         """
         if trend.correlation is None:
             return cls.unknown(name, trend.cases, means["unknown"])
@@ -102,5 +102,5 @@ def counted(count: int, thing: str) -> str:
 
 
 def bounds(low: float | None, high: float | None) -> list[str]:
-    """Return an interval as a list of one text; an empty list if it is not known."""
+    """Return an interval as a list of one string; empty if it is unknown."""
     return [] if low is None or high is None else [f"{low:.2g} to {high:.2g}"]

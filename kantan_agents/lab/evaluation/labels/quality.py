@@ -1,4 +1,4 @@
-"""``judge_quality``: how far a judge can be trusted, measured with people's labels."""
+"""How far a judge can be trusted, measured with human labels."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class JudgeQuality:
 
     Attributes:
         metric: The metric of the judge.
-        people: The metric of the people's labels.
+        people: The metric of the human labels.
         results: Number of results with a score of the judge and a label.
-        picked: How many of these somebody has picked by hand; all figures may be wrong for them.
-        threshold: From which value on a result has passed, for the judge and for people.
-        true_positive: Of the results that people passed, the share that the judge passed.
-        true_negative: Of the results that people failed, the share that the judge failed.
+        picked: Number of these that were chosen, not sampled; they can distort all measures.
+        threshold: Lowest value that passes, for the judge and for reviewers.
+        true_positive: Share that the judge passed of the results that reviewers passed.
+        true_negative: Share that the judge failed of the results that reviewers failed.
         length: Whether the judge's error depends on the length of the output: Spearman's correlation.
-        drift: Whether the judge's error depends on when it was asked: Spearman's correlation.
+        drift: Whether the judge's error depends on the time of its score: Spearman's correlation.
         position: Whether a pairwise judge prefers a position: pairs in which it preferred the first, minus
-            those in which it preferred the second, as a share of all.
+            pairs in which it preferred the second, as a share of all.
     """
 
     metric: str
@@ -59,19 +59,19 @@ class JudgeQuality:
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """All that was measured."""
+        """All measures."""
         return (self.true_positive, self.true_negative, self.length, self.drift, self.position)
 
     @property
     def text(self) -> str:
-        """All of it, one line for each measure."""
+        """All measures, one line each."""
         head = f"{self.metric}: {counted(self.results, 'result')} with a score and a label"
         if self.picked:
             head += f", {self.picked:,} of them picked by hand, which may mislead"
         return "\n".join([head, *(one.text for one in self.measures)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON data, with the text."""
+        """Return it as JSON data, with ``text``."""
         return {**attrs.asdict(self), "text": self.text}
 
 
@@ -84,21 +84,20 @@ def judge_quality(
     threshold: float = 0.5,
     verdicts: Iterable[PairwiseVerdict] = (),
 ) -> JudgeQuality:
-    """Measure a judge, or any other evaluator, with the results that people have labelled too.
+    """Measure a judge, or any other evaluator, on results that also have human labels.
 
-    Where several people have labelled a result, the mean of their labels counts. What is not known, such as
-    the rates of a judge that gives everything the same score, or grades outside 0 to 1, has a reason in place
-    of a value. Results of one case or conversation are not independent, whether they are repeats or of
-    several variants: the intervals and the p-values allow for it.
+    The labels of several reviewers of a result are averaged. A measure that is unknown, such as the rates of
+    a judge with only one score, has a reason instead of a value. Intervals and p-values allow for repeats,
+    variants and conversations, which are not independent.
 
     Args:
         evaluation: The evaluation.
         metric: The metric of the judge.
         people: The metric of the labels, if it has another name.
-        by: Whose labels count: a name, or several; by default those of all.
-        threshold: From which value on a result has passed, 0 or more.
-        verdicts: What a pairwise judge has said, for its position bias, besides the stored scores of
-            ``preferred``. Each counts as independent of the others.
+        by: The name or names of the reviewers whose labels count; by default all.
+        threshold: Lowest value that passes, 0 or more.
+        verdicts: Independent verdicts of a pairwise judge, for its position bias, in addition to the stored
+            scores of ``preferred``.
 
     Raises:
         InvalidOptionError: E75, no evaluator has given such a score, or an argument is invalid.
@@ -137,11 +136,7 @@ def judge_quality(
 
 
 def check_judged(metric: str, results: Iterable[CaseResult]) -> None:
-    """Check that evaluators have given scores of a metric.
-
-    Raises:
-        InvalidOptionError: E75, they have not.
-    """
+    """Check that evaluators have given scores of a metric."""
     known = list(dict.fromkeys(name for one in results for name in one.scores))
     if metric not in known:
         near = nearest(metric, known)
@@ -153,5 +148,5 @@ def check_judged(metric: str, results: Iterable[CaseResult]) -> None:
 
 
 def _length(result: CaseResult) -> int:
-    """Return the length of the output as its reader sees it."""
+    """Measure the output as its reader sees it."""
     return len(result.output) if isinstance(result.output, str) else len(str(result.output))

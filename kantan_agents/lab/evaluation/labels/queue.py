@@ -1,4 +1,4 @@
-"""``LabelQueue``: the results that a person is asked about, one after the other."""
+"""A queue of results to label, one after the other."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from kantan_agents.support.arguments import checked_int
 class _Answer:
     place: int
     item: LabelItem
-    row: LabelRow | None  # None for an item that was skipped
+    row: LabelRow | None  # None for a skipped item
     before: LabelRow | None = None
 
 
 class LabelQueue:
-    """Results that wait for a person's label. ``LabelQueue.of`` creates one.
+    """Results that wait for a reviewer's label. ``LabelQueue.of`` creates one.
 
         queue = LabelQueue.of(evaluation, "helpful", by="aiko", sample=60)
         for item in queue:
@@ -40,14 +40,14 @@ class LabelQueue:
             answered = queue.label(item, input("helpful? ") == "y")
             print(answered.scores["helpful"])
 
-    Each label is stored at once. Several people can label at the same time, in any number of processes.
+    Each label is stored immediately. Several reviewers can label concurrently, in any number of processes.
 
     Attributes:
         evaluation: The evaluation.
-        metric: What is judged.
-        by: Who is asked.
-        scale: What may be answered.
-        probability: With which probability each of the results was drawn.
+        metric: The judged metric.
+        by: Name of the reviewer.
+        scale: The possible answers.
+        probability: The probability with which each of the results was sampled.
     """
 
     def __init__(
@@ -81,28 +81,28 @@ class LabelQueue:
         variants: str | Iterable[str] | None = None,
         scale: LabelScale | str | Sequence[float] = (0.0, 1.0),
     ) -> LabelQueue:
-        """Return the finished results that a person has not labelled yet, in random order.
+        """Return the finished results that a reviewer has not labeled yet, in random order.
 
-        What is drawn are runs of cases: the results of all variants for one case and one repetition are drawn
-        together and follow one another, so that their difference can be judged. The draw is made among all
-        runs, labelled or not. Labels that were added by hand do not count as given here, since they say
-        nothing about the others: their results are shown again if they are drawn.
+        The sample is of runs, with or without labels: the results of all variants for one case and one
+        repetition stay together, so that the reviewer can compare them. Labels from ``add_label`` do not
+        count, since their results were chosen.
 
-        Finish a sample rather than skip what is difficult: labels of the easy cases alone are not a sample.
+        Finish a sample instead of skipping difficult results: labels of the easy cases alone are not a
+        sample.
 
         Args:
             evaluation: The evaluation.
-            metric: What is judged: a metric of its evaluators, or another name.
-            by: Name of the person.
-            sample: How many runs are drawn; None for all. With the same seed, a larger sample contains a
+            metric: The metric to label: a metric of its evaluators, or another name.
+            by: Name of the reviewer.
+            sample: Number of sampled runs; None for all. With the same seed, a larger sample contains a
                 smaller one.
-            seed: The same seed draws the same runs, for every person.
+            seed: The same seed samples the same runs, for every reviewer.
             variants: The variants; by default all.
-            scale: What may be answered: numbers from the lowest to the highest, such as ``(1, 5)``, or
+            scale: The possible answers: numbers from the lowest to the highest, such as ``(1, 5)``, or
                 ``"yesno"``. Labels are stored from 0 to 1.
 
         Raises:
-            EvaluationNotFoundError: E104, there is no such variant.
+            EvaluationNotFoundError: E104, a variant is missing.
             InvalidOptionError: E75, an argument is invalid.
             TraceDatabaseError: E60, the database cannot be read.
         """
@@ -119,33 +119,33 @@ class LabelQueue:
         return cls(evaluation, metric, by, allowed, draw(results, count, seed, by), labelled)
 
     def __len__(self) -> int:
-        """Return how many results wait."""
+        """Return the number of waiting results."""
         return len(self._waiting)
 
     def __iter__(self) -> Iterator[LabelItem]:
-        """Yield the results that wait now; those that were labelled or skipped meanwhile are left out."""
+        """Yield the waiting results, without results that were labeled or skipped meanwhile."""
         for place in tuple(self._waiting):
             if place in self._waiting and (item := self._item(place)) is not None:
                 yield item
 
     @property
     def total(self) -> int:
-        """Number of results that waited at the beginning."""
+        """Number of results that waited at the start."""
         return len(self._results)
 
     @property
     def labelled(self) -> int:
-        """Number of labels that were given with this queue."""
+        """Number of labels given with this queue."""
         return sum(answer.row is not None for answer in self._answers)
 
     @property
     def skipped(self) -> int:
-        """Number of results that were skipped."""
+        """Number of skipped results."""
         return sum(answer.row is None for answer in self._answers)
 
     @property
     def current(self) -> LabelItem | None:
-        """The next result; None at the end. Results that were deleted meanwhile are left out.
+        """The next result; None at the end. Results that were deleted meanwhile are omitted.
 
         Raises:
             TraceDatabaseError: E60, the database cannot be read.
@@ -160,10 +160,10 @@ class LabelQueue:
     def label(
         self, item: LabelItem, value: float, label: str | None = None, comment: str | None = None
     ) -> LabelledItem:
-        """Store the person's answer.
+        """Store the reviewer's answer.
 
         Args:
-            item: An item of this queue; if it is labelled already, the label is replaced.
+            item: An item of this queue; an existing label is replaced.
             value: True, False or a number of the scale.
             label: A word for it; by default the grade, or yes or no.
             comment: The reason.
@@ -174,8 +174,7 @@ class LabelQueue:
             TraceDatabaseError: E60, the database cannot be changed.
 
         Returns:
-            What was hidden before the answer: the scores, and the variants once all of the same run are
-            answered.
+            The hidden parts: the scores, and the variants once all results of the same run are labeled.
         """
         place = self._place(item)
         stored, word = self.scale.stored(value)
@@ -189,7 +188,7 @@ class LabelQueue:
         return self._revealed(item, place, row)
 
     def skip(self, item: LabelItem) -> None:
-        """Leave an item out; another queue shows it again.
+        """Skip an item; another queue shows it again.
 
         Raises:
             InvalidOptionError: E75, the item is not of this queue.
@@ -197,13 +196,13 @@ class LabelQueue:
         self._answered(_Answer(self._place(item), item, None))
 
     def undo(self) -> LabelItem | None:
-        """Take back the last label or skip; what was stored before is stored again.
+        """Undo the last label or skip, and restore the previously stored label.
 
         Raises:
             TraceDatabaseError: E60, the database cannot be changed.
 
         Returns:
-            The item, which waits again as the next one; None if there is nothing to undo.
+            The item, which becomes the next one; None if there is nothing to undo.
         """
         if not self._answers:
             return None
@@ -242,7 +241,7 @@ class LabelQueue:
                     case.context,
                     case.expected,
                     result.output,
-                    # An agent's name may tell the variant.
+                    # An agent's name may reveal the variant.
                     tuple(attrs.evolve(call, agent="") for call in result.tool_calls),
                 )
         return None

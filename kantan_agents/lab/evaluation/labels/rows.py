@@ -1,4 +1,4 @@
-"""Reads and writes the labels of people in the table of scores."""
+"""Reads and writes human labels in the table of scores."""
 
 from __future__ import annotations
 
@@ -20,13 +20,7 @@ _KEY: Final = "c.case_id, c.case_hash, r.variant_hash, r.repeat"
 
 @attrs.frozen
 class ResultRow:
-    """A finished result, without its content.
-
-    Attributes:
-        number: Number of its row.
-        key: What identifies it.
-        trace_id: Id of its trace. SQLite may give the number of a deleted row to another one.
-    """
+    """A finished result, without its content. SQLite may reuse the number of a deleted row."""
 
     number: int
     key: ResultKey
@@ -35,17 +29,7 @@ class ResultRow:
 
 @attrs.frozen
 class LabelRow:
-    """A label as it is stored, without the result that it belongs to.
-
-    Attributes:
-        metric: What was judged.
-        by: Who gave it.
-        value: The score.
-        label: A word for it.
-        comment: The reason.
-        probability: As in ``Label``.
-        created_at: When it was given, as ISO 8601 in UTC.
-    """
+    """A stored label, without its result; ``created_at`` is ISO 8601 in UTC."""
 
     metric: str
     by: str
@@ -60,14 +44,7 @@ class LabelRow:
 
 @attrs.frozen
 class MetricRow:
-    """A metric that results have scores of.
-
-    Attributes:
-        metric: Its name.
-        is_judged: Whether an evaluator gives it.
-        people: How many people have given labels of it.
-        is_binary: Whether all of its values are 0 or 1.
-    """
+    """A metric of results; ``people`` is the number of its reviewers."""
 
     metric: str
     is_judged: bool
@@ -76,11 +53,7 @@ class MetricRow:
 
 
 def read_finished(path: Path, evaluation: EvaluationRow) -> list[ResultRow]:
-    """Return the finished results that the evaluation consists of now.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the finished results of the current cases and variants."""
     body = evaluation.body
     cases = {tuple(case) for case in body["cases"]}
     variants = {one["hash"] for one in body["variants"].values()}
@@ -97,11 +70,7 @@ def read_finished(path: Path, evaluation: EvaluationRow) -> list[ResultRow]:
 
 
 def read_labels(path: Path, evaluation: EvaluationRow, metric: str | None = None) -> list[Label]:
-    """Return the labels of the results that the evaluation consists of, in no particular order.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
-    """
+    """Return the labels of the current results, unordered."""
     names = {one["hash"]: name for name, one in evaluation.body["variants"].items()}
     query = f"""SELECT {_KEY}, s.metric, s.rater, s.value, s.label, s.comment, s.probability, s.created_at
     FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result JOIN {CASES} c ON c.id = r.case_row
@@ -112,11 +81,7 @@ def read_labels(path: Path, evaluation: EvaluationRow, metric: str | None = None
 
 
 def read_labelled(path: Path, evaluation: EvaluationRow, metric: str, by: str) -> frozenset[int]:
-    """Return the numbers of the rows of the results that a person has labelled, other than by hand.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the row numbers of results that a reviewer has labeled in a queue."""
     query = f"""SELECT s.result FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result
     WHERE r.evaluation = ? AND s.metric = ? AND s.rater = ? AND s.probability IS NOT NULL"""  # noqa: S608
     with reading(path, by_trace=False, with_views=False) as connection:
@@ -124,11 +89,7 @@ def read_labelled(path: Path, evaluation: EvaluationRow, metric: str, by: str) -
 
 
 def read_score_times(path: Path, evaluation: EvaluationRow, metric: str) -> dict[ResultKey, datetime]:
-    """Return when evaluators gave their scores of a metric.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
-    """
+    """Return the times of the evaluators' scores."""
     query = f"""SELECT {_KEY}, s.created_at FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result
     JOIN {CASES} c ON c.id = r.case_row WHERE r.evaluation = ? AND s.metric = ? AND s.rater = ''"""  # noqa: S608
     with reading(path, by_trace=False, with_views=False) as connection, intact(path, "a label or score"):
@@ -137,11 +98,7 @@ def read_score_times(path: Path, evaluation: EvaluationRow, metric: str) -> dict
 
 
 def read_metrics(path: Path, evaluation: EvaluationRow) -> list[MetricRow]:
-    """Return the metrics of the finished results, with the evaluators' first and in alphabetical order.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the metrics of the finished results, the evaluators' first, alphabetically."""
     query = f"""SELECT s.metric, MAX(CASE WHEN s.rater = '' THEN 1 ELSE 0 END) AS is_judged, COUNT(DISTINCT
     NULLIF(s.rater, '')) AS people, MIN(CASE WHEN s.value IN (0, 1) THEN 1 WHEN s.value IS NOT NULL THEN 0
     END) AS is_binary FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result WHERE r.evaluation = ? AND r.status
@@ -155,11 +112,7 @@ def read_metrics(path: Path, evaluation: EvaluationRow) -> list[MetricRow]:
 
 
 def read_pairs(path: Path, evaluation: EvaluationRow, metric: str, by: str) -> dict[int, tuple[float, float]]:
-    """Return what a person and an evaluator say, by the number of the result that has both.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the values of a reviewer and an evaluator by row number, where both exist."""
     versions = {name: one["version"] for name, one in evaluation.body["evaluators"].items()}
     query = f"""SELECT s.result, s.value, j.value, j.evaluator, j.version FROM {SCORES} s
     JOIN {SCORES} j ON j.result = s.result AND j.metric = s.metric AND j.rater = ''
@@ -177,20 +130,10 @@ def read_pairs(path: Path, evaluation: EvaluationRow, metric: str, by: str) -> d
 def write_label(
     path: Path, result: ResultRow, row: LabelRow, *, keep_given: bool = False
 ) -> tuple[bool, LabelRow | None]:
-    """Store a label in place of an earlier one of the same person.
+    """Store a label in place of an earlier one of the same reviewer; ``keep_given`` retains a queue's label.
 
-    Args:
-        path: The file.
-        result: What is labelled.
-        row: The label.
-        keep_given: Whether to change nothing if the person has given a label in a queue already.
-
-    Returns:
-        Whether it was stored, which it is not if the result was deleted meanwhile; and the label in whose
-        place it is, or that was kept.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be changed.
+    Return whether it was stored, false if the result was deleted meanwhile; and the replaced or retained
+    label.
     """
     with changing(path) as connection, transaction(connection):
         before = _stored(connection, result, row.metric, row.by)
@@ -200,11 +143,7 @@ def write_label(
 
 
 def take_label_back(path: Path, result: ResultRow, given: LabelRow, before: LabelRow | None) -> bool:
-    """Delete a label, or store again what it has replaced; return whether it was still there.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be changed.
-    """
+    """Delete a label, or restore the label that it replaced; return whether it still existed."""
     with changing(path) as connection, transaction(connection):
         if _stored(connection, result, given.metric, given.by) != given:
             return False
@@ -214,11 +153,7 @@ def take_label_back(path: Path, result: ResultRow, given: LabelRow, before: Labe
 
 
 def delete_label(path: Path, result: ResultRow, metric: str, by: str) -> bool:
-    """Delete a label; return whether there was one.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be changed.
-    """
+    """Delete a label; return whether it existed."""
     with changing(path) as connection, transaction(connection):
         if _stored(connection, result, metric, by) is None:
             return False

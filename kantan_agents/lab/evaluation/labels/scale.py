@@ -1,4 +1,4 @@
-"""``LabelScale``: what people may answer, and how it is stored."""
+"""The possible answers of reviewers, and their stored form."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _TWO: Final = 2
 
 @attrs.frozen
 class LabelScale:
-    """The answers that a person may give.
+    """The answers that a reviewer may give.
 
-    A value is stored from 0 to 1, so that labels and the scores of a judge can be compared; a grade is also
-    kept as it was given, as the label.
+    Values are stored from 0 to 1, so that labels and a judge's scores are comparable; the label retains a
+    grade in its original form.
 
     Attributes:
         low: The lowest answer, stored as 0.0.
@@ -39,9 +39,9 @@ class LabelScale:
         """Return a scale.
 
         Args:
-            given: ``"yesno"``, or the lowest and the highest answer: as a text, such as ``"0-1"`` or
+            given: ``"yesno"``, or the lowest and the highest answer: as a string, such as ``"0-1"`` or
                 ``"1-5"``, or as two numbers.
-            option: What names it in the error.
+            option: Its name in errors.
 
         Raises:
             InvalidOptionError: E75, it is something else.
@@ -70,14 +70,14 @@ class LabelScale:
 
     @property
     def text(self) -> str:
-        """What may be answered, in a few words."""
+        """The possible answers, in a few words."""
         if self.is_yes_no:
             return "y or n"
         bounds = f"{self.low:g} to {self.high:g}"
         return f"y, n or {bounds}" if self.has_yes_and_no else bounds
 
     def stored(self, given: Any) -> tuple[float, str | None]:
-        """Return the value from 0 to 1 that an answer is stored as, and its label.
+        """Return the stored value of an answer, from 0 to 1, and its label.
 
         Raises:
             InvalidOptionError: E75, the answer is not on the scale.

@@ -1,4 +1,4 @@
-"""Reads the labels of an evaluation; adds and removes single ones."""
+"""Reads the labels of an evaluation; adds and removes single labels."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from kantan_agents.support.arguments import checked_int
 
 
 def labels_of(evaluation: Evaluation, metric: str | None = None) -> tuple[Label, ...]:
-    """Return the labels of the results of an evaluation, in the order of its results, metrics and people.
+    """Return the labels of an evaluation, in the order of its results, metrics and reviewers.
 
     Args:
         evaluation: The evaluation.
-        metric: What was judged; None for all metrics.
+        metric: The judged metric; None for all metrics.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be read.
@@ -63,25 +63,25 @@ def add_label(
     comment: str | None = None,
     scale: LabelScale | str | Sequence[float] = (0.0, 1.0),
 ) -> None:
-    """Store a label of a result that somebody has picked, in place of an earlier one of the same person.
+    """Store a label of a result of your choice, in place of an earlier one of the same reviewer.
 
-    What somebody picks says nothing about the other results. Such a label therefore has no probability, and
-    ``corrected_compare`` refuses it; ``LabelQueue`` gives labels that it takes.
+    Chosen results do not represent the others. Such a label therefore has no probability, and
+    ``corrected_compare`` rejects it; it accepts labels from ``LabelQueue``.
 
     Args:
         evaluation: The evaluation.
         case_id: Id of the case.
         variant: Name of the variant.
         repeat: Number of the repetition, from 0.
-        metric: What was judged.
+        metric: The judged metric.
         value: True, False or a number of the scale.
-        by: Who gives it.
+        by: Name of the reviewer.
         label: A word for it; by default the grade, or yes or no.
         comment: The reason.
         scale: As for ``LabelQueue.of``.
 
     Raises:
-        EvaluationNotFoundError: E104, there is no such variant, or no such finished result.
+        EvaluationNotFoundError: E104, the variant or a finished result is missing.
         InvalidOptionError: E75, an argument is invalid.
         TraceDatabaseError: E60, the database cannot be changed.
     """
@@ -106,16 +106,16 @@ def remove_label(
         case_id: Id of the case.
         variant: Name of the variant.
         repeat: Number of the repetition, from 0.
-        metric: What was judged.
-        by: Who has given it.
+        metric: The judged metric.
+        by: Name of the reviewer.
 
     Raises:
-        EvaluationNotFoundError: E104, there is no such variant, or no such finished result.
+        EvaluationNotFoundError: E104, the variant or a finished result is missing.
         InvalidOptionError: E75, an argument is invalid.
         TraceDatabaseError: E60, the database cannot be changed.
 
     Returns:
-        Whether there was one.
+        Whether it existed.
     """
     metric, by = checked_metric(metric), checked_name("by", by)
     return delete_label(evaluation.path, _result(evaluation, case_id, variant, repeat), metric, by)

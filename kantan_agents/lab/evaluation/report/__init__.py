@@ -1,4 +1,4 @@
-"""An evaluation as a table, as Markdown and as JUnit XML, and a comparison as a page for those who decide."""
+"""Reports of evaluations as tables, Markdown, JUnit XML and HTML pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The HTML document of a report, and the file that it is written to."""
+"""The HTML document of a report, and its file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kantan_agents.errors import FileArgumentError
 from kantan_agents.support.arguments import checked_path
 from kantan_agents.support.replace_file import replace_file
 
-# Even if a text got into the page as markup, nothing could run or be loaded.
+# Even if a string got into the page as markup, nothing could run or load.
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
@@ -41,11 +41,7 @@ def document(title: str, header: str, body: str) -> str:
 
 
 def write_page(page: str, path: str | os.PathLike[str]) -> None:
-    """Write a page, which is replaced if it exists.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be written.
-    """
+    """Write a page, replacing an existing one."""
     place = Path(checked_path("path", path))
     try:
         replace_file(place, page.encode())

@@ -14,16 +14,15 @@ from kantan_agents.lab.evaluation.experiment.results import CaseResult
 
 _PASSING: Final = 0.5
 _LONGEST: Final = 2_000
-# What XML 1.0 cannot have, also as an entity.
+# Characters that XML 1.0 cannot have, even as an entity.
 _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit_xml(evaluation: Evaluation) -> bytes:
     """Return an evaluation as JUnit XML: each run of a case is a test, the variants are suites.
 
-    A run that failed and a score that failed are errors. A score below 0.5, where higher is better, is a
-    failure. ``system-out`` has the output of such a run. If the evaluation was stopped before all runs were
-    made, a last test has that as its error.
+    Failed runs and failed scores are errors; a score below 0.5, where higher is better, is a failure. If the
+    evaluation stopped early, a last test has that as its error.
     """
     root = ET.Element("testsuites", name=_text(evaluation.name))
     for name in evaluation.variants:
@@ -87,5 +86,5 @@ def _count(suite: ET.Element) -> None:
 
 
 def _text(text: str) -> str:
-    """Return a text that XML can have; a character that it cannot is shown by its code."""
+    """Show characters that XML cannot have by their code."""
     return _NOT_IN_XML.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)

@@ -1,4 +1,4 @@
-"""An evaluation as Markdown: how many runs were made, the scores of each variant, and what failed."""
+"""An evaluation as Markdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST: Final = 500
 
 
 def markdown_of_evaluation(evaluation: Evaluation) -> str:
-    """Return the scores of each variant, and the runs that failed."""
+    """Return the scores of each variant, and the failed runs."""
     failed = evaluation.failed
     made = f"{len(evaluation)} of {evaluation.planned} runs made, {len(failed)} failed"
     columns, rows = variant_table(evaluation)

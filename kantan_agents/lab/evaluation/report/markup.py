@@ -1,4 +1,4 @@
-"""Makes markup of texts from models and datasets, which may contain anything."""
+"""Turns untrusted strings from models and datasets into markup."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Final
 from kantan_agents.support.invisible import by_code
 
 _MOST: Final = 4_000
-"""So many characters of a text are shown; the trace has the rest."""
+"""The trace has the rest."""
 
 
 def text(value: object) -> str:
-    """Return a value as text that is safe in an element and in an attribute.
+    """Return a value as a string that is safe in an element and in an attribute.
 
-    Invisible characters are shown as their code, such as ``[U+202E]``. They could hide a part of a text, make
-    it look like another, or end the page for some parsers.
+    Invisible characters are shown as their code, such as ``[U+202E]``. They could hide a part, make it look
+    like another, or end the page for some parsers.
     """
     return html.escape(by_code(str(value)))
 
 
 def block(value: object) -> str:
-    """Return a long text as a block that keeps its lines; a very long one is cut."""
+    """Return a long string as a block that preserves its lines, truncated if necessary."""
     given = str(value)
     more = len(given) - _MOST
     note = f'<p class="note">{more:,} more characters are in the trace.</p>' if more > 0 else ""
@@ -29,5 +29,5 @@ def block(value: object) -> str:
 
 
 def inline(value: object) -> str:
-    """Return a name as one element whose direction does not reach its neighbours."""
+    """Return a name as one element that contains its text direction."""
     return f"<bdi>{text(value)}</bdi>"

@@ -1,4 +1,4 @@
-"""``MetricData``: what the page shows of one metric."""
+"""The data of a metric on the page."""
 
 from __future__ import annotations
 
@@ -13,19 +13,13 @@ from kantan_agents.lab.evaluation.comparing.paired_values import PairedValues, p
 from kantan_agents.lab.evaluation.experiment.results import VariantResults
 
 MARKS: Final[Mapping[Verdict, str]] = {"better": "▲", "worse": "▼", "cannot tell": "●"}
-"""The sign of each verdict: its shape differs too, not only its colour."""
+"""The sign of each verdict, distinct by shape as well as color."""
 _UNBOUNDED: Final = ("latency", "tokens", "cost")
 
 
 @attrs.frozen
 class MetricData:
-    """What the page shows of one metric.
-
-    Attributes:
-        compared: The comparison.
-        values: The values of the cases.
-        changed: The cases that changed, the largest change first.
-    """
+    """The data of a metric on the page; ``changed`` starts with the largest change."""
 
     compared: MetricComparison
     values: PairedValues
@@ -33,7 +27,7 @@ class MetricData:
 
     @property
     def is_score(self) -> bool:
-        """Whether all values are from 0 to 1, so that its differences can be drawn beside those of others."""
+        """Whether all values are from 0 to 1, so that its differences fit into a chart with others."""
         if self.compared.metric in _UNBOUNDED:
             return False
         return all(0 <= value <= 1 for value in (*self.values.a, *self.values.b))

@@ -1,4 +1,4 @@
-"""The part of the page about one metric: its chart, and the cases that changed."""
+"""The section of a metric on the page."""
 
 from __future__ import annotations
 
@@ -18,22 +18,13 @@ from kantan_agents.lab.evaluation.report.metric_data import MARKS, MetricData
 from kantan_agents.lab.evaluation.scores import Score
 
 _MOST: Final = 50
-"""So many changed cases are shown of each metric."""
 _MOST_REPEATS: Final = 3
-"""So many repeats of a case are shown."""
 
 
 def metric_section(
     number: int, data: MetricData, cases: Mapping[tuple[str, str], Case], *, of: str = ""
 ) -> str:
-    """Return the part about one metric.
-
-    Args:
-        number: Its place among the metrics, for links.
-        data: The metric.
-        cases: The cases by id and hash, as far as they are known.
-        of: Name of the variant, if the page has several.
-    """
+    """Return the section of a metric; ``number`` is for links, ``of`` a variant if the page has several."""
     one = data.compared
     variant = f": {inline(of)}" if of else ""
     chart = ""
@@ -56,7 +47,7 @@ def _detectable(data: MetricData) -> str:
 
 
 def _fourfold(data: MetricData) -> str:
-    """Return how often both, one or none of the variants have a yes; the table of McNemar's test."""
+    """Return the table of McNemar's test."""
     one = data.compared
     a, b = inline(one.a), inline(one.b)
     yes_yes, yes_no, no_yes, no_no = (_count(data.values, pair) for pair in ((1, 1), (1, 0), (0, 1), (0, 0)))
@@ -84,7 +75,6 @@ def _changed(data: MetricData, cases: Mapping[tuple[str, str], Case]) -> str:
 
 
 def _changed_case(one: ChangedCase, compared: MetricComparison, cases: Mapping[tuple[str, str], Case]) -> str:
-    """Return a case with its input and the runs of both variants."""
     case = cases.get((one.case_id, one.runs_a[0].case_hash))
     values = f"{score_text(one.value_a)} &rarr; {score_text(one.value_b)}"
     mark = f'<span class="mark" aria-hidden="true">{MARKS[one.change]}</span>'
@@ -154,7 +144,6 @@ def _traces(runs: Sequence[CaseResult]) -> str:
 
 
 def _each(runs: Sequence[CaseResult], show: Callable[[CaseResult], str]) -> str:
-    """Return what is shown of each repeat, one below the other."""
     if len(runs) == 1:
         return show(runs[0])
     shown = "".join(f"<li>{show(run)}</li>" for run in runs[:_MOST_REPEATS])

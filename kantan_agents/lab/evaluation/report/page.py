@@ -1,4 +1,4 @@
-"""``write_report``: the page of a comparison: verdicts, a table and charts, and a section for each metric."""
+"""The page of a comparison."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ def write_report(
     *,
     cases: Iterable[Case] = (),
 ) -> None:
-    """Write a comparison as one HTML page, which is replaced if it exists.
+    """Write a comparison as one HTML page, replacing an existing file.
 
         comparison = compare(evaluation["v1"], evaluation["v2"])
         write_report(comparison, evaluation["v1"], evaluation["v2"], "report.html", cases=evaluation.cases)
 
     The page has verdicts, charts, and for each metric the cases that changed with both outputs. It needs no
-    network and contains no script. The same arguments give the same bytes. Inputs and outputs are in it in
-    clear text, so a new file is for its owner only; an existing one keeps its mode.
+    network and contains no script. The same arguments give the same bytes. Inputs and outputs are in clear
+    text, so only the owner can read a new file; an existing one retains its mode.
 
     Args:
         comparison: The comparison of ``a`` and ``b``.
-        a: The results of the one variant.
-        b: The results of the other.
+        a: The results of the baseline.
+        b: The results of the other variant.
         path: The file.
         cases: The cases, for their inputs and expected outputs: ``evaluation.cases``, or the dataset.
 
@@ -59,14 +59,7 @@ def write_report(
 def comparison_page(
     comparison: Comparison, a: VariantResults, b: VariantResults, cases: Iterable[Case]
 ) -> str:
-    """Return the whole page.
-
-    Args:
-        comparison: The comparison of ``a`` and ``b``.
-        a: The results of the one variant.
-        b: The results of the other.
-        cases: The cases, for their inputs and expected outputs.
-    """
+    """Return the whole page."""
     data = metric_data(comparison, a, b)
     known = {(case.id, case.hash): case for case in cases}
     sections = [
@@ -94,7 +87,6 @@ def _facts(comparison: Comparison, a: VariantResults, b: VariantResults) -> str:
 
 
 def _overview(comparison: Comparison, data: Sequence[MetricData]) -> str:
-    """Return the verdicts, the table and the charts."""
     verdicts = "\n".join(
         f'<li class="{class_of(one)}"><span class="mark" aria-hidden="true">{MARKS[one.verdict]}</span> '
         f"{text(one.text)}</li>"
@@ -127,7 +119,7 @@ def verdict_text(one: MetricComparison) -> str:
 
 
 def class_of(one: MetricComparison) -> str:
-    """Return the class of elements about a verdict."""
+    """Return the CSS class of a verdict."""
     return one.verdict.replace(" ", "-")
 
 
@@ -137,14 +129,7 @@ def _table(comparison: Comparison, data: Sequence[MetricData]) -> str:
 
 
 def table_of(rows: str, a: str, b: str, level: float) -> str:
-    """Return the table of metrics.
-
-    Args:
-        rows: From ``table_row``.
-        a: What the differences are measured against, as markup.
-        b: What they are differences of, as markup.
-        level: The confidence level.
-    """
+    """Return the table of metrics; ``rows`` come from ``table_row``, ``a`` and ``b`` are markup."""
     columns = ["metric", a, b, "difference", f"{level:.0%} interval", "p", "cases", "verdict"]
     heads = "".join(f'<th scope="col">{column}</th>' for column in columns)
     return f"""<div class="wide" role="region" aria-label="Table of metrics" tabindex="0">
@@ -160,13 +145,7 @@ are adjusted for the number of rows (Holm).</caption>
 
 
 def table_row(number: int, one: MetricComparison, *, of: str = "") -> str:
-    """Return the row of a metric, which links to its section.
-
-    Args:
-        number: The number of its section.
-        one: The metric.
-        of: Name of the variant, if the table has several.
-    """
+    """Return the row of a metric, which links to its section."""
     cells = [
         score_text(one.mean_a),
         score_text(one.mean_b),
@@ -185,7 +164,7 @@ def table_row(number: int, one: MetricComparison, *, of: str = "") -> str:
 
 
 def _forests(comparison: Comparison, data: Sequence[MetricData]) -> str:
-    """Return the plots of differences: one of scores, one of other metrics as a share of their mean."""
+    """Return two charts: scores, and other metrics as a share of their mean."""
     data = [one for one in data if one.compared.is_notable]
     scores = [_forest_row(one.compared, 1.0) for one in data if one.is_score]
     others = [

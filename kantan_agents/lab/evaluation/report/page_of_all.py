@@ -1,4 +1,4 @@
-"""``write_report_of_all``: the page of several variants that are compared with one control."""
+"""The page of several variants, each compared with one control."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ def write_report_of_all(
         results = [evaluation[name] for name in evaluation.variants]
         write_report_of_all(compare_all(*results), results, "report.html", cases=evaluation.cases)
 
-    The page is as that of ``write_report``, with the verdicts of all variants, which have one correction.
+    The page is like the page of ``write_report``, with the verdicts of all variants, which have one
+    correction.
 
     Args:
         comparisons: The comparisons of these results.
         results: The results of the control, and of the others in the same order.
-        path: The file, which is replaced if it exists.
+        path: The file; an existing one is replaced.
         cases: As for ``write_report``.
 
     Raises:
@@ -50,7 +51,7 @@ def write_report_of_all(
 
 
 def page_of_all(comparisons: Comparisons, results: Sequence[VariantResults], cases: Iterable[Case]) -> str:
-    """Return the whole page; the arguments are those of ``write_report_of_all``."""
+    """Return the whole page."""
     known = {(case.id, case.hash): case for case in cases}
     rows: list[tuple[str, str]] = []
     sections: list[str] = []
@@ -60,7 +61,7 @@ def page_of_all(comparisons: Comparisons, results: Sequence[VariantResults], cas
             rows.append((one.compared.metric, table_row(number, one.compared, of=comparison.b)))
             if one.compared.is_notable:
                 sections.append(metric_section(number, one, known, of=comparison.b))
-    # By metric, so that its variants are below each other.
+    # By metric, so that its variants are adjacent.
     metrics = dict.fromkeys(metric for metric, _ in rows)
     ordered = "\n".join(row for wanted in metrics for metric, row in rows if metric == wanted)
     control = inline(comparisons.control)
@@ -87,7 +88,6 @@ def page_of_all(comparisons: Comparisons, results: Sequence[VariantResults], cas
 
 
 def _failed(comparisons: Comparisons) -> str:
-    """Return how many runs failed, and how many cases are left out, of each variant."""
     failed = {name: count for one in comparisons for name, count in one.failed.items()}
     facts = [(f"failed runs of {inline(name)}", count) for name, count in failed.items()]
     facts += [
@@ -107,7 +107,7 @@ def _verdicts(comparisons: Comparisons) -> str:
 
 
 def _forests(comparisons: Comparisons) -> str:
-    """Return a plot for each metric, with a row for each variant."""
+    """Return a chart for each metric, with a row for each variant."""
     plots = []
     for metric in dict.fromkeys(one.metric for one in comparisons.metrics if one.is_notable):
         rows = [_forest_row(one) for one in comparisons.metrics if one.metric == metric]

@@ -1,4 +1,4 @@
-"""The table of an evaluation: what each of its variants has scored and used."""
+"""The table of an evaluation: scores and usage of each variant."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 
 def variant_table(evaluation: Evaluation) -> tuple[list[str], list[list[str]]]:
-    """Return the columns of the table and a row for each variant.
-
-    The columns are the variant, its mean scores, each with the number of cases, its failed runs, what its
-    runs have used, and what its judges have used, if there are any.
-    """
+    """Return the columns of the table and a row for each variant."""
     metrics = evaluation.metrics
     judges = {name: _judges(evaluation, name) for name in evaluation.variants}
     has_judges = any(one.tokens for one in judges.values())
@@ -65,7 +61,6 @@ def passes_of(evaluation: Evaluation) -> list[PassesAll]:
 
 
 def _judges(evaluation: Evaluation, variant: str) -> Figures:
-    """Return what the judges of a variant have used, in all starts."""
     return total(one for name, one in evaluation.spent[variant].items() if name != "runs")
 
 

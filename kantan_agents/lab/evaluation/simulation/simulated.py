@@ -1,4 +1,4 @@
-"""``simulated``: an agent whose run is a whole conversation with a simulated user."""
+"""An agent whose run is a whole conversation with a simulated user."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from kantan_agents.support.arguments import checked_int, checked_text, shown
 Ended = Literal["goal met", "given up", "turns used up", "waits for an approval"]
 
 PERSONA: Final = "persona"
-"""The key of a case's context that says whom the user plays; the agent under test does not get it."""
+"""Hidden from the agent under test."""
 _GOAL: Final = "goal"
 _USER_KEY: Final = "simulated_user"
 _MET: Final = "goal met"
@@ -94,8 +94,8 @@ class SimulatedUser:
 
     Attributes:
         model: As for ``Agent``.
-        persona: Whom it plays, if the context of a case has no ``"persona"``.
-        max_turns: After how many answers of the agent the conversation ends.
+        persona: The role, if the context of a case has no ``"persona"``.
+        max_turns: Number of answers of the agent after which the conversation ends.
         prompt: Its instructions, which read ``{{ $ctx.persona }}`` and ``{{ $ctx.goal }}``.
         options: Further options of its ``Agent``: ``model_settings``, ``middleware``, ...
 
@@ -126,24 +126,25 @@ def simulated(agent: Agent[Any], user: SimulatedUser) -> Agent[Any]:
         evaluation = evaluate(variants, goals, goal_met(), repeats=4)
         print(passes_all(evaluation["v1"], "goal_met").text)
 
-    The user writes the first message. The conversation ends when the user says that the goal is met or gives
-    up, after ``max_turns`` answers, or when a run waits for an approval. The output of the run has
-    ``"ended"``, which of these it was, ``"turns"``, the number of answers, and ``"conversation"``, the
-    messages with ``"role"`` and ``"content"``. The turns share a session and a context, and the agent's
-    middleware is around each of them. All of them are in one trace, whose metadata have the prompt of the
-    user as ``simulated_user``. Tokens and cost include those of the user. A change of the user is not
-    noticed by ``evaluate``: use another name.
+    The user writes the first message. The conversation ends when the user reports that the goal is met or
+    gives up, after ``max_turns`` answers, or when a run waits for an approval. The output has ``"ended"``
+    with the reason, ``"turns"``, the number of answers, and ``"conversation"``, the messages with ``"role"``
+    and ``"content"``.
+
+    The turns share a session, a context and a trace, and the agent's middleware wraps each of them. Tokens
+    and cost include the user's. The trace's metadata have the prompt of the user as ``simulated_user``.
+    ``evaluate`` does not notice a change of the user: use another name.
 
     With ``agent=simulated(...)``, the variants of an evaluation may be prompts. Options of a copy, such as
-    ``.clone(model=...)``, are those of each turn; ``middleware``, ``pipeline``, ``output_type`` and
-    ``output_dest`` are those of the whole conversation, around which the middleware is.
+    ``.clone(model=...)``, apply to each turn; ``middleware``, ``pipeline``, ``output_type`` and
+    ``output_dest`` apply to the whole conversation.
 
     Args:
         agent: The agent under test.
-        user: Who talks to it. ``context["persona"]`` of a case says whom it plays there.
+        user: The user who talks to it. ``context["persona"]`` of a case overrides the persona.
 
     Raises:
-        InvalidOptionError: E75, an argument is something else.
+        InvalidOptionError: E75, an argument is invalid.
     """
     for option, value, kind in (("agent", agent, Agent), ("user", user, SimulatedUser)):
         if not isinstance(value, kind):
@@ -159,11 +160,11 @@ def simulated(agent: Agent[Any], user: SimulatedUser) -> Agent[Any]:
 
 
 def goal_met(*, name: str = "goal_met") -> Evaluator:
-    """Return an evaluator: has the simulated user said that the goal is met?
+    """Return an evaluator: has the simulated user reported that the goal is met?
 
-    The user is a model and sees what the agent says, not what it did: check that with
-    ``judges.task_completion``, or with an evaluator that looks at the state of your system. It does not apply
-    to other runs.
+    The user is a model and sees the agent's messages, not its actions: check these with
+    ``judges.task_completion``, or with an evaluator that reads the state of your system. It does not apply to
+    other runs.
 
     Args:
         name: Name of the metric.
@@ -180,7 +181,7 @@ def goal_met(*, name: str = "goal_met") -> Evaluator:
 
 
 class _Simulated(Agent[Any]):
-    """An agent with a conversation in place of its runs, which its copies have too."""
+    """An agent with a conversation instead of its runs, preserved in its copies."""
 
     def clone(self, **changes: Any) -> Any:
         if "middleware" in changes:
@@ -190,13 +191,10 @@ class _Simulated(Agent[Any]):
         return super().clone(**changes)
 
     def _copied(self, **options: Any) -> Any:
-        """Return a copy with these options and no others."""
         return super().clone(**options)
 
 
 class _Talk(Middleware):
-    """Puts a conversation in place of a run."""
-
     def __init__(self, agent: Agent[Any], user: SimulatedUser) -> None:
         self._agent = agent
         self._user = user
@@ -208,7 +206,7 @@ class _Talk(Middleware):
         return {_USER_KEY: f"{prompt.name} {prompt.version}".strip()}
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Hold the conversation, and give it to the stages as the result of the run."""
+        """Hold the conversation instead of a run."""
         run.result = await self._conversation(run)
         await call_next(run)
 
@@ -250,7 +248,6 @@ class _Talk(Middleware):
 
 
 def _whole_run(agent: Agent[Any]) -> dict[str, Any]:
-    """Return the options of an agent that its simulated form has for the whole conversation."""
     return {name: getattr(agent.given, name) for name in ("middleware", *_OF_WHOLE_RUN)}
 
 

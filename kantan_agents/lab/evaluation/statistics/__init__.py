@@ -1,7 +1,7 @@
-"""Statistics of evaluations: pure functions of arrays, which know nothing of agents.
+"""Statistics of evaluations: pure functions of arrays, independent of agents.
 
-Each docstring names its source. ``benchmarks/statistics.py`` measures how often intervals of means cover the
-truth and how often tests raise a false alarm. Misuse is a ValueError; what cannot be known is None.
+Each docstring names its source. ``benchmarks/statistics.py`` measures the coverage of the intervals and the
+false alarms of the tests. Misuse raises ValueError; a value that cannot be computed is None.
 """
 
 from kantan_agents.lab.evaluation.statistics.agreement import (

@@ -1,8 +1,4 @@
-"""``Agreement``: how well raters agree beyond chance, with an interval by the bootstrap.
-
-Cohen's kappa is of two raters on categories, Krippendorff's alpha of several, not all of whom have rated
-everything.
-"""
+"""Agreement between raters beyond chance, with a bootstrap interval."""
 
 from __future__ import annotations
 
@@ -21,25 +17,26 @@ from kantan_agents.lab.evaluation.statistics.resampling import Drawn, drawn_unit
 
 _ALMOST_ONE: Final = 0.999
 _FEWEST: Final = 0.5
-"""At least this share of the resamples must have a value."""
+"""The smallest share of resamples that must have a value."""
 
 Scale = Literal["nominal", "ordinal", "interval"]
-"""Categories without an order, grades, or numbers whose distances count."""
+"""Unordered categories, grades, or numbers whose distances count."""
 
 _DIMENSIONS: Final = 2  # raters and items
 _AT_ONCE: Final = 1_000_000
-"""How many ratings of resamples are looked at together."""
+"""Resampled ratings in one batch."""
 _ROUNDING: Final = 1e-13
 
 
 class Agreement(NamedTuple):
-    """How well raters agree.
+    """Agreement between raters.
 
     Attributes:
-        value: 1 for perfect agreement, 0 for as much as by chance, below 0 for less. None if it is undefined,
-            because all ratings are the same.
-        interval: Its interval; None if it cannot be known, as when the raters agree on all items.
-        items: How many items there are that at least two raters have rated.
+        value: 1 for perfect agreement, 0 for chance agreement, below 0 for less. None if all ratings are
+            equal.
+        interval: Its interval; None if the resamples do not vary, for example if the raters agree on all
+            items.
+        items: Number of items with at least two ratings.
     """
 
     value: float | None
@@ -48,23 +45,14 @@ class Agreement(NamedTuple):
 
 
 def agreement_interval(value: float, resampled: Floats, units: int, level: float) -> Interval | None:
-    """Return the interval of an agreement, with the standard error of its bootstrap resamples.
+    """Return the interval of an agreement from its bootstrap standard error.
 
-    It is computed on Fisher's z scale, because the closer an agreement is to 1, the less it varies. That
-    covers better than percentiles of the resamples, which are too close to the value for few items.
+    Percentiles of the resamples are too close to the value for few items. Fisher's z scale covers better,
+    because agreements near 1 vary less.
 
-    Args:
-        value: The agreement.
-        resampled: Shape (resamples,): its value in resamples of the items, NaN where it is undefined.
-        units: How many items are independent: items, or clusters.
-        level: The confidence level.
-
-    Returns:
-        The interval; None if the resamples do not vary or most have no value.
-
-    Source: for the scale Lin, A concordance correlation coefficient to evaluate reproducibility, Biometrics
-    45 (1989), section 3; for the standard error Efron and Tibshirani, An Introduction to the Bootstrap
-    (1993), chapter 6.
+    Source: Lin, A concordance correlation coefficient to evaluate reproducibility, Biometrics 45 (1989),
+    section 3, for the scale; Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 6, for
+    the standard error.
     """
     defined = resampled[~np.isnan(resampled)]
     if units == 1 or len(defined) < _FEWEST * len(resampled) or np.ptp(defined) == 0.0:
@@ -84,21 +72,21 @@ def cohens_kappa(
     resamples: int = 2_000,
     seed: int = 0,
 ) -> Agreement:
-    """Return the agreement of two raters beyond chance, such as of a judge and a person.
+    """Return the agreement of two raters beyond chance, for example a judge and a reviewer.
 
-    Two raters who both say yes in 90 % of all cases agree in 82 % by chance. Kappa leaves that out.
-    Categories have no order; for grades, use `krippendorff_alpha`.
+    Two raters who both pass 90 % of all cases agree in 82 % by chance; kappa corrects for that. Categories
+    have no order. For grades, use `krippendorff_alpha`.
 
     Args:
-        first: Shape (items,): the first rater's categories: texts, numbers or booleans.
-        second: The second rater's categories, in the same order.
-        clusters: For each item what it belongs to, such as its case; None for an item of its own.
-        level: The confidence level.
-        resamples: How many bootstrap resamples to draw of the items, or of the clusters as a whole.
+        first: Shape (items,): categories of the first rater: strings, numbers or booleans.
+        second: Categories of the second rater, in the same order.
+        clusters: The group of each item, such as its case; None for an independent item.
+        level: Confidence level.
+        resamples: Number of bootstrap resamples of items or whole clusters.
         seed: The same seed gives the same interval.
 
     Raises:
-        ValueError: The shapes differ, there are no items, or ``level`` or ``resamples`` is out of range.
+        ValueError: The shapes differ, there are no items, or an option is out of range.
 
     Source: Cohen, A coefficient of agreement for nominal scales, Educational and Psychological Measurement 20
     (1960).
@@ -111,7 +99,7 @@ def cohens_kappa(
     count, size = len(one), len(categories)
     cells = codes[:count] * size + codes[count:]
     table = np.bincount(cells, minlength=size * size).reshape(size, size)
-    if table.T.tolist() < table.tolist():  # so that it does not matter who is first
+    if table.T.tolist() < table.tolist():  # the result does not depend on who is first
         table, cells = table.T, codes[count:] * size + codes[:count]
     value = float(_kappa(table[None].astype(np.float64))[0])
     if np.isnan(value):
@@ -124,7 +112,6 @@ def cohens_kappa(
 
 
 def _kappa(tables: Floats) -> Floats:
-    """Return kappa for each table of shape (categories, categories); NaN where it is undefined."""
     count = tables.sum(axis=(1, 2))
     observed = np.trace(tables, axis1=1, axis2=2) / count
     expected = (tables.sum(axis=1) * tables.sum(axis=2)).sum(axis=1) / count**2
@@ -142,18 +129,17 @@ def krippendorff_alpha(
     resamples: int = 2_000,
     seed: int = 0,
 ) -> Agreement:
-    """Return the agreement of several raters beyond chance.
+    """Return the agreement of any number of raters beyond chance.
 
-    It is for any number of raters, for missing ratings and for grades: with ``"ordinal"`` and ``"interval"``,
-    a near miss counts less than a far one.
+    Ratings may be missing. With ``"ordinal"`` and ``"interval"``, a near miss counts less than a far one.
 
     Args:
-        ratings: Shape (raters, items): numbers, also for categories; NaN where a rating is missing. Items
+        ratings: Shape (raters, items): numbers, even for categories; NaN where a rating is missing. Items
             with fewer than two ratings do not count.
-        scale: What the numbers mean.
-        clusters: For each item what it belongs to, such as its case; None for an item of its own.
-        level: The confidence level.
-        resamples: How many bootstrap resamples to draw of the items, or of the clusters as a whole.
+        scale: The meaning of the numbers.
+        clusters: As for `cohens_kappa`.
+        level: Confidence level.
+        resamples: As for `cohens_kappa`.
         seed: The same seed gives the same interval.
 
     Raises:
@@ -161,8 +147,8 @@ def krippendorff_alpha(
 
     Source: Krippendorff, Content Analysis (3rd edition, 2013), section 12.3; Hayes and Krippendorff,
     Answering the call for a standard reliability measure for coding data, Communication Methods and Measures
-    1 (2007). The bootstrap draws whole items, not single pairs of ratings as theirs does, since ratings of
-    one item depend on one another.
+    1 (2007). Unlike theirs, the bootstrap samples whole items, because ratings of one item depend on one
+    another.
     """
     check_level(level)
     given = np.asarray(ratings, dtype=np.float64)
@@ -196,14 +182,10 @@ def krippendorff_alpha(
 
 @attrs.frozen(eq=False)
 class _Ratings:
-    """The ratings of the items of distinct units.
+    """Ratings of the distinct sampling units.
 
-    Attributes:
-        values: Shape (values,): the values in ascending order.
-        value_of: Shape (ratings,): number of the value of each rating, item by item.
-        starts: Shape (items,): the place of the first rating of each item.
-        sizes: Shape (items,): how many ratings it has.
-        unit_of: Shape (items,): number of the unit.
+    ``values`` is sorted; ``value_of`` is the index of each rating in it, item by item; ``starts`` is the
+    index of the first rating of each item.
     """
 
     values: Floats
@@ -214,7 +196,6 @@ class _Ratings:
 
     @classmethod
     def of(cls, by_item: Floats, drawn: Drawn) -> _Ratings:
-        """Return them from an array of shape (items, raters), with NaN where a rating is missing."""
         given = by_item[[item for few in drawn.members for item in few]]
         known = ~np.isnan(given)
         values, value_of = np.unique(given[known], return_inverse=True)
@@ -224,13 +205,7 @@ class _Ratings:
 
 
 def _alpha(counts: npt.NDArray[np.int64], ratings: _Ratings, scale: Scale) -> Floats:
-    """Return alpha for each resample.
-
-    Args:
-        counts: Shape (resamples, units): how often each unit is drawn.
-        ratings: The ratings.
-        scale: What their values mean.
-    """
+    """``counts`` has shape (resamples, sampling units)."""
     sizes, starts = ratings.sizes, ratings.starts
     weights = counts[:, ratings.unit_of].astype(np.float64)
     total = weights @ sizes
@@ -267,7 +242,7 @@ def _alpha(counts: npt.NDArray[np.int64], ratings: _Ratings, scale: Scale) -> Fl
 
 
 def _unequal_pairs(ratings: _Ratings) -> Floats:
-    """Return how many ordered pairs of ratings of each item differ."""
+    """Count ordered pairs of different ratings of each item."""
     item_of = np.repeat(np.arange(len(ratings.sizes)), ratings.sizes)
     cells, counts = np.unique(item_of * len(ratings.values) + ratings.value_of, return_counts=True)
     equal = np.bincount(cells // len(ratings.values), counts**2)

@@ -1,4 +1,4 @@
-"""A test and an interval of paired differences that hold at every look, while cases are added."""
+"""A test and an interval of paired differences that hold at every look while cases are added."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from kantan_agents.lab.evaluation.statistics.independent_units import Floats, ch
 from kantan_agents.lab.evaluation.statistics.intervals import Interval, check_level
 
 _MEASURED: Final = 3.75
-"""By how much the logarithm of the best stake's wealth must exceed the threshold: for two directions, for the
-stakes that were too large or too small, and for luck."""
+"""Excess of the best stake's log wealth over the threshold.
+
+It pays for two directions, for stakes that were too large or too small, and for luck.
+"""
 _NORMAL: Final = math.sqrt(math.pi / 2.0)
 """The standard deviation of normal values, as a multiple of their mean distance from 0."""
 
 
 class AnyLook(NamedTuple):
-    """What paired differences say at any look.
+    """Result of `any_look`.
 
     Attributes:
-        mean: The mean difference of independent cases; each conversation counts once, however long it is.
-        direction: The direction that p speaks for: 1 if b is higher, -1 if a is; 0 if for neither. If the
-            difference has changed while cases were added, it may be another than that of the mean.
-        p: The two-sided p of the hypothesis that a and b do not differ; it never rises as cases are added.
-        interval: The interval of the mean; None without bounds. If the difference has changed while cases
-            were added, it may leave the mean out, or be empty: ``low`` is above ``high``.
-        units: How many independent cases there are: cases, or conversations.
+        mean: The mean difference of independent cases. A conversation counts once.
+        direction: 1 if p supports a higher b, -1 for a higher a, 0 for neither. It may contradict the mean if
+            the difference has changed while cases were added.
+        p: Two-sided p of the hypothesis that a and b do not differ; it never rises as cases are added.
+        interval: Interval of the mean; None without a bound. If the difference has changed, it may exclude
+            the mean or be empty (``low`` above ``high``).
+        units: Number of independent cases or conversations.
     """
 
     mean: float
@@ -51,20 +53,20 @@ def any_look(
 ) -> AnyLook:
     """Return a test and an interval that hold however often one looks while cases are added.
 
-    If a and b do not differ, the probability that p is ever at most 1 - ``level`` is at most that. The price
-    is power: ``benchmarks/looks.py`` measures it.
+    If a and b do not differ, p ever reaches 1 - ``level`` with at most that probability. The price is power,
+    which ``benchmarks/looks.py`` measures.
 
-    With a ``bound``, the hypothesis is that each difference has a mean of 0, given the earlier ones, and the
-    interval has all means that were never rejected. Without one, it is that each difference could as well
-    have had the opposite sign, as for `sign_flip_p`, and the stake may depend on its size.
+    With a ``bound``, the hypothesis is that each difference has a mean of 0 given the earlier ones, and the
+    interval contains all means that were never rejected. Without one, it is that each difference could have
+    had the opposite sign, as for `sign_flip_p`.
 
     Args:
-        differences: Shape (cases,): score of b minus score of a. New cases are added at the end, in an order
-            that does not depend on their scores.
-        clusters: For each case what it belongs to, such as its conversation, which counts as one value: the
-            mean of its cases, at the place of the last one. None for a case of its own.
-        bound: The largest possible difference, such as 1 for scores from 0 to 1; None if there is none.
-        level: The confidence level.
+        differences: Shape (cases,): score of b minus score of a. Append new cases, in an order that does not
+            depend on their scores.
+        clusters: As for `paired_difference`. A group counts as one value, the mean of its cases, at the
+            position of its last case.
+        bound: Largest possible difference, such as 1 for scores from 0 to 1; None if unbounded.
+        level: Confidence level.
 
     Raises:
         ValueError: The arrays are empty, have other shapes, or contain NaN or infinity; or ``level`` or
@@ -72,8 +74,8 @@ def any_look(
 
     Source: Waudby-Smith and Ramdas, Estimating means of bounded random variables by betting, Journal of the
     Royal Statistical Society B 86 (2024), section 4; for signs, Howard, Ramdas, McAuliffe and Sekhon,
-    Time-uniform Chernoff bounds via nonnegative supermartingales, Probability Surveys 17 (2020), lemma 3.
-    Two bets share the first wealth, one in each direction.
+    Time-uniform Chernoff bounds via nonnegative supermartingales, Probability Surveys 17 (2020), lemma 3. Two
+    bets, one in each direction, share the initial wealth.
     """
     check_level(level)
     values = _values(checked_differences(differences, clusters), clusters)
@@ -81,7 +83,7 @@ def any_look(
     if bound is None:
         moved = values[values != 0.0]
         lowest = -np.abs(moved)
-        # The size of a difference says nothing about its sign, so the scale may know it.
+        # The size of a difference carries no information about its sign, so the scale may depend on it.
         sizes = np.cumsum(np.abs(moved)) / np.arange(1, len(moved) + 1)
         return AnyLook(mean, *_tested(moved, lowest, _NORMAL * sizes), None, len(values))
     if not (math.isfinite(bound) and bound > 0.0 and (np.abs(values) <= bound).all()):
@@ -96,9 +98,9 @@ def any_look(
 
 
 def fewest_cases_at_any_look(*, bound: float | None, alpha: float = 0.05) -> int:
-    """Return how many independent cases must differ, at least, before `any_look` can reach ``alpha``.
+    """Return the smallest number of differing independent cases with which `any_look` can reach ``alpha``.
 
-    All of them favour one side, by the same amount, or by the largest possible one.
+    It assumes that all differ in one direction, by the same amount or by the largest possible one.
 
     Args:
         bound: As for `any_look`.
@@ -112,7 +114,7 @@ def fewest_cases_at_any_look(*, bound: float | None, alpha: float = 0.05) -> int
 
     Source: as for `any_look`.
     """
-    threshold(alpha)  # half of it, below, may be a probability where it is not
+    threshold(alpha)  # checks alpha; half of it, below, may be a probability where alpha is not
     size, reached = 16, None
     while reached is None:
         size *= 2
@@ -129,27 +131,27 @@ def more_cases_at_any_look(
     bound: float | None,
     level: float = 0.95,
 ) -> int | None:
-    """Return about how many more cases it takes until `any_look` shows a difference, in 4 of 5 experiments.
+    """Estimate how many more cases `any_look` needs to show a difference in 4 of 5 experiments.
 
-    It assumes that new cases vary as these do, and that new conversations are as long.
+    It assumes that new cases vary like these and that new conversations are as long.
 
     Args:
         differences: Shape (cases,): as for `any_look`.
-        wanted: The true difference to be shown, in the units of the metric; its sign does not matter.
+        wanted: The true difference to show, on the scale of the metric; its sign does not matter.
         clusters: As for `any_look`.
         bound: As for `any_look`.
-        level: The confidence level.
+        level: Confidence level.
 
     Returns:
-        The number of cases, 0 if these suffice. None if it cannot be known: for fewer than two independent
-        cases, if the differences do not vary, or if ``wanted`` is 0.
+        The number of cases, 0 if these suffice. None for fewer than two independent cases, if the differences
+        do not vary, or if ``wanted`` is 0.
 
     Raises:
         ValueError: As for `any_look`.
 
-    Source: the stake s on values with mean d and variance v gains about s * d - s^2 * (v + d^2) / 2 in the
-    logarithm for each value: Kelly, A new interpretation of information rate, Bell System Technical Journal
-    35 (1956). What the gamblers share, and the fourth of five experiments, are measured.
+    Source: Kelly, A new interpretation of information rate, Bell System Technical Journal 35 (1956): a stake
+    s on values with mean d and variance v gains about s * d - s^2 * (v + d^2) / 2 in log wealth per value.
+    The 4 of 5 experiments are measured.
     """
     check_level(level)
     given = checked_differences(differences, clusters)
@@ -164,13 +166,13 @@ def more_cases_at_any_look(
 
 
 def _values(differences: Floats, clusters: Sequence[Hashable | None] | None) -> Floats:
-    """Return the value of each independent case, in the order in which they were complete."""
+    """Return the values of independent cases, in the order of completion."""
     if clusters is None:
         return differences
     members: dict[Hashable, list[float]] = {}
     for index, (cluster, value) in enumerate(zip(clusters, differences.tolist(), strict=True)):
         key = ("alone", index) if cluster is None else ("in", cluster)
-        members[key] = [*members.pop(key, ()), value]  # at the end, as the last one decides about the place
+        members[key] = [*members.pop(key, ()), value]  # moves to the end: the last case decides
     return np.array([math.fsum(values) / len(values) for values in members.values()])
 
 

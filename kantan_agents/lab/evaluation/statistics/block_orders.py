@@ -1,4 +1,4 @@
-"""``Blocks``: random orders of observations that leave repeats of the same thing together."""
+"""Random orders of observations that leave repeats of the same input together."""
 
 from __future__ import annotations
 
@@ -12,21 +12,14 @@ import numpy.typing as npt
 from kantan_agents.lab.evaluation.statistics.independent_units import Floats
 
 Clusters = Sequence[Hashable | None] | None
-"""For each observation what it belongs to; None for one of its own."""
-
 Integers = npt.NDArray[np.intp]
 
 
 @attrs.frozen(eq=False)
 class Blocks:
-    """Observations in blocks inside clusters, ordered so that those of the same shape follow one another.
+    """Observations in blocks inside clusters, ordered so that equal shapes are adjacent.
 
-    Attributes:
-        order: Shape (observations,): the order.
-        block_of: Shape (observations,): number of the block of each observation, in that order.
-        size_of: Shape (blocks,): a number for the size of each block, below the number of blocks.
-        cluster_of: Shape (blocks,): number of the cluster of each block.
-        shape_of: Shape (clusters,): a number for the sizes of the blocks of each cluster.
+    ``size_of`` and ``shape_of`` number the sizes of blocks and the block sizes of clusters.
     """
 
     order: Integers
@@ -36,18 +29,15 @@ class Blocks:
     shape_of: Integers
 
     def random_orders(self, random: np.random.Generator, count: int) -> Integers:
-        """Return random orders, each equally likely.
+        """Return ``count`` equally likely orders, of shape (count, observations).
 
-        Clusters of the same shape change places, blocks of the same size inside a cluster, and observations
+        Clusters of the same shape swap, blocks of the same size swap inside a cluster, and observations swap
         inside a block.
-
-        Returns:
-            Shape (count, observations): which observation takes each place.
         """
         clusters, blocks, size = len(self.shape_of), len(self.size_of), len(self.order)
         if clusters == size:
             return np.argsort(random.random((count, size)), axis=1)
-        # A level whose parts have one member each is left out: sorting is most of the work.
+        # Skip a level whose parts have one member each: sorting is most of the work.
         places = _places(self.shape_of + random.random((count, clusters)))
         if blocks > clusters:
             keys = places[:, self.cluster_of] * blocks + self.size_of + random.random((count, blocks))
@@ -60,14 +50,8 @@ class Blocks:
 def blocks_of(x: Floats, y: Floats, clusters: Clusters, inside: Clusters) -> Blocks:
     """Return the blocks of observations.
 
-    Args:
-        x: Shape (observations,): one value of each.
-        y: The other value. Both give an order in which the order of the observations does not matter.
-        clusters: What each observation belongs to.
-        inside: Which block of its cluster it belongs to.
-
-    Raises:
-        ValueError: The lengths differ.
+    ``x`` and ``y`` make the result independent of the order of the observations. ``inside`` is the block of
+    each observation in its cluster.
     """
     outer, inner = (_named(given, len(x)) for given in (clusters, inside))
     members: dict[Any, dict[Any, list[int]]] = {}
@@ -99,11 +83,10 @@ def _named(given: Clusters, count: int) -> list[Any]:
 
 
 def _numbers(values: Sequence[Any]) -> Integers:
-    """Return a number for each value, in ascending order of the values."""
     places = {value: place for place, value in enumerate(sorted(set(values)))}
     return np.array([places[value] for value in values], dtype=np.intp)
 
 
 def _places(keys: Floats) -> Integers:
-    """Return which place each column has in its row if the row is sorted."""
+    """Return the position of each column in its sorted row."""
     return np.argsort(np.argsort(keys, axis=1), axis=1)

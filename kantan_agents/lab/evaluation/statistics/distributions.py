@@ -12,19 +12,11 @@ import numpy as np
 _SMALLEST: Final = 1e-300
 _PRECISION: Final = 1e-15
 _MOST_TERMS: Final = 100_000
-_MOST_HALVINGS: Final = 1_100  # a float of 64 bits is found after at most 1,074
+_MOST_HALVINGS: Final = 1_100  # 64-bit floats need at most 1,074
 
 
 def beta_cdf(x: float, a: float, b: float) -> float:
-    """Return the regularised incomplete beta function, the probability of a value up to ``x``.
-
-    Args:
-        x: From 0 to 1.
-        a: First shape parameter, above 0.
-        b: Second shape parameter, above 0.
-
-    Raises:
-        ValueError: An argument is out of range.
+    """Return the regularized incomplete beta function.
 
     Source: Press et al., Numerical Recipes (3rd edition, 2007), section 6.4.
     """
@@ -40,16 +32,7 @@ def beta_cdf(x: float, a: float, b: float) -> float:
 
 @lru_cache(maxsize=1_024)
 def beta_quantile(probability: float, a: float, b: float) -> float:
-    """Return the value below which a beta variable is with this probability, by bisection.
-
-    Args:
-        probability: From 0 to 1.
-        a: First shape parameter, above 0.
-        b: Second shape parameter, above 0.
-
-    Raises:
-        ValueError: An argument is out of range.
-    """
+    """Return a quantile of the beta distribution, by bisection."""
     if not 0.0 <= probability <= 1.0:
         raise ValueError(f"a probability is between 0 and 1, not {probability}")
     low, high = 0.0, 1.0
@@ -66,21 +49,14 @@ def beta_quantile(probability: float, a: float, b: float) -> float:
 
 @lru_cache(maxsize=1_024)
 def t_quantile(probability: float, freedom: float) -> float:
-    """Return the value below which a t variable is with this probability.
-
-    Args:
-        probability: Between 0 and 1, both excluded.
-        freedom: Degrees of freedom, above 0; not necessarily a whole number.
-
-    Raises:
-        ValueError: An argument is out of range.
+    """Return a quantile of Student's t; ``freedom`` may be fractional.
 
     Source: Abramowitz and Stegun, Handbook of Mathematical Functions (1964), 26.7.1 and 26.5.27.
     """
     if not (0.0 < probability < 1.0 and freedom > 0.0):
         raise ValueError(f"t_quantile needs 0 < probability < 1 and freedom > 0: {probability}, {freedom}")
     outside = 2.0 * min(probability, 1.0 - probability)
-    # t^2 / (freedom + t^2) has a beta distribution; far out, its complement is the more precise.
+    # t^2 / (freedom + t^2) has a beta distribution; in the tails, its complement is more precise.
     inner = beta_quantile(1.0 - outside, 0.5, freedom / 2.0)
     outer = beta_quantile(outside, freedom / 2.0, 0.5) if 2.0 * inner > 1.0 else 1.0 - inner
     inner = min(inner, 1.0 - outer)
@@ -88,16 +64,10 @@ def t_quantile(probability: float, freedom: float) -> float:
 
 
 def noncentral_t_quantile(probability: float, freedom: float, noncentrality: float) -> float:
-    """Return about the value below which a noncentral t variable is with this probability.
+    """Return an approximate quantile of the noncentral t distribution.
 
-    Args:
-        probability: Between 0 and 1, both excluded.
-        freedom: Degrees of freedom, above 0.
-        noncentrality: The noncentrality.
-
-    Returns:
-        The value, within 2 % from 5 degrees of freedom on for the probabilities of a wanted power. Infinity
-        where the approximation has no solution: for few degrees of freedom and a probability near 1.
+    For usual values of power, its error is within 2 % from 5 degrees of freedom on. It is infinity for few
+    degrees of freedom and a probability near 1.
 
     Source: Johnson and Welch, Applications of the non-central t-distribution, Biometrika 31 (1940).
     """
@@ -117,7 +87,7 @@ def _log_beta(a: float, b: float) -> float:
 
 
 def _continued_fraction(x: float, a: float, b: float) -> float:
-    """Evaluate the continued fraction by the modified method of Lentz."""
+    """The modified method of Lentz."""
     c = 1.0
     d = 1.0 / _away_from_zero(1.0 - (a + b) * x / (a + 1.0))
     result = d
@@ -140,13 +110,6 @@ def _away_from_zero(value: float) -> float:
 def fair_coin_p(heads: int, tails: int) -> float:
     """Return the two-sided p of these counts if both sides are equally likely; 1.0 without any.
 
-    Args:
-        heads: How often one side was seen.
-        tails: How often the other side was seen.
-
-    Raises:
-        ValueError: A count is negative.
-
     Source: Conover, Practical Nonparametric Statistics (3rd edition, 1999), section 3.4.
     """
     if heads < 0 or tails < 0:
@@ -154,7 +117,7 @@ def fair_coin_p(heads: int, tails: int) -> float:
     total, fewer = heads + tails, min(heads, tails)
     if total == 0:
         return 1.0
-    # log of C(n, k) for k = 0..fewer, each from the one before.
+    # log of C(n, k) for k = 0..fewer, each from the previous one.
     k = np.arange(1, fewer + 1, dtype=np.float64)
     logs = np.concatenate([[0.0], np.cumsum(np.log((total - k + 1) / k))]) - total * math.log(2.0)
     return min(1.0, 2.0 * math.fsum(np.exp(logs)))

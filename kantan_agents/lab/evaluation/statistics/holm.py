@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return the adjusted p-values, in the order in which they were given.
+    """Return the adjusted p-values, in the given order.
 
-    Several metrics are several chances of a false alarm. If one calls a difference real where the adjusted p
-    is below 5 %, the probability of any false alarm is at most 5 %, however the metrics depend on one
-    another.
+    Each metric is another chance of a false alarm. With adjusted p below 5 % as the criterion, the
+    probability of any false alarm is at most 5 %, however the metrics depend on one another.
 
     Args:
         p_values: One p for each metric, from 0 to 1.
@@ -33,12 +32,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def needed_p(others: Sequence[float], alpha: float) -> float:
-    """Return the largest p of one more test that `holm` calls significant at ``alpha``, beside others.
-
-    Args:
-        others: The p of the other tests.
-        alpha: Probability of any false alarm.
-    """
+    """Return the largest p with which one more test is significant by `holm` at ``alpha``."""
     left = len(others) + 1
     for p in sorted(others):
         if p > alpha / left:

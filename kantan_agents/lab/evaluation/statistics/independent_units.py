@@ -1,4 +1,4 @@
-"""``Units``: paired differences as the independent observations that they are."""
+"""Paired differences as independent sampling units."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ Floats = npt.NDArray[np.float64]
 
 @attrs.frozen(eq=False)
 class Units:
-    """What a resampling draws as a whole: cases, or conversations of several cases.
+    """Sampling units of paired differences: cases, or conversations of several cases.
 
-    The units are in an order of their own, and turned so that the differences of b to a give the same units
-    as those of a to b. Whatever is computed from them with a fixed seed therefore depends neither on the
-    order of the cases nor on which side is called a.
+    Order and sign are canonical, so results with a fixed seed depend neither on the order of the cases nor on
+    which side is called a.
 
     Attributes:
-        totals: Sum of the differences of each unit, in canonical order.
-        sizes: How many cases each unit has, in the same order.
-        direction: 1.0 if ``totals`` has the signs of the differences, -1.0 if all are turned, and 0.0 if both
-            give the same units, so that nothing speaks for one side.
+        totals: Sum of the differences of each sampling unit.
+        sizes: Number of cases of each.
+        direction: -1.0 if all signs in ``totals`` are negated, 0.0 if both signs give the same totals.
     """
 
     totals: Floats
@@ -34,27 +32,25 @@ class Units:
 
     @property
     def count(self) -> int:
-        """How many units there are."""
+        """Number of sampling units."""
         return len(self.totals)
 
     @property
     def cases(self) -> int:
-        """How many cases there are in all units."""
+        """Number of cases."""
         return int(self.sizes.sum())
 
     @property
     def mean(self) -> float:
-        """The mean of all differences, in canonical direction."""
+        """Mean of all differences, in canonical direction."""
         return math.fsum(self.totals) / self.cases
 
     @property
     def standard_error(self) -> float:
-        """The standard error of the mean; NaN for fewer than two units.
+        """The standard error of the mean; NaN for fewer than two sampling units.
 
-        With conversations of several cases it is that of a ratio of two sums, since the number of cases would
-        differ in another sample of conversations.
-
-        Source: Cochran, Sampling Techniques (3rd edition, 1977), sections 2.11 and 6.4.
+        For conversations it is the error of a ratio of two sums: Cochran, Sampling Techniques (3rd edition,
+        1977), sections 2.11 and 6.4.
         """
         if self.count == 1:
             return math.nan
@@ -65,15 +61,7 @@ class Units:
 
 
 def units_of(differences: npt.ArrayLike, clusters: Sequence[Hashable | None] | None = None) -> Units:
-    """Return the units of paired differences.
-
-    Args:
-        differences: Shape (cases,): score of b minus score of a, for each case.
-        clusters: For each case what it belongs to, such as its conversation; None for a case of its own.
-
-    Raises:
-        ValueError: The arrays are empty, have other shapes, or contain NaN or infinity.
-    """
+    """Return the sampling units of differences, b minus a."""
     given = checked_differences(differences, clusters)
     if clusters is None:
         return _canonical(given, np.ones_like(given))
@@ -81,21 +69,13 @@ def units_of(differences: npt.ArrayLike, clusters: Sequence[Hashable | None] | N
     members: list[list[float]] = [[] for _ in range(int(units.max()) + 1)]
     for unit, value in zip(units.tolist(), given.tolist(), strict=True):
         members[unit].append(value)
-    # fsum rounds once, so that the order of the cases and the sign do not matter.
+    # fsum rounds once, so the order of the cases and the sign do not matter.
     totals = np.array([math.fsum(values) for values in members]) + 0.0
     return _canonical(totals, np.array([float(len(values)) for values in members]))
 
 
 def numbers_of(clusters: Sequence[Hashable | None] | None, count: int) -> npt.NDArray[np.intp]:
-    """Return the number of the unit of each of so many observations, from 0 in the order of their first ones.
-
-    Args:
-        clusters: For each observation what it belongs to; None for one of its own.
-        count: How many observations there are.
-
-    Raises:
-        ValueError: There are more or fewer clusters than observations.
-    """
+    """Return the sampling unit of each observation: numbers from 0 in the order of first appearance."""
     if clusters is None:
         return np.arange(count)
     if len(clusters) != count:
@@ -106,11 +86,7 @@ def numbers_of(clusters: Sequence[Hashable | None] | None, count: int) -> npt.ND
 
 
 def checked_differences(differences: npt.ArrayLike, clusters: Sequence[Hashable | None] | None) -> Floats:
-    """Return paired differences as an array.
-
-    Raises:
-        ValueError: They are empty, not finite numbers, or not as many as the clusters.
-    """
+    """Return paired differences as an array."""
     given = np.asarray(differences, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
     if given.ndim != 1 or not len(given):
         raise ValueError(f"differences must be a list of at least one number, not of shape {given.shape}")
@@ -137,5 +113,4 @@ def _ordered(totals: Floats, sizes: Floats) -> tuple[Floats, Floats]:
 
 
 def _is_nothing(rest: Floats, totals: Floats) -> bool:
-    """Return whether residuals are only what rounding leaves."""
     return bool(np.abs(rest).max() <= 1e-12 * np.abs(totals).max())

@@ -1,4 +1,4 @@
-"""``Interval``: the bounds of a confidence interval; those of proportions, such as pass rates."""
+"""Bounds of confidence intervals, and the intervals of proportions such as pass rates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NOTHING: Final = 1e-9
 
 
 class Interval(NamedTuple):
-    """The bounds of a confidence interval, in the units of what was estimated."""
+    """The bounds of a confidence interval, on the scale of the estimate."""
 
     low: float
     high: float
@@ -23,24 +23,20 @@ class Interval(NamedTuple):
 
 
 def check_level(level: float) -> None:
-    """Check a confidence level.
-
-    Raises:
-        ValueError: It is not between 0 and 1.
-    """
+    """Raise ValueError unless ``level`` is between 0 and 1."""
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must be between 0 and 1, not {level}")
 
 
 def wilson(successes: int, total: int, *, level: float = 0.95) -> Interval:
-    """Return Wilson's score interval: on average over all rates, it covers as often as it says.
+    """Return Wilson's score interval, whose average coverage over all rates is its level.
 
-    Use it to show a pass rate. It stays inside 0 and 1, and is an interval also for none or all.
+    Use it to show a pass rate. It stays inside 0 and 1, and has a width even if none or all passed.
 
     Args:
-        successes: How many passed.
-        total: How many there are, at least 1; they must be independent of one another, or use `proportion`.
-        level: The confidence level.
+        successes: Number that passed.
+        total: Number of independent results, at least 1. For dependent results, use `proportion`.
+        level: Confidence level.
 
     Raises:
         ValueError: The counts or the level are out of range.
@@ -61,14 +57,14 @@ def wilson(successes: int, total: int, *, level: float = 0.95) -> Interval:
 
 
 def clopper_pearson(successes: int, total: int, *, level: float = 0.95) -> Interval:
-    """Return the exact interval: it covers at least as often as it says, and is wider than Wilson's.
+    """Return the exact interval, which covers at least as often as its level and is wider than Wilson's.
 
     Use it where a false promise costs more than a wide interval, such as the exit code of a CI job.
 
     Args:
-        successes: How many passed.
-        total: How many there are, at least 1; they must be independent of one another, or use `proportion`.
-        level: The confidence level.
+        successes: Number that passed.
+        total: Number of independent results, at least 1. For dependent results, use `proportion`.
+        level: Confidence level.
 
     Raises:
         ValueError: The counts or the level are out of range.
@@ -81,13 +77,7 @@ def clopper_pearson(successes: int, total: int, *, level: float = 0.95) -> Inter
 
 
 def exact_bounds(successes: float, total: float, level: float = 0.95) -> Interval:
-    """Return Clopper and Pearson's interval, also for counts that are not whole.
-
-    Args:
-        successes: How many passed, from 0 to ``total``.
-        total: How many there are, above 0.
-        level: The confidence level.
-    """
+    """Return Clopper and Pearson's interval, even for fractional counts."""
     tail = (1.0 - level) / 2.0
     failures = total - successes
     return Interval(

@@ -1,4 +1,4 @@
-"""How often a judge is right about what people passed, and about what they failed."""
+"""True positive and true negative rates of a judge."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Rate(NamedTuple):
 
     Attributes:
         value: The rate; None without cases.
-        interval: Its interval by `proportion`; None without cases, or if they are all of one cluster.
-        agreed: In how many cases the judge agreed.
-        cases: How many cases there are.
-        units: How many of them are independent: cases, or clusters.
+        interval: Its interval by `proportion`; None without cases, or if all are of one cluster.
+        agreed: Number of cases in which the judge agreed.
+        cases: Number of cases.
+        units: Number of independent cases or clusters.
     """
 
     value: float | None
@@ -32,11 +32,11 @@ class Rate(NamedTuple):
 
 
 class JudgeRates(NamedTuple):
-    """How good a judge is.
+    """Quality of a judge.
 
     Attributes:
-        true_positive: Of the cases that people passed, the share that the judge passed (sensitivity).
-        true_negative: Of the cases that people failed, the share that the judge failed (specificity).
+        true_positive: Share that the judge passed of the cases that reviewers passed (sensitivity).
+        true_negative: Share that the judge failed of the cases that reviewers failed (specificity).
     """
 
     true_positive: Rate
@@ -50,16 +50,16 @@ def judge_rates(
     *,
     level: float = 0.95,
 ) -> JudgeRates:
-    """Return how often a judge agrees with people, apart for what they passed and what they failed.
+    """Return how often a judge agrees with reviewers, separately for the cases that they passed and failed.
 
     A judge that passes everything is right in 90 % of all cases if 90 % are good. Its true negative rate of 0
-    shows that it is of no use.
+    reveals it.
 
     Args:
         judge: Shape (cases,): 1 or True where the judge passed, 0 or False where not.
-        person: The people's labels, in the same order.
-        clusters: For each case what it belongs to, such as its conversation; None for a case of its own.
-        level: The confidence level.
+        person: The reviewers' labels, in the same order.
+        clusters: As for `paired_difference`.
+        level: Confidence level.
 
     Raises:
         ValueError: The shapes differ, a value is neither 0 nor 1, or ``level`` is out of range.

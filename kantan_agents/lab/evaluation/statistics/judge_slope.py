@@ -1,4 +1,4 @@
-"""How much a judge's scores count beside people's labels, and what each label adds to the error."""
+"""The weight of a judge's scores next to human labels."""
 
 from __future__ import annotations
 
@@ -13,37 +13,19 @@ _NOTHING: Final = 1e-12
 
 
 def slope_of(y: Floats, f: Floats, shares: Floats) -> float:
-    """Return the slope of labels over scores, with which the scores explain most of the labels.
-
-    Args:
-        y: Shape (labels,): the labels.
-        f: Shape (labels,): the scores of the same cases.
-        shares: Shape (labels,): the share of each label in the mean; they sum to 1.
-
-    Returns:
-        The slope; 0 if the scores do not vary.
-    """
+    """Return the slope of labels ``y`` over scores ``f``; 0 if the scores do not vary."""
     y, f = y - shares @ y, f - shares @ f
     return float(_ratio(shares @ (f * y), np.asarray(shares @ f**2), f))
 
 
 def slope_contributions(y: Floats, f: Floats, shares: Floats, units: npt.NDArray[np.intp]) -> Floats:
-    """Return what each unit of labels contributes to the error of the corrected mean.
+    """Return the contribution of each sampling unit to the error of the corrected mean.
 
-    The sum of their squares is its jackknife variance: the mean is estimated without each unit in turn, with
-    a slope of its own.
+    The sum of their squares is its jackknife variance: each one in turn is omitted, and the slope estimated
+    anew. ``f`` is relative to the mean score of all cases.
 
-    Args:
-        y: Shape (labels,): the labels.
-        f: Shape (labels,): the scores of the same cases, relative to the mean score of all cases.
-        shares: Shape (labels,): the share of each label in the mean; they sum to 1.
-        units: Shape (labels,): number of the unit of each label, from 0; there are at least two.
-
-    Returns:
-        Shape (units,): contributions that sum to 0.
-
-    Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 11; for units of several
-    labels Shao and Tu, The Jackknife and Bootstrap (1995), section 6.2.
+    Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 11; for clusters Shao and
+    Tu, The Jackknife and Bootstrap (1995), section 6.2.
     """
     y_mean, f_mean = float(shares @ y), float(shares @ f)
     y, f = y - y_mean, f - f_mean
@@ -60,7 +42,6 @@ def slope_contributions(y: Floats, f: Floats, shares: Floats, units: npt.NDArray
 
 
 def _ratio(product: Floats, square: Floats, f: Floats) -> Floats:
-    """Return the slope; 0 if the scores do not vary."""
     varies = square > _NOTHING * max(float(np.max(f**2)), _NOTHING)
     result: Floats = np.where(varies, product / np.where(varies, square, 1.0), 0.0)
     return result

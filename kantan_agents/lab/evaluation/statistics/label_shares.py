@@ -1,4 +1,4 @@
-"""The people's labels of some cases, and the share of each in a mean."""
+"""Human labels of some cases, and the share of each in a mean."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from kantan_agents.lab.evaluation.statistics.independent_units import Floats
 
 
 def checked_labels(labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """Return labels and scores as arrays.
-
-    Raises:
-        ValueError: Shapes differ, there is no label, or a score is not finite.
-    """
+    """Return labels and scores as arrays."""
     given, judged = np.asarray(labels, dtype=np.float64), np.asarray(scores, dtype=np.float64)
     if given.ndim != 1 or given.shape != judged.shape:
         raise ValueError(f"labels and scores must be lists of the same length: {given.shape}, {judged.shape}")
@@ -25,11 +21,7 @@ def checked_labels(labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Floats
 
 
 def shares_of(probabilities: npt.ArrayLike | None, labelled: npt.NDArray[np.bool_]) -> Floats:
-    """Return the share of each label in the mean, in inverse proportion to its probability.
-
-    Raises:
-        ValueError: The shape differs, or a probability is out of range.
-    """
+    """Return the share of each label in the mean, in inverse proportion to its probability."""
     if probabilities is None:
         return np.full(int(labelled.sum()), 1.0 / labelled.sum())
     given = np.asarray(probabilities, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""McNemar's exact test for metrics that are yes or no."""
+"""McNemar's exact test for pass or fail metrics."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class McNemar(NamedTuple):
     """The result of McNemar's test.
 
     Attributes:
-        only_a: How many cases only a has passed.
-        only_b: How many cases only b has passed.
+        only_a: Number of cases that only a has passed.
+        only_b: Number of cases that only b has passed.
         p: The two-sided p of the hypothesis that both pass equally often.
     """
 
@@ -25,13 +25,12 @@ class McNemar(NamedTuple):
 
 
 def mcnemar(a: npt.ArrayLike, b: npt.ArrayLike) -> McNemar:
-    """Test whether a and b pass equally often on the same cases, exactly.
+    """Test exactly whether a and b pass equally often on the same cases.
 
-    Only the cases on which they disagree count. If both were equally good, each of these could as well have
-    gone the other way, like the toss of a coin.
+    Only cases on which they disagree count: if both were equally good, each would be the toss of a coin.
 
-    It is for one answer per case and independent cases. Where repeats were averaged, values are no longer 0
-    or 1; where cases belong to conversations, they are not independent. `paired_p` then flips signs instead.
+    It needs independent cases with one answer each. Averaged repeats are no longer 0 or 1, and cases of a
+    conversation depend on one another; `paired_p` flips signs for them.
 
     Args:
         a: Shape (cases,): 1 or True where a has passed, 0 or False where not.

@@ -1,4 +1,4 @@
-"""The mean of paired differences, with an interval by the studentised bootstrap."""
+"""The mean of paired differences, with an interval by the studentized bootstrap."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kantan_agents.lab.evaluation.statistics.intervals import Interval, check_le
 from kantan_agents.lab.evaluation.statistics.resampling import resampled_sums
 
 _LEAST_ERROR: Final = 0.25
-"""The smallest standard error of a resample, as a share of the observed one."""
+"""As a share of the observed error."""
 _FEWEST: Final = 10
 _FEWEST_DIFFERING: Final = 2
 _SAME: Final = 1e-12
@@ -28,9 +28,9 @@ class PairedDifference(NamedTuple):
         mean: Mean of b minus mean of a.
         interval: Its interval; None if it cannot be known.
         standard_error: Its standard error; None where the interval is.
-        cases: How many cases there are.
-        units: How many of them are independent: cases, or conversations.
-        missing: Why there is no interval; None if there is one.
+        cases: Number of cases.
+        units: Number of independent cases or conversations.
+        missing: Why the interval is missing; None otherwise.
     """
 
     mean: float
@@ -51,35 +51,31 @@ def paired_difference(
 ) -> PairedDifference:
     """Return the mean difference of two versions with its interval.
 
-    Each bound is that of the studentised bootstrap or of Student's t, whichever is farther from the mean. The
-    first is right where the differences are skewed, and too short where they have heavy tails or few values;
-    the second the other way around. The standard error of a resample counts as at least a quarter of the
-    observed one, since resamples of equal values would have none. Conversations are drawn as a whole.
-    Few cases show about half of the skewness, so the bound on the side of the long tail is moved outwards by
-    twice the correction for the skewness that they show.
+    Each bound is the one of the studentized bootstrap, for skewed differences, or of Student's t, for heavy
+    tails or few values, whichever is farther from the mean. A resample's standard error counts as at least a
+    quarter of the observed one, since equal values have none. Few cases show about half of their skewness, so
+    the bound at the long tail moves outwards by twice the correction for it.
 
-    There is no interval for fewer than 10 independent cases, if fewer than 2 differ, or if all differences
-    are equal: they do not show how much they vary. For yes or no, `paired_proportions` has one.
+    The interval is missing for fewer than 10 independent cases, if fewer than 2 differ, or if all differences
+    are equal. For pass or fail, use `paired_proportions`.
 
-    The same seed gives the same interval. It does not depend on the order of the cases, and swapping a and b
-    changes signs and nothing else.
+    The order of the cases does not matter, and swapping a and b only changes signs.
 
     Args:
-        differences: Shape (cases,): score of b minus score of a, for each case; repeats are averaged before.
-        clusters: For each case what it belongs to, such as its conversation; None for a case of its own.
-        level: The confidence level.
-        resamples: How many resamples to draw.
-        seed: The seed of the resamples.
+        differences: Shape (cases,): score of b minus score of a; average repeats first.
+        clusters: The group of each case, such as its conversation; None for an independent case.
+        level: Confidence level.
+        resamples: Number of resamples of cases or whole clusters.
+        seed: The same seed gives the same interval.
 
     Raises:
         ValueError: The arrays are empty, have other shapes, or contain NaN or infinity; or ``level`` or
             ``resamples`` is out of range.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), section 12.5; Davison and Hinkley,
-    Bootstrap Methods and their Application (1997), section 2.4, and section 3.8 for clusters;
-    for the skewness Johnson, Modified t tests and confidence intervals for asymmetrical populations, Journal
-    of the American Statistical Association 73 (1978), section 2.
-    ``benchmarks/statistics.py`` measures the coverage.
+    Bootstrap Methods and their Application (1997), section 2.4, and section 3.8 for clusters; for the
+    skewness Johnson, Modified t tests and confidence intervals for asymmetrical populations, Journal of the
+    American Statistical Association 73 (1978), section 2. ``benchmarks/statistics.py`` measures the coverage.
     """
     check_level(level)
     if resamples < 1:
@@ -95,7 +91,6 @@ def paired_difference(
 
 
 def _missing(units: Units) -> str | None:
-    """Return why there is no interval, if there is none."""
     sizes = np.abs(units.totals)
     differing = int(np.count_nonzero(sizes > _SAME * sizes.max()))
     if not differing:
@@ -117,16 +112,15 @@ def _interval(units: Units, error: float, level: float, resamples: int, seed: in
 
 
 def _skewness(units: Units) -> float:
-    """Return the skewness of the differences; of conversations, that of their residuals."""
+    """For conversations, the skewness of their residuals."""
     rest = units.totals - units.mean * units.sizes
     return math.fsum(rest**3) / len(rest) / math.pow(math.fsum(rest**2) / len(rest), 1.5)
 
 
 def _outer_quantiles(values: Floats, tail: float) -> tuple[float, float]:
-    """Return the quantiles ``tail`` and ``1 - tail``, with linear interpolation.
+    """Negated values have exactly the negated quantiles.
 
-    Negated values have exactly the negated quantiles. ``np.quantile`` would import ``numpy.ma``, a twentieth
-    of the time of a comparison.
+    ``np.quantile`` would import ``numpy.ma``, 5 % of the time of a comparison.
     """
     index, share = divmod(tail * (len(values) - 1), 1.0)
     first, second = int(index), min(int(index) + 1, len(values) - 1)
@@ -137,7 +131,7 @@ def _outer_quantiles(values: Floats, tail: float) -> tuple[float, float]:
 
 
 def _studentised(units: Units, error: float, resamples: int, seed: int) -> Floats:
-    """Return (mean of a resample - mean) / standard error of the resample, for each resample."""
+    """Return (mean of the resample - mean) / standard error of the resample."""
     count, sizes = units.count, units.sizes
     rest = (units.totals - units.mean * sizes) / (error * units.cases)
     is_plain = bool((sizes == 1.0).all())
@@ -149,7 +143,7 @@ def _studentised(units: Units, error: float, resamples: int, seed: int) -> Float
     products, sizes_squared, drawn = (rests, cases, cases) if is_plain else sums[3:]
     shift = rests / cases
     spread = squares - 2.0 * shift * products + shift**2 * sizes_squared
-    # Weights do not sum to the number of units; as shares of their sum, they do.
+    # Weights do not sum to the number of sampling units; shares of their sum do.
     per_unit = count / drawn
     observed = float(np.sum(rest**2)) / (count - 1)
     variance = np.maximum(spread * per_unit / (count - 1), observed * _LEAST_ERROR**2)
@@ -158,7 +152,7 @@ def _studentised(units: Units, error: float, resamples: int, seed: int) -> Float
 
 
 def _turned(interval: Interval, direction: int) -> Interval:
-    if direction == 0:  # neither side is favoured, so chance may not favour one
+    if direction == 0:  # no side is preferred, so chance may not prefer one
         half = (interval.high - interval.low) / 2.0
         return Interval(-half, half)
     return interval if direction > 0 else interval.negated()

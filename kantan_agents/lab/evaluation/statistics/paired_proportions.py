@@ -19,28 +19,27 @@ _FEWEST: Final = 5
 def paired_proportions(a: npt.ArrayLike, b: npt.ArrayLike, *, level: float = 0.95) -> PairedDifference:
     """Return the difference of two pass rates on the same independent cases, with its interval.
 
-    It is Bonett and Price's interval: one case that only a has passed and one that only b has passed are
-    added, which gives an interval even if no case or every case differs. Two changes make it hold what it
-    promises from 5 cases on: the quantile is that of Student's t, and where McNemar's test does not reject at
-    the same level, the interval reaches as far as 0. Its exact coverage is at least 93 % for 5 to 200 cases,
-    whatever the rates and their correlation.
+    Bonett and Price's interval adds one case that only a passed and one that only b passed, so it exists even
+    if no case or every case differs. Two changes make it hold from 5 cases on: it uses Student's t, and it
+    reaches 0 where McNemar's test at the same level does not reject. Its exact coverage is at least 93 % for
+    5 to 200 cases, whatever the rates and their correlation; the tests enumerate it.
 
     At levels up to 95 %, it contains 0 exactly where `mcnemar` does not reject. At higher levels, it may also
-    contain 0 where the test just rejects.
+    contain 0 where the test barely rejects.
 
     Args:
         a: Shape (cases,): 1 or True where a has passed, 0 or False where not.
         b: The same for b, in the same order.
-        level: The confidence level.
+        level: Confidence level.
 
     Raises:
         ValueError: The arrays are empty, the shapes differ, a value is neither 0 nor 1, or ``level`` is out
             of range.
 
     Source: Bonett and Price, Adjusted Wald confidence interval for a difference of binomial proportions based
-    on paired data, Journal of Educational and Behavioral Statistics 37 (2012). Compared with others by
-    Fagerland, Lydersen and Laake, Recommended tests and confidence intervals for paired binomial proportions,
-    Statistics in Medicine 33 (2014). The tests enumerate its coverage.
+    on paired data, Journal of Educational and Behavioral Statistics 37 (2012); compared by Fagerland,
+    Lydersen and Laake, Recommended tests and confidence intervals for paired binomial proportions, Statistics
+    in Medicine 33 (2014).
     """
     check_level(level)
     test, count = mcnemar(a, b), np.asarray(a).size

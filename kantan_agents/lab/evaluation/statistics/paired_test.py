@@ -1,4 +1,4 @@
-"""``paired_p`` and ``paired_interval``: the test and the interval that fit a metric."""
+"""The test and the interval that fit a metric."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PairedTest(NamedTuple):
 
     Attributes:
         p: The two-sided p of the hypothesis that a and b do not differ.
-        method: Which test it was.
+        method: The test that gave it.
     """
 
     p: float
@@ -37,19 +37,18 @@ def paired_p(
 ) -> PairedTest:
     """Test whether the scores of a and b differ on the same cases.
 
-    Values of 0 and 1 on independent cases are tested by `mcnemar`. Everything else is tested by
-    `sign_flip_p`: other scores, means of several repeats, and cases in conversations.
+    `mcnemar` tests values of 0 and 1 on independent cases. `sign_flip_p` tests everything else: other scores,
+    means of repeats, and cases in conversations.
 
     Args:
-        a: Shape (cases,): the scores of a; repeats are averaged inside a case before.
-        b: The scores of b, in the same order.
-        clusters: For each case what it belongs to, such as its conversation; None for a case of its own.
-        resamples: How many patterns of signs to draw where there are too many to enumerate.
+        a: Shape (cases,): scores of a; average the repeats of a case first.
+        b: Scores of b, in the same order.
+        clusters: As for `paired_difference`.
+        resamples: Number of random sign patterns, where there are too many to enumerate.
         seed: The same seed gives the same p.
 
     Raises:
-        ValueError: The arrays are empty, have other shapes, or contain NaN or infinity; or ``resamples`` is
-            below 1.
+        ValueError: As for `sign_flip_p`.
     """
     before, after = _checked(a, b)
     if _is_yes_no(before, after, clusters):
@@ -68,20 +67,19 @@ def paired_interval(
 ) -> PairedDifference:
     """Return the mean difference of the scores of a and b on the same cases, with its interval.
 
-    Values of 0 and 1 on independent cases have the interval of `paired_proportions`. Everything else has that
-    of `paired_difference`: other scores, means of several repeats, and cases in conversations.
+    `paired_proportions` gives it for values of 0 and 1 on independent cases, `paired_difference` for
+    everything else.
 
     Args:
-        a: Shape (cases,): the scores of a; repeats are averaged inside a case before.
-        b: The scores of b, in the same order.
-        clusters: For each case what it belongs to, such as its conversation; None for a case of its own.
-        level: The confidence level.
-        resamples: How many resamples to draw.
+        a: Shape (cases,): scores of a; average the repeats of a case first.
+        b: Scores of b, in the same order.
+        clusters: As for `paired_difference`.
+        level: Confidence level.
+        resamples: Number of resamples.
         seed: The same seed gives the same interval.
 
     Raises:
-        ValueError: The arrays are empty, have other shapes, or contain NaN or infinity; or ``level`` or
-            ``resamples`` is out of range.
+        ValueError: As for `paired_difference`.
     """
     before, after = _checked(a, b)
     if _is_yes_no(before, after, clusters):
@@ -97,11 +95,9 @@ def _checked(a: npt.ArrayLike, b: npt.ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _is_yes_no(before: Floats, after: Floats, clusters: Sequence[Hashable | None] | None) -> bool:
-    """Return whether these are yes or no of independent cases."""
     return bool(before.size) and not _has_clusters(clusters) and is_binary(before) and is_binary(after)
 
 
 def _has_clusters(clusters: Sequence[Hashable | None] | None) -> bool:
-    """Return whether any two cases belong together."""
     named = [cluster for cluster in clusters or () if cluster is not None]
     return len(set(named)) < len(named)

@@ -1,4 +1,4 @@
-"""Whether a pairwise judge prefers an answer for its position."""
+"""Position bias of a pairwise judge."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kantan_agents.lab.evaluation.statistics.sign_flip import sign_flip_p
 
 
 class PositionBias(NamedTuple):
-    """Which position a judge prefers.
+    """The position that a judge prefers.
 
     Attributes:
-        first: In how many pairs it leaned to the answer that it saw first, whichever that was.
-        second: In how many pairs it leaned to the answer that it saw second.
-        consistent: In how many pairs the order made no difference.
+        first: Number of pairs in which it preferred the answer that it saw first, whichever that was.
+        second: Number of pairs in which it preferred the answer that it saw second.
+        consistent: Number of pairs in which the order made no difference.
         bias: ``(first - second) / pairs``, from -1 to 1; 0.0 without pairs.
         p: The two-sided p of the hypothesis that it prefers no position.
     """
@@ -36,23 +36,22 @@ def position_bias(
     other_order: npt.ArrayLike,
     clusters: Sequence[Hashable | None] | None = None,
 ) -> PositionBias:
-    """Test whether a judge that was asked in both orders prefers a position.
+    """Test whether a judge that compared each pair in both orders prefers a position.
 
-    A judge that chooses by content changes the position it names when the order changes. Pairs in which it
-    does not are counted, and the sign test compares both positions. Pairs of one cluster change sides
-    together, as in `sign_flip_p`.
+    A judge of content names the other position when the order changes. The sign test compares how often it
+    does not, for both positions. Pairs of one cluster change sides together, as in `sign_flip_p`.
 
     Args:
-        one_order: Shape (pairs,): which answer the judge chose when a came first: 1 for the first, -1 for the
-            second, 0 for a tie.
-        other_order: The same when b came first, in the same order of pairs.
-        clusters: For each pair what it belongs to, such as its case; None for a pair of its own.
+        one_order: Shape (pairs,): the choice when a came first: 1 for the first, -1 for the second, 0 for a
+            tie.
+        other_order: The choice when b came first, for the same pairs.
+        clusters: The group of each pair, such as its case; None for an independent pair.
 
     Raises:
         ValueError: The shapes differ, or a value is not 1, 0 or -1.
 
-    Source: Zheng et al. (2023), the paper on MT-Bench and Chatbot Arena, arXiv:2306.05685,
-    section 3.3; sign test: Conover, Practical Nonparametric Statistics (3rd edition, 1999), section 3.4.
+    Source: Zheng et al. (2023), the paper on MT-Bench and Chatbot Arena, arXiv:2306.05685, section 3.3; sign
+    test: Conover, Practical Nonparametric Statistics (3rd edition, 1999), section 3.4.
     """
     before, after = np.asarray(one_order, dtype=np.float64), np.asarray(other_order, dtype=np.float64)
     if before.ndim != 1 or before.shape != after.shape:

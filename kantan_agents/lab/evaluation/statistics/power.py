@@ -1,4 +1,4 @@
-"""What a dataset can show: the smallest difference, and how many more cases a smaller one takes."""
+"""Power of a dataset: the smallest detectable difference, and the cases that a smaller one needs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ _SAME: Final = 1e-12
 
 
 def fewest_cases(*, alpha: float = 0.05, metrics: int = 1) -> int:
-    """Return how many independent cases must differ, at least, before a paired test can reach ``alpha``.
+    """Return the smallest number of differing independent cases with which a paired test can reach ``alpha``.
 
-    If all of them favour one side, two of their patterns of signs are as extreme: that one, and its mirror
-    image. So p is at least 2 * 0.5 ** cases.
+    If all differ in one direction, two sign patterns are as extreme: that one and its mirror image. So p is
+    at least 2 * 0.5 ** cases.
 
     Args:
         alpha: Probability of a false alarm.
-        metrics: How many metrics are tested together by `holm`. The first one to be found must reach
-            ``alpha / metrics``.
+        metrics: Number of metrics that `holm` tests together; the first must reach ``alpha / metrics``.
 
     Returns:
         The number of cases: 6 for one metric at 0.05, 8 for five.
@@ -52,34 +51,28 @@ def detectable_difference(
 ) -> float | None:
     """Return the smallest true difference that these cases would have shown.
 
-    A true difference of this size is found with probability ``power`` by a paired test at ``alpha``, on as
-    many cases whose differences vary as these do. "Cannot tell" means that the truth may be anywhere below
-    it.
-
-    A paired test looks at the cases that differ. If there are fewer than `fewest_cases`, its p is above
-    ``alpha`` even if all of them favour one side, so no difference can be shown.
+    A paired test at ``alpha`` finds a difference of this size with probability ``power``, on as many cases
+    that vary as these do. After "cannot tell", the true difference may be anywhere below it.
 
     Args:
-        differences: Shape (cases,): score of b minus score of a, for each case.
-        clusters: For each case what it belongs to, such as its conversation; None for a case of its own.
+        differences: Shape (cases,): score of b minus score of a.
+        clusters: As for `paired_difference`.
         power: Probability of finding it.
         alpha: Probability of a false alarm.
-        metrics: How many metrics are tested together by `holm`. It counts the least favourable place among
-            them, that of a metric that alone differs.
+        metrics: Number of metrics that `holm` tests together; it assumes that only one of them differs.
 
     Returns:
-        A difference above 0, in the units of the metric. None if none can be shown, or it cannot be known: if
-        fewer than `fewest_cases` differ, or if the differences do not vary.
+        A difference above 0, on the scale of the metric. None if the differences do not vary, or if fewer
+        than `fewest_cases` differ: then p is above ``alpha`` even if all differ in one direction.
 
     Raises:
         ValueError: The arrays are empty, have other shapes, or contain NaN or infinity; or an option is out
             of range.
 
     Source: Julious and Owen, Sample size calculations for clinical studies allowing for uncertainty about the
-    variance, Pharmaceutical Statistics 5 (2006); the standard error of conversations as in
-    `Units.standard_error`. Where all cases that differ do so by the same amount, as for yes or no, p takes
-    steps, which costs what the correction for continuity costs: Fleiss, Levin and Paik, Statistical Methods
-    for Rates and Proportions (3rd edition, 2003), chapter 13.
+    variance, Pharmaceutical Statistics 5 (2006). If all nonzero differences are equal, as for pass or fail, p
+    takes steps, which costs as much as the correction for continuity: Fleiss, Levin and Paik, Statistical
+    Methods for Rates and Proportions (3rd edition, 2003), chapter 13.
     """
     _check(power, alpha, metrics)
     units = units_of(differences, clusters)
@@ -102,24 +95,23 @@ def more_cases(
     alpha: float = 0.05,
     metrics: int = 1,
 ) -> int | None:
-    """Return how many more cases it takes to show a difference of a given size.
+    """Return how many more cases a difference of a given size needs to be shown.
 
-    It assumes that new cases vary as these do, that as many of them differ, and that new conversations are as
-    long as these. It allows for not knowing exactly how much they vary: on average over such data, the
-    difference is found with probability ``power``. However large the difference, at least `fewest_cases` must
-    differ.
+    It assumes that new cases vary like these, that as many of them differ, and that new conversations are as
+    long. It allows for the uncertainty of the variance: on average over such data, the difference is found
+    with probability ``power``. At least `fewest_cases` must differ.
 
     Args:
-        differences: Shape (cases,): score of b minus score of a, for each case.
-        wanted: The true difference to be shown, in the units of the metric; its sign does not matter.
-        clusters: For each case what it belongs to, such as its conversation; None for a case of its own.
+        differences: Shape (cases,): score of b minus score of a.
+        wanted: The true difference to show, on the scale of the metric; its sign does not matter.
+        clusters: As for `paired_difference`.
         power: Probability of finding it.
         alpha: Probability of a false alarm.
-        metrics: How many metrics are tested together by `holm`, as for `detectable_difference`.
+        metrics: As for `detectable_difference`.
 
     Returns:
-        The number of cases, 0 if these suffice. None if it cannot be known: for fewer independent cases than
-        `fewest_cases`, if the differences do not vary, or if ``wanted`` is 0.
+        The number of cases, 0 if these suffice. None for fewer independent cases than `fewest_cases`, if the
+        differences do not vary, or if ``wanted`` is 0.
 
     Raises:
         ValueError: As for `detectable_difference`, or ``wanted`` is not finite.
@@ -137,12 +129,10 @@ def more_cases(
 
 
 def _is_known(units: Units, alpha: float) -> bool:
-    """Return whether there are enough units to say how much they vary."""
     return units.count >= fewest_cases(alpha=alpha) and units.standard_error > 0.0
 
 
 def _needed_units(units: Units, wanted: float, power: float, alpha: float) -> int | None:
-    """Return how many units it takes to show a difference."""
     ratio = units.standard_error * math.sqrt(units.count) / wanted
     steps = _step(units) / wanted
 
@@ -163,22 +153,18 @@ def _needed_units(units: Units, wanted: float, power: float, alpha: float) -> in
 
 
 def _needed_errors(count: int, known: int, power: float, alpha: float) -> float:
-    """Return how many standard errors a difference of so many units must have to be found.
-
-    The standard error is that of ``known`` units, so it is as uncertain as theirs.
-    """
+    """The standard error is estimated from ``known`` sampling units."""
     return noncentral_t_quantile(power, known - 1, -t_quantile(alpha / 2.0, count - 1))
 
 
 def _step(units: Units) -> float:
-    """Return by how much all units differ that do, if it is the same; otherwise 0."""
+    """Return the common size of all nonzero differences; 0 if they vary."""
     sizes = np.abs(units.totals[units.totals != 0.0])
     largest = float(sizes.max())
     return largest * units.count / units.cases if sizes.min() >= largest * (1.0 - _SAME) else 0.0
 
 
 def _fewest_units(units: Units, alpha: float) -> int:
-    """Return from how many units on a test can reach ``alpha``, if as many of them differ as of these."""
     return math.ceil(fewest_cases(alpha=alpha) * units.count / int(np.count_nonzero(units.totals)))
 
 

@@ -1,4 +1,4 @@
-"""Prediction-powered inference: few labels of people correct the many scores of a judge."""
+"""Prediction-powered inference: a few human labels correct the many scores of a judge."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from kantan_agents.lab.evaluation.statistics.proportion import freedom_factor, i
 from kantan_agents.lab.evaluation.statistics.skewness import skew_corrected
 
 _FEWEST_LABELS: Final = 4
-_FEWEST_UNBOUNDED: Final = 30  # fewer do not show how far the others may be away
+_FEWEST_UNBOUNDED: Final = 30  # fewer do not show how extreme the others may be
 _FEWEST_ERRORS: Final = 3.0
-_MOST_WORTH: Final = 1e6  # the quantiles of more take long, and the interval is short enough
+_MOST_WORTH: Final = 1e6  # quantiles of more are slow, and the interval is short enough
 _NOTHING: Final = 1e-12
 _ROUNDING: Final = 1e-9
 
 Bounds = tuple[float, float] | None
-"""The lowest and the highest label that people may give."""
+"""The lowest and the highest possible label."""
 
 
 class CorrectedMean(NamedTuple):
-    """A mean on the people's scale.
+    """A mean on the reviewers' scale.
 
     Attributes:
         mean: The estimate.
-        interval: Its interval, inside the bounds of the labels if these are known. None if it cannot be
-            known: without bounds, for fewer than 30 labels, or if nothing varies.
+        interval: Its interval, inside the bounds of the labels if these are known. None without bounds for
+            fewer than 30 labels, or if nothing varies.
         standard_error: Its standard error; None for fewer than 4 labels, or if nothing varies.
-        judge_weight: How much the judge's scores count, lambda in the paper: 0 for a judge that does not
-            make the labels more precise, and then only these do.
-        labels: How many cases have a label.
-        cases: How many cases there are.
+        judge_weight: The weight of the judge's scores, lambda in the paper; 0 if they do not make the labels
+            more precise, and then only the labels count.
+        labels: Number of cases with a label.
+        cases: Number of cases.
     """
 
     mean: float
@@ -59,47 +59,41 @@ def corrected_mean(
     bounds: Bounds = None,
     level: float = 0.95,
 ) -> CorrectedMean:
-    """Return the mean that people would have given to all cases, from the labels of a few.
+    """Estimate the mean label of all cases from the labels of a few and a judge's scores of all.
 
-    The judge's scores of all cases give a mean, and the labels show by how much it is wrong. How much the
-    judge counts is chosen from the labels. To allow for this choice, the standard error is a jackknife that
-    chooses anew without each label. Among few labels, a good judge may show none of its errors by luck. The
-    labels therefore count as if the judge were wrong by one step in at least three of them. A step is the
-    distance between neighbouring labels.
+    The labels show the error of the scores' mean, and choose the weight of the judge. To allow for this
+    choice, the standard error is a jackknife that chooses anew without each label. By luck, a few labels may
+    show no error of a good judge, so they count as if the judge were wrong by one step, the distance between
+    adjacent labels, in at least three. The jackknife omits whole clusters, and clusters of unequal weight
+    count as fewer.
 
-    The interval is never wider than that of the labels alone. If the judge does not make it shorter, mean and
-    interval are those of the labels, and ``judge_weight`` is 0.
+    The interval is never wider than without the judge. If the judge does not shorten it, only the labels
+    count, and ``judge_weight`` is 0. With known bounds, the interval is Clopper and Pearson's for the number
+    of labels with the same standard error: it stays inside the bounds and allows for rare failures. Otherwise
+    it allows for skewness, as `skew_corrected` does.
 
-    If the scale of the labels is known, the interval is Clopper and Pearson's for the number of labels that
-    would have the same standard error, so that it stays inside the scale and allows for rare failures.
-    Otherwise it allows for skewness, as `skew_corrected` does.
-
-    Cases of one cluster are not independent: the jackknife leaves out whole clusters, and clusters of unequal
-    weight count as fewer.
-
-    The cases to label must have been drawn at random. Labels that somebody picked say nothing about the
-    others.
+    Sample the cases to label at random: labels of chosen cases do not represent the others.
 
     Args:
-        labels: Shape (cases,): the people's labels; NaN for cases without one.
+        labels: Shape (cases,): human labels; NaN for cases without one.
         scores: Shape (cases,): the judge's scores of all cases.
-        probabilities: Shape (cases,): with which probability each case was drawn for labelling, above 0 and
-            at most 1; None if it was the same for all. Those of cases without a label do not matter.
-        clusters: For each case what it belongs to, such as its conversation; None for a case of its own.
-        bounds: The lowest and the highest possible label. They are 0 and 1 if all labels are, and otherwise
-            not known by default.
-        level: The confidence level.
+        probabilities: Shape (cases,): the probability with which each case was sampled for labeling, above 0
+            and at most 1; None if equal. Values of cases without a label are ignored.
+        clusters: As for `paired_difference`.
+        bounds: The lowest and the highest possible label. By default 0 and 1 if all labels are 0 or 1,
+            otherwise unknown.
+        level: Confidence level.
 
     Raises:
         ValueError: Shapes differ, there is no label, a score is not finite, a probability is out of range, or
             the mean of the labels is out of bounds.
 
     Source: Angelopoulos, Duchi and Zrnic, PPI++: Efficient prediction-powered inference (2023),
-    arXiv:2311.01453, the mean with power tuning. It is the regression estimator of double sampling, Cochran,
-    Sampling Techniques (3rd edition, 1977), section 12.6. For unequal probabilities Särndal, Swensson and
-    Wretman, Model Assisted Survey Sampling (1992), section 6.4. For the interval as for `proportion`. The
-    jackknife and the allowances for few labels are additions; ``benchmarks/statistics.py`` measures the
-    coverage.
+    arXiv:2311.01453, the mean with power tuning, which is the regression estimator of double sampling,
+    Cochran, Sampling Techniques (3rd edition, 1977), section 12.6. For unequal probabilities Särndal,
+    Swensson and Wretman, Model Assisted Survey Sampling (1992), section 6.4. For the interval as for
+    `proportion`. The jackknife and the allowances for few labels are additions; ``benchmarks/statistics.py``
+    measures the coverage.
     """
     given = np.asarray(labels, dtype=np.float64)
     is_yes_no = bounds is None and is_binary(given[~np.isnan(given)])
@@ -117,20 +111,20 @@ def corrected_difference(
     bounds: Bounds = None,
     level: float = 0.95,
 ) -> CorrectedMean:
-    """Return the mean difference of b to a that people would have given on all cases.
+    """Estimate the mean difference of labels of b and a on all cases.
 
-    It is `corrected_mean` of the differences in each case. A case counts as labelled if people have labelled
-    both answers, so ``probabilities`` are those of both.
+    It is `corrected_mean` of the differences in each case. A case counts as labeled if both answers have
+    labels.
 
     Args:
-        labels_a: Shape (cases,): the people's labels of a; NaN for cases without one.
+        labels_a: Shape (cases,): human labels of a; NaN for cases without one.
         labels_b: The same for b, in the same order.
         scores_a: Shape (cases,): the judge's scores of a.
         scores_b: The judge's scores of b.
-        probabilities: As for `corrected_mean`.
+        probabilities: The probability that both answers of a case were sampled, as for `corrected_mean`.
         clusters: As for `corrected_mean`.
         bounds: The lowest and the highest possible label, as for `corrected_mean`.
-        level: The confidence level.
+        level: Confidence level.
 
     Raises:
         ValueError: As for `corrected_mean`.
@@ -147,17 +141,6 @@ def corrected_difference(
 
 
 class _Estimate(NamedTuple):
-    """A mean, and what its interval is made of.
-
-    Attributes:
-        mean: The mean.
-        weight: How much the judge's scores count.
-        error: The standard error; None if it cannot be known.
-        skewness: Skewness of the mean.
-        freedom: Degrees of freedom of the standard error.
-        units: How many cases or clusters have a label.
-    """
-
     mean: float
     weight: float
     error: float | None
@@ -201,19 +184,18 @@ def _corrected(
 
 
 def _estimate(given: Floats, judged: Floats, shares: Floats, units: npt.NDArray[np.intp]) -> _Estimate:
-    """Return the mean of people's labels, corrected by the judge's scores."""
     labelled = ~np.isnan(given)
     y, f = given[labelled], judged[labelled]
     weight = slope_of(y, f, shares)
     mean = float(shares @ y - weight * (shares @ f - judged.mean()))
     known, of_label = np.unique(units[labelled], return_inverse=True)
     count, squares = len(known), float(np.sum(np.bincount(of_label, shares) ** 2))
-    fitted = 1 if np.ptp(f) == 0.0 else 2  # the mean, and how much the judge counts
-    # Units of unequal shares count as fewer.
+    fitted = 1 if np.ptp(f) == 0.0 else 2  # the mean, and the weight of the judge
+    # Sampling units of unequal shares count as fewer.
     freedom = max(1, math.floor(1.0 / squares - fitted + _ROUNDING))
     if count < _FEWEST_LABELS:
         return _Estimate(mean, weight, None, 0.0, freedom, count)
-    # What each unit contributes to the error of the estimate.
+    # The contribution of each sampling unit to the error of the estimate.
     of_judge = weight * (judged - judged.mean()) / len(given)
     contributions = np.bincount(units, of_judge).astype(np.float64)
     contributions[known] += slope_contributions(y, f - judged.mean(), shares, of_label)
@@ -235,7 +217,7 @@ def _unbounded(one: _Estimate, level: float) -> Interval | None:
 
 
 def _bounded(one: _Estimate, low: float, high: float, level: float) -> Interval | None:
-    """Return the interval of a rate with the same standard error; None outside the scale."""
+    """Return None outside the scale."""
     rate = (one.mean - low) / (high - low)
     if one.error is None or not 0.0 < rate < 1.0:
         return None
@@ -253,7 +235,7 @@ def _width(interval: Interval) -> float:
 
 
 def _step(y: Floats) -> float:
-    """Return the average distance of neighbouring values; 0 if all are equal."""
+    """Return the average distance of adjacent values."""
     distances = np.diff(np.sort(y))
     extent = float(distances.sum())
     return extent / max(1, int(np.count_nonzero(distances > _ROUNDING * extent)))

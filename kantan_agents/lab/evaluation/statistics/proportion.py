@@ -1,4 +1,4 @@
-"""``proportion``: a pass rate of results that may depend on one another, such as repeats of a case."""
+"""A pass rate of results that may depend on one another, such as repeats of a case."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Proportion(NamedTuple):
     Attributes:
         value: The rate, from 0 to 1.
         interval: Its interval, inside 0 and 1; None if several results are all of one cluster.
-        units: How many results are independent: those alone, and clusters.
-        effective: How many independent results they are worth.
+        units: Number of independent results and clusters.
+        effective: The number of independent results that carry as much information.
     """
 
     value: float
@@ -34,17 +34,17 @@ class Proportion(NamedTuple):
 def proportion(
     values: npt.ArrayLike, clusters: Sequence[Hashable | None] | None = None, *, level: float = 0.95
 ) -> Proportion:
-    """Return a pass rate with an interval that allows for results that depend on one another.
+    """Return a pass rate with an interval that allows for dependent results.
 
     Ten repeats of a case are worth between one and ten results, depending on how alike they are. The interval
-    is Clopper and Pearson's for that number. How alike they are is learned from the results and from two
-    clusters more that count as observed, one of which passes and one fails as a whole. Few clusters that all
-    look alike therefore do not pass for many. For independent yes or no, it is exactly `clopper_pearson`.
+    is Clopper and Pearson's for that number. Two artificial clusters, of which one passes and one fails as a
+    whole, prevent a few similar clusters from counting as many. For independent pass or fail, it is exactly
+    `clopper_pearson`.
 
     Args:
-        values: Shape (results,): 1 or True where a result passed, 0 or False where not, or a share of both.
-        clusters: For each result what it belongs to, such as its case; None for a result of its own.
-        level: The confidence level.
+        values: Shape (results,): 1 or True where a result passed, 0 or False where not, or a share.
+        clusters: The group of each result, such as its case; None for an independent result.
+        level: Confidence level.
 
     Raises:
         ValueError: The shapes differ, there are no values, one is not from 0 to 1, or ``level`` is out of
@@ -52,7 +52,7 @@ def proportion(
 
     Source: Korn and Graubard, Confidence intervals for proportions with small expected number of positive
     counts estimated from survey data, Survey Methodology 24 (1998), for the effective number of results and
-    the degrees of freedom; the two clusters are an addition, as the two observations of Agresti and Caffo,
+    the degrees of freedom. The two clusters are an addition, like the two observations of Agresti and Caffo,
     The American Statistician 54 (2000). ``benchmarks/statistics.py`` measures the coverage.
     """
     check_level(level)
@@ -66,18 +66,13 @@ def proportion(
 
 
 def interval_of_units(totals: Floats, sizes: Floats, level: float) -> tuple[Interval | None, float]:
-    """Return the interval of a rate of independent units, and how many independent results they are worth.
+    """Return the interval of a rate of independent sampling units, and their effective number of results.
 
-    Args:
-        totals: Shape (units,): the sum of the values of each unit.
-        sizes: Shape (units,): how many results it has, or its weight.
-        level: The confidence level.
-
-    Returns:
-        The interval, None for one unit of several results; and the number.
+    ``totals`` are sums of values, ``sizes`` numbers of results or weights. One sampling unit of several
+    results has no interval.
     """
     count, usual = float(sizes.sum()), float(np.sum(sizes**2) / sizes.sum())
-    alike = count / usual  # units of equal sizes that are worth as much, if each is all or nothing
+    alike = count / usual  # as many equal clusters, each all or nothing
     if alike < 1.0 + _ROUNDING < count:
         return None, alike
     rate = (float(totals.sum()) + usual) / (count + 2.0 * usual)
@@ -89,12 +84,9 @@ def interval_of_units(totals: Floats, sizes: Floats, level: float) -> tuple[Inte
 
 
 def freedom_factor(usual: float, known: float, level: float) -> float:
-    """Return as what share results count, because their variance is less well known than usual.
+    """Return the factor by which the number of results shrinks because their variance is uncertain.
 
-    Args:
-        usual: Degrees of freedom that results of equal weight would have.
-        known: Degrees of freedom of the variance.
-        level: The confidence level.
+    ``usual`` are the degrees of freedom of results of equal weight, ``known`` of the variance.
     """
     if known > usual - _ROUNDING:
         return 1.0

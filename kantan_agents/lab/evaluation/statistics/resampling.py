@@ -1,4 +1,4 @@
-"""Sums over bootstrap resamples, fast enough for ten thousand units."""
+"""Sums over bootstrap resamples, fast enough for ten thousand sampling units."""
 
 from __future__ import annotations
 
@@ -11,33 +11,24 @@ import numpy.typing as npt
 from kantan_agents.lab.evaluation.statistics.independent_units import Floats, numbers_of
 
 MOST_DRAWN: Final = 500
-"""Up to this many units are drawn one by one; of more, each gets a random weight."""
+"""Up to this size, sampling units are resampled one by one; above, each gets a random weight."""
 
 _DRAWN_AT_ONCE: Final = 100_000
 _UNITS_OF_A_BYTE: Final = 4
 
-# Equally likely, with mean 1, variance 1 and third central moment 1, as the counts of a drawn resample have
-# them when there are many units. They are 1 + p, twice, and 1 + the roots of x^2 + 2px + 3p^2 - 2, where p is
-# a root of p^3 - p - 1/3.
+# Equally likely, with mean 1, variance 1 and third central moment 1, like the counts of a large resample.
+# They are 1 + p, twice, and 1 + the roots of x^2 + 2px + 3p^2 - 2, where p is a root of p^3 - p - 1/3.
 _P: Final = -0.3949308436346985
 _ROOT: Final = float(np.sqrt(2.0 - 2.0 * _P * _P))
 _WEIGHTS: Final = 1.0 + np.array([_P, _P, -_P + _ROOT, -_P - _ROOT])
 
 
 def resampled_sums(columns: Floats, resamples: int, seed: int) -> Floats:
-    """Return what the columns sum to in each of many bootstrap resamples.
+    """Return the sums of the columns in each bootstrap resample, of shape (resamples, columns).
 
-    Up to `MOST_DRAWN` units are drawn with replacement. Of more, each unit gets a random weight instead. The
-    weights have the same first three moments as the counts of a drawn resample, so that a studentised
-    bootstrap is as accurate, and two random bits give one, so that it takes a tenth of the time.
-
-    Args:
-        columns: Shape (units, columns).
-        resamples: How many resamples to make.
-        seed: The same seed gives the same resamples.
-
-    Returns:
-        Shape (resamples, columns). With weights, a column of ones gives their sum.
+    Up to `MOST_DRAWN` rows are sampled with replacement. Of more, each gets a random weight with the same
+    first three moments as the counts of a resample, so that a studentized bootstrap is as accurate, in a
+    tenth of the time. A column of ones gives the sum of the weights.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 6; for the weights Barbe
     and Bertail, The Weighted Bootstrap (1995), chapter 2.
@@ -62,7 +53,7 @@ def _drawn(columns: Floats, resamples: int, random: np.random.Generator) -> Floa
 
 
 def _weighted(columns: Floats, resamples: int, random: np.random.Generator) -> Floats:
-    # A byte chooses the weights of four units, so their weighted sum is looked up in a table of 256.
+    # A byte chooses the weights of four rows, so their weighted sum comes from a table of 256.
     chosen = _WEIGHTS[(np.arange(256)[:, None] >> (2 * np.arange(_UNITS_OF_A_BYTE))) & 3]
     sums = np.zeros((columns.shape[1], resamples))
     for start in range(0, len(columns), _UNITS_OF_A_BYTE):
@@ -75,13 +66,7 @@ def _weighted(columns: Floats, resamples: int, random: np.random.Generator) -> F
 
 
 class Drawn(NamedTuple):
-    """How often units are drawn in bootstrap resamples.
-
-    Attributes:
-        counts: Shape (resamples, distinct units): how often each is drawn.
-        frequencies: Shape (distinct units,): how many units are like it.
-        members: For each distinct unit the items that it has.
-    """
+    """Counts of distinct sampling units in resamples, the number of equal ones, and the items of each."""
 
     counts: npt.NDArray[np.int64]
     frequencies: npt.NDArray[np.int64]
@@ -94,24 +79,14 @@ def drawn_units(
     resamples: int,
     random: np.random.Generator,
 ) -> Drawn:
-    """Draw items, or clusters of them as a whole. Units whose items are of the same kinds are drawn as one.
-
-    Args:
-        kinds: Shape (items,): a number for each kind of item.
-        clusters: For each item what it belongs to and is drawn with; None for an item of its own.
-        resamples: How many resamples to make.
-        random: Draws them.
-
-    Raises:
-        ValueError: There are more or fewer clusters than items.
-    """
+    """Resample items, or whole clusters of them. Sampling units with the same kinds of items are one."""
     units: list[list[int]] = [[] for _ in kinds]
     for item, unit in enumerate(numbers_of(clusters, len(kinds)).tolist()):
         units[unit].append(item)
     alike: dict[tuple[int, ...], list[list[int]]] = {}
     for members in filter(None, units):
         alike.setdefault(tuple(sorted((-kinds[members]).tolist(), reverse=True)), []).append(members)
-    # In an order of their own, so that that of the items does not matter.
+    # In canonical order, so the order of the items does not matter.
     ordered = [alike[key] for key in sorted(alike)]
     frequencies = np.array([len(same) for same in ordered])
     total = int(frequencies.sum())

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kantan_agents.lab.evaluation.statistics.independent_units import Floats, units_of
 
 MOST_ENUMERATED: Final = 16
-"""Up to this many units that differ, all 2^16 patterns of signs are enumerated."""
+"""Up to this many differing sampling units, all 2^16 sign patterns are enumerated."""
 
 _AT_ONCE: Final = 8  # flips that one byte of random bits decides
 _ROUNDING: Final = 1e-12
@@ -27,18 +27,18 @@ def sign_flip_p(
 ) -> float:
     """Return the two-sided p of the hypothesis that a and b do not differ.
 
-    If they did not, each difference could as well have had the opposite sign. The p is the share of patterns
-    of signs whose mean is at least as far from zero as the observed one. Cases of one cluster flip together.
-    Differences of zero have no sign and do not count.
+    If they did not, each difference could as well have had the opposite sign. p is the share of sign patterns
+    whose mean is at least as far from zero as the observed one. Cases of one cluster flip together. Zeros do
+    not count.
 
-    It is exact for up to 16 units that differ, since all patterns are enumerated. For more, patterns are
-    drawn at random, and the observed pattern counts as one of them, so that p is never 0 and the test remains
-    valid. It neither depends on the order of the cases, nor on which side is called a.
+    Up to 16 differing sampling units, all patterns are enumerated and p is exact. For more, patterns are
+    random, and the observed one counts as one of them, so p is never 0 and the test remains valid. Neither
+    the order of the cases nor swapping a and b changes p.
 
     Args:
-        differences: Shape (cases,): score of b minus score of a, for each case.
-        clusters: For each case what it belongs to, such as its conversation; None for a case of its own.
-        resamples: How many patterns to draw where there are too many to enumerate.
+        differences: Shape (cases,): score of b minus score of a.
+        clusters: As for `paired_difference`.
+        resamples: Number of random patterns, where there are too many to enumerate.
         seed: The same seed gives the same p.
 
     Raises:
@@ -56,7 +56,7 @@ def sign_flip_p(
     totals = np.sort(np.abs(units.totals[units.totals != 0.0]))
     if not len(totals):
         return 1.0
-    # Sums that differ only by rounding are equal; counting them is on the safe side.
+    # Sums that differ only by rounding are equal; counting them is conservative.
     least = observed - _ROUNDING * math.fsum(totals)
     if len(totals) <= MOST_ENUMERATED:
         return float(np.mean(np.abs(_all_sums(totals)) >= least))
@@ -65,7 +65,7 @@ def sign_flip_p(
 
 
 def _all_sums(values: Floats) -> Floats:
-    """Return the sums of all patterns of signs, the last sign fixed: the others only mirror these."""
+    """The last sign is fixed, since the other sums mirror these."""
     sums = values[-1:]
     for value in values[:-1]:
         sums = np.concatenate([sums + value, sums - value])
@@ -73,7 +73,7 @@ def _all_sums(values: Floats) -> Floats:
 
 
 def _random_sums(values: Floats, resamples: int, seed: int) -> Floats:
-    """Return the sums of random patterns: eight signs at a time, from a table of their 256 sums."""
+    """Eight signs at a time, from a table of their 256 sums."""
     random = np.random.default_rng(seed)
     signs = 1.0 - 2.0 * ((np.arange(256)[:, None] >> np.arange(_AT_ONCE)) & 1)
     sums = np.zeros(resamples)

@@ -1,4 +1,4 @@
-"""``skew_corrected``: the interval of an estimate whose data may be skewed."""
+"""The interval of an estimate whose data may be skewed."""
 
 from __future__ import annotations
 
@@ -12,17 +12,10 @@ _ROUNDING: Final = 1e-9
 
 
 def skew_corrected(estimate: float, error: float, skewness: float, freedom: float, level: float) -> Interval:
-    """Return the interval of an estimate, each bound by Hall's transformation or by Student's t.
+    """Return an interval whose bounds are Hall's or Student's t, whichever is farther from the estimate.
 
-    The bound that is farther from the estimate is taken: Hall's is right for skewed data and too short for
-    heavy tails, and t the other way around.
-
-    Args:
-        estimate: The estimate.
-        error: Its standard error.
-        skewness: Skewness of the estimate itself, which is that of the data by the root of their number.
-        freedom: Degrees of freedom of the standard error.
-        level: The confidence level.
+    Hall's transformation suits skewed data and is too short for heavy tails, and t the other way around.
+    ``skewness`` is of the estimate, not of the data.
 
     Source: Hall, On the removal of skewness by transformation, Journal of the Royal Statistical Society B 54
     (1992), section 2, the second transformation.
@@ -35,7 +28,6 @@ def skew_corrected(estimate: float, error: float, skewness: float, freedom: floa
 
 
 def _untransformed(value: float, skewness: float) -> float:
-    """Return the studentised error whose transformed value is given."""
     if abs(skewness) < _ROUNDING:
         return value
     cube = 1.0 + skewness * (value - skewness / 6.0)

@@ -1,4 +1,4 @@
-"""Whether a judge's error grows with the length of what it reads, or over time."""
+"""Trends of a judge's error with the length of its input, or over time."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ _ROUNDING: Final = 1e-9
 
 
 class Trend(NamedTuple):
-    """How a judge's error moves with something else.
+    """The trend of a judge's error.
 
     Attributes:
-        slope: By how much judge minus person rises per unit, by Theil and Sen. None if it cannot be known.
-        correlation: Spearman's rank correlation, from -1 to 1. None if it cannot be known: for fewer than 3
-            cases, or if one of both does not vary.
+        slope: Rise of judge minus reviewer for each step of 1 in length or time, by Theil and Sen; None if
+            unknown.
+        correlation: Spearman's rank correlation, from -1 to 1. None for fewer than 3 cases, or if either side
+            does not vary.
         p: The two-sided p of the hypothesis that there is no trend.
-        cases: How many cases there are.
+        cases: Number of cases.
         least_p: The smallest p that any order of these errors could have. If it is above 5 %, no trend could
             have been found, however strong.
     """
@@ -47,23 +48,22 @@ def length_bias(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Trend:
-    """Test whether a judge overrates long answers: whether judge minus person rises with the length.
+    """Test whether a judge overrates long answers: whether judge minus reviewer rises with the length.
 
-    People's labels are subtracted because long answers may well be better. Both must have the same scale: a
-    judge that uses only a part of it seems to be biased wherever quality and length go together.
+    Human labels are subtracted because long answers may well be better. Both must have the same scale: a
+    judge that uses only a part of it seems biased wherever quality and length correlate.
 
-    The p compares the rank correlation with that of random orders. Cases of one cluster stay together:
-    clusters of the same shape change places as a whole, and cases change places inside what they repeat. The
-    test is therefore exact for any number of clusters.
+    p compares the rank correlation with random orders. Clusters of the same shape swap as a whole, and cases
+    swap inside the input that they repeat, so the test is exact for any number of clusters.
 
     Args:
         judge: Shape (cases,): the judge's scores.
-        person: The people's scores, on the same scale and in the same order.
-        lengths: Length of each output, in any unit.
-        clusters: For each case what it belongs to, such as its conversation; None for a case of its own.
-        inside: For each case what it repeats inside its cluster, such as the input of several outputs; None
-            if it repeats nothing.
-        resamples: How many random orders to compare with.
+        person: Human labels, on the same scale and in the same order.
+        lengths: Length of each output, in any measure.
+        clusters: As for `paired_difference`.
+        inside: What each case repeats inside its cluster, such as the input of several outputs; None if
+            nothing.
+        resamples: Number of random orders.
         seed: The same seed gives the same p.
 
     Raises:
@@ -87,19 +87,19 @@ def drift(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Trend:
-    """Test whether a judge has become more generous or stricter: whether judge minus person moves over time.
+    """Test whether a judge has become more lenient or stricter over time, relative to reviewers.
 
     Args:
         judge: Shape (cases,): the judge's scores.
-        person: The people's scores, on the same scale and in the same order.
-        times: When the judge gave each score, as a number of any unit, such as days.
+        person: Human labels, on the same scale and in the same order.
+        times: Time of each score, as a number in any measure, such as days.
         clusters: As for `length_bias`.
         inside: As for `length_bias`.
-        resamples: How many random orders to compare with.
+        resamples: Number of random orders.
         seed: The same seed gives the same p.
 
     Raises:
-        ValueError: The shapes differ, a value is not finite, or ``resamples`` is below 1.
+        ValueError: As for `length_bias`.
 
     Source: as for `length_bias`.
     """
@@ -142,7 +142,6 @@ def _trend(
 
 
 def _slope(x: Floats, y: Floats, random: np.random.Generator) -> float:
-    """Return the median slope of all pairs."""
     if len(x) <= _MOST_PAIRED:
         first, second = np.triu_indices(len(x), 1)
     else:
@@ -153,7 +152,7 @@ def _slope(x: Floats, y: Floats, random: np.random.Generator) -> float:
 
 
 def _centred_ranks(values: Floats) -> Floats:
-    """Return ranks minus their mean; equal values have the same rank."""
+    """Equal values have the same rank."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2.0)[places]
     ranks -= ranks.mean()
@@ -161,7 +160,6 @@ def _centred_ranks(values: Floats) -> Floats:
 
 
 def _shuffled(x: Floats, y: Floats, blocks: Blocks, resamples: int, random: np.random.Generator) -> Floats:
-    """Return the products of ``x`` with random orders of ``y``."""
     at_once = max(1, _AT_ONCE // len(x))
     found = [
         y[blocks.random_orders(random, min(at_once, resamples - start))] @ x

@@ -1,9 +1,9 @@
-"""Evidence for and against a new version while it is rolled out: pure functions of arrays.
+"""Evidence about a new version while it is rolled out: pure functions of arrays.
 
-All tests are anytime-valid: one may look after every observation and stop whenever one likes. Observations
-are in the order in which arms were drawn, one for each draw; `bets.strongest` adds those of later runs. Each
-docstring names its source. ``benchmarks/rollout_statistics.py`` measures false alarms and the price in
-sample size. Misuse is a ValueError; what cannot be known is None.
+All tests are anytime-valid: look after every observation, and stop whenever you like. There is one
+observation for each random assignment, in the order of the assignments; `bets.strongest` adds later runs.
+Each docstring names its source. ``benchmarks/rollout_statistics.py`` measures false alarms and the price in
+sample size. Misuse raises ValueError; a value that cannot be computed is None.
 """
 
 from kantan_agents.lab.betting.wealth import Evidence, log_e_process

@@ -27,10 +27,10 @@ def more_observations(
     alpha: float = 0.05,
     future_share: float | None = None,
 ) -> int | None:
-    """Return about how many more observations it takes until `mean_difference` rejects.
+    """Estimate how many more observations `mean_difference` needs to reject.
 
-    It is a rough estimate for a status line. It takes the difference seen so far for the true one, although
-    that may be far off, and gives the middle of what may happen. The verdict does not depend on it.
+    It is a rough estimate for a status line: the middle of the possible outcomes, if the difference so far is
+    the true one, which may be far off. The verdict does not depend on it.
 
     Args:
         values: Shape (observations,): as for `mean_difference`.
@@ -40,20 +40,20 @@ def more_observations(
         highest: The largest possible value.
         margin: As for `mean_difference`.
         alpha: Probability of a false alarm.
-        future_share: Probability of the new arm from now on; None for that of the last observation that
+        future_share: Probability of the new arm from now on; None for the share of the last observation that
             counts.
 
     Returns:
-        The number of observations, 0 if it rejects already. None if it is hopeless or cannot be known: the
-        difference so far is not above ``margin``, an arm has fewer than 10 observations, the values do not
-        vary, or it takes more than 10 million.
+        The number of observations, 0 if it rejects already. None if it is hopeless or unknown: the difference
+        so far is not above ``margin``, an arm has fewer than 10 observations, the values do not vary, or it
+        takes more than 10 million.
 
     Raises:
         ValueError: As for `mean_difference`; ``alpha`` or ``future_share`` is not between 0 and 1.
 
-    Source: the best stake on estimates with mean d and variance v gains about d^2 / (2 v) in the logarithm
-    for each observation: Kelly, A new interpretation of information rate, Bell System Technical Journal 35
-    (1956); Breiman, Optimal gambling systems for favorable games (1961).
+    Source: the best stake on estimates with mean d and variance v gains about d^2 / (2 v) in log wealth per
+    observation: Kelly, A new interpretation of information rate, Bell System Technical Journal 35 (1956);
+    Breiman, Optimal gambling systems for favorable games (1961).
     """
     check_margin(margin, lowest, highest)
     limit = threshold(alpha)

@@ -25,21 +25,21 @@ def mean_difference(
 ) -> Evidence:
     """Return the evidence that the new arm's mean is above the control's by more than ``margin``.
 
-    The hypothesis that is tested says: for each unit, given all that was earlier, the expected value with the
-    new arm is at most that with the control plus ``margin``. Both may drift together over time.
+    The hypothesis: for each user, given all earlier values, the expected value with the new arm is at most
+    the one with the control plus ``margin``. Both may drift together over time.
 
-    For the opposite direction, give the values with the opposite sign: ``-values``, with ``lowest=-highest``
-    and ``highest=-lowest``. For example, with ``margin=0.02`` it is evidence that the new arm is worse by
-    more than 0.02.
+    For the opposite direction, negate the values: ``-values``, with ``lowest=-highest`` and
+    ``highest=-lowest``. With ``margin=0.02``, for example, it is evidence that the new arm is worse by more
+    than 0.02.
 
     Args:
         values: Shape (observations,): in the order of assignment, from ``lowest`` to ``highest``.
         is_new: Shape (observations,): True for the new arm, False for the control.
-        share: Shape (observations,): the probability with which the unit got the new arm. Observations with a
+        share: Shape (observations,): the probability with which the user got the new arm. Observations with a
             share of 0 or 1 are skipped.
-        lowest: The least possible value, in the unit of the metric.
+        lowest: The least possible value, on the scale of the metric.
         highest: The largest possible value.
-        margin: In the unit of the metric; negative for evidence that the new arm is not worse by so much.
+        margin: On the scale of the metric; negative for evidence that the new arm is not worse by that much.
 
     Raises:
         ValueError: Shapes differ; a value is not finite or out of range; a share is not a probability;
@@ -61,7 +61,7 @@ def difference_bets(
     margin: float = 0.0,
     times: Times | None = None,
 ) -> Bets:
-    """Return the bets of `mean_difference`, whose arguments it has; ``times`` are those of `drawn`."""
+    """Return the bets of `mean_difference`; ``times`` as for `drawn`."""
     check_margin(margin, lowest, highest)
     seen = drawn(values, is_new, share, times)
     baseline, spread = _baseline(seen, lowest, highest)
@@ -70,13 +70,7 @@ def difference_bets(
 
 
 def weighted_differences(seen: Observations, lowest: float, highest: float) -> Weighted:
-    """Return for each observation an estimate of the difference of both means.
-
-    The baseline is the mean of the earlier values of both arms.
-
-    Raises:
-        ValueError: A value is out of range, or ``lowest`` is not below ``highest``.
-    """
+    """Return an estimate of the difference of both means for each observation."""
     baseline, spread = _baseline(seen, lowest, highest)
     return weighted(
         seen.values, seen.is_new, seen.share, baseline, spread, lowest_new=lowest, highest_control=highest
@@ -94,10 +88,6 @@ def _baseline(seen: Observations, lowest: float, highest: float) -> tuple[Floats
 
 
 def check_margin(margin: float, lowest: float, highest: float) -> None:
-    """Refuse a margin that no difference, or every difference, exceeds.
-
-    Raises:
-        ValueError: ``margin`` is not smaller than the distance of ``lowest`` and ``highest``.
-    """
+    """Reject a margin that no difference, or every difference, exceeds."""
     if not abs(margin) < highest - lowest:
         raise ValueError(f"margin must be smaller than the range of the values: {margin}")

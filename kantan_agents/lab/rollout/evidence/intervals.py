@@ -1,4 +1,4 @@
-"""An interval of the difference that holds at all times at once."""
+"""An interval of the difference that holds at all times."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kantan_agents.lab.rollout.evidence.observations import drawn
 
 @attrs.frozen
 class DifferenceInterval:
-    """By how much the mean of the new arm is above that of the control.
+    """The new arm's mean minus the control's.
 
     Attributes:
-        difference: The estimate, in the unit of the metric; negative if the new arm's mean is lower. It may
-            leave the interval, which remembers what was rejected earlier.
-        low: Lower bound, in the same unit.
+        difference: The estimate, on the scale of the metric; negative if the new arm's mean is lower. It may
+            leave the interval, which remembers earlier rejections.
+        low: Lower bound, on the same scale.
         high: Upper bound.
-        observations: How many observations count.
+        observations: Number of observations that count.
     """
 
     difference: float
@@ -41,22 +41,22 @@ def difference_interval(
     highest: float,
     alpha: float = 0.05,
 ) -> DifferenceInterval | None:
-    """Return the new arm's mean minus the control's, with an interval for anyone who looks at any time.
+    """Return the new arm's mean minus the control's, with an interval that holds whenever you look.
 
-    If the true difference does not change, the probability that the interval ever leaves it out is at most
-    ``alpha``. Each bound holds with ``alpha`` / 2. It is the set of all margins that `mean_difference` has
-    never rejected, in either direction, so it never grows as observations are added, and it agrees with the
+    If the true difference does not change, the probability that the interval ever excludes it is at most
+    ``alpha``, and ``alpha`` / 2 for each bound. It is the set of all margins that `mean_difference` has never
+    rejected, in either direction. So it never grows as observations are added, and it agrees with the
     verdicts at ``alpha`` / 2. If the true difference changes over time, it may be empty; then ``low`` is
     above ``high``.
 
     Args:
         values: Shape (observations,): in the order of assignment, from ``lowest`` to ``highest``.
         is_new: Shape (observations,): True for the new arm, False for the control.
-        share: Shape (observations,): the probability with which the unit got the new arm. Observations with a
+        share: Shape (observations,): the probability with which the user got the new arm. Observations with a
             share of 0 or 1 are skipped.
-        lowest: The least possible value, in the unit of the metric.
+        lowest: The least possible value, on the scale of the metric.
         highest: The largest possible value.
-        alpha: Probability of an interval that is ever wrong.
+        alpha: Probability that the interval is ever wrong.
 
     Returns:
         The interval; None without any observation that counts.

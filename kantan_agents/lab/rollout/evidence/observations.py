@@ -1,4 +1,4 @@
-"""What the tests are given: a value for each draw, its arm, and with which probability it got that arm."""
+"""The input of the tests: for each assignment its value, its arm, and the probability of that arm."""
 
 from __future__ import annotations
 
@@ -11,14 +11,9 @@ from kantan_agents.lab.betting.running import Earlier, Flags, Floats, Times
 
 @attrs.frozen(eq=False)
 class Observations:
-    """The observations that can say something: those whose arm was drawn at random.
+    """The observations whose arm was random; others carry no information.
 
-    Attributes:
-        values: Shape (used,).
-        is_new: Shape (used,): whether the unit got the new arm, or else the control.
-        share: Shape (used,): probability of the new arm, above 0 and below 1.
-        used: Shape (given,): which of the given observations these are.
-        earlier: Which of the values were known when each arm was drawn.
+    ``used`` marks them among the given ones. ``earlier`` has the values that were known at each assignment.
     """
 
     values: Floats
@@ -31,17 +26,9 @@ class Observations:
 def drawn(
     values: npt.ArrayLike, is_new: npt.ArrayLike, share: npt.ArrayLike, times: Times | None = None
 ) -> Observations:
-    """Check the observations and leave out those with a share of 0 or 1, which have nothing to compare with.
+    """Check the observations, and omit those with a share of 0 or 1, which have nothing to compare with.
 
-    Args:
-        values: Shape (observations,): in the order of assignment.
-        is_new: Shape (observations,): True for the new arm, False for the control.
-        share: Shape (observations,): probability of the new arm, from 0 to 1.
-        times: When each arm was drawn and its value became known, each of shape (observations,); None if
-            each value was known before the next arm was drawn.
-
-    Raises:
-        ValueError: Shapes differ, a value is not finite, an arm is not a boolean, or a share is out of range.
+    Without ``times``, each value was known before the next assignment.
     """
     given = np.asarray(values, dtype=np.float64)
     arms = np.asarray(is_new)

@@ -24,18 +24,18 @@ def relative_increase(
 ) -> Evidence:
     """Return the evidence that the new arm's mean is more than ``factor`` times the control's.
 
-    A single enormous value could decide everything, so values above a cap count as the cap. The cap is twice
-    the 95 % quantile of all earlier values of both arms, computed anew whenever a tenth more are known. The
-    hypothesis that is tested says: for each unit, given all that was earlier, the expected capped value with
-    the new arm is at most ``factor`` times that with the control. There is no bet before the 21st
-    observation, and none while the cap is 0.
+    A single enormous value could decide everything, so values above a cap count as the cap: twice the 95 %
+    quantile of all earlier values of both arms, computed anew whenever a tenth more are known. The
+    hypothesis: for each user, given all earlier values, the expected capped value with the new arm is at most
+    ``factor`` times the one with the control. There is no bet before the 21st observation, and none while the
+    cap is 0.
 
-    A rise that is only in values above the cap is not seen. `tail_increase` is the test for that.
+    A rise only in values above the cap stays undetected; `tail_increase` tests for it.
 
     Args:
-        values: Shape (observations,): in the order of assignment, at least 0, in any unit.
+        values: Shape (observations,): in the order of assignment, at least 0, in any measure.
         is_new: Shape (observations,): True for the new arm, False for the control.
-        share: Shape (observations,): the probability with which the unit got the new arm. Observations with a
+        share: Shape (observations,): the probability with which the user got the new arm. Observations with a
             share of 0 or 1 are skipped.
         factor: Above 0, such as 1.1 for a rise by more than 10 %.
 
@@ -57,7 +57,7 @@ def relative_bets(
     factor: float,
     times: Times | None = None,
 ) -> Bets:
-    """Return the bets of `relative_increase`, whose arguments it has; ``times`` are those of `drawn`."""
+    """Return the bets of `relative_increase`; ``times`` as for `drawn`."""
     check_factor(factor)
     seen = drawn(values, is_new, share, times)
     if (seen.values < 0.0).any():
@@ -65,8 +65,8 @@ def relative_bets(
     everyone = np.ones(len(seen.values), dtype=np.bool_)
     cap = CAP_MULTIPLE * running_quantile(seen.values, everyone, CAP_QUANTILE, _FEWEST, seen.earlier)
     places = np.flatnonzero(cap > 0.0)  # not while it is NaN
-    # In parts of the cap. What was seen before the first cap counts in the baseline, and the first cap is
-    # known when it does.
+    # In parts of the cap. Values before the first cap count in the baseline, and the first cap is known when
+    # they do.
     cap = np.where(cap > 0.0, cap, cap[places[0]] if len(places) else 1.0)
 
     # Let x be the part of the cap, p the share and m the conditional means of x. The outcome u is x for the
@@ -87,10 +87,6 @@ def relative_bets(
 
 
 def check_factor(factor: float) -> None:
-    """Refuse a factor that is not a number above 0.
-
-    Raises:
-        ValueError: It is not.
-    """
+    """Reject a factor that is not a number above 0."""
     if not (math.isfinite(factor) and factor > 0.0):
         raise ValueError(f"factor must be a finite number above 0, not {factor}")

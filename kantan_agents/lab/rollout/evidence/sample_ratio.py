@@ -1,4 +1,4 @@
-"""Whether units got the arms with the probabilities that were planned."""
+"""Whether users got the arms with the planned probabilities."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from kantan_agents.lab.rollout.evidence.observations import drawn
 def sample_ratio(is_new: npt.ArrayLike, share: npt.ArrayLike) -> Evidence:
     """Return the evidence that the new arm is more or less frequent than planned.
 
-    The hypothesis that is tested says: given all that was earlier, each unit gets the new arm with the
-    probability ``share``. If it is rejected, something loses or adds units of one arm, and no other
-    comparison of the arms can be trusted.
+    The hypothesis: given all earlier assignments, each user gets the new arm with the probability ``share``.
+    If it is rejected, something loses or adds users of one arm, and no other comparison of the arms can be
+    trusted.
 
-    Half of the first wealth bets on more units in the new arm, and half on fewer.
+    Half of the initial wealth bets on more users in the new arm, and half on fewer.
 
     Args:
         is_new: Shape (observations,): True for the new arm, False for the control, in the order of
             assignment.
         share: Shape (observations,): the planned probability of the new arm. Where it is 0 or 1, the planned
-            arm says nothing, and the other arm is impossible: the evidence is infinite from there on.
+            arm gives no evidence, and the other arm is impossible: the evidence is infinite from there on.
 
     Raises:
         ValueError: Shapes differ, an arm is not a boolean, or a share is not a probability.
 
     Source: Lindon and Malek, Anytime-valid inference for multinomial count data, Advances in Neural
     Information Processing Systems 35 (2022), for a sequential test of the ratio; the bets as for
-    `log_e_process`. For what a mismatch means: Fabijan et al., Diagnosing sample ratio mismatch in online
+    `log_e_process`. For the meaning of a mismatch: Fabijan et al., Diagnosing sample ratio mismatch in online
     controlled experiments, KDD 2019.
     """
     seen = drawn(np.zeros(np.shape(is_new)), is_new, share)

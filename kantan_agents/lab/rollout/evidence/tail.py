@@ -25,19 +25,18 @@ def tail_increase(
 ) -> Evidence:
     """Return the evidence that the new arm's high quantile is more than ``factor`` times the control's.
 
-    Let q be the ``quantile`` of the control's earlier values. The hypothesis that is tested says: for each
-    unit, given all that was earlier, the probability of more than ``factor`` * q with the new arm is at most
-    the probability of more than q with the control. It holds if the new arm is at most ``factor`` times as
-    slow everywhere in its distribution. It speaks about the q's that were used, so about a quantile of the
-    control as it was estimated so far, not about the true one.
+    Let q be the ``quantile`` of the control's earlier values. The hypothesis: for each user, given all
+    earlier values, the probability of more than ``factor`` * q with the new arm is at most the probability of
+    more than q with the control. It holds if the new arm is at most ``factor`` times as slow everywhere in
+    its distribution. It is about the estimated quantiles of the control, not the true one.
 
-    q is computed anew whenever a tenth more values of the control are known. There is no bet before 1 /
-    (1 - ``quantile``) of them are, which is 20 for 0.95.
+    q is computed anew whenever a tenth more values of the control are known. There is no bet before 1 / (1 -
+    ``quantile``) values are known, which is 20 for 0.95.
 
     Args:
-        values: Shape (observations,): in the order of assignment, at least 0, in any unit.
+        values: Shape (observations,): in the order of assignment, at least 0, in any measure.
         is_new: Shape (observations,): True for the new arm, False for the control.
-        share: Shape (observations,): the probability with which the unit got the new arm. Observations with a
+        share: Shape (observations,): the probability with which the user got the new arm. Observations with a
             share of 0 or 1 are skipped.
         factor: Above 0, such as 1.2 for a quantile that is more than 20 % higher.
         quantile: Between 0 and 1.
@@ -61,7 +60,7 @@ def tail_bets(
     quantile: float = 0.95,
     times: Times | None = None,
 ) -> Bets:
-    """Return the bets of `tail_increase`, whose arguments it has; ``times`` are those of `drawn`."""
+    """Return the bets of `tail_increase`; ``times`` as for `drawn`."""
     check_factor(factor)
     if not 0.0 < quantile < 1.0:
         raise ValueError(f"quantile must be between 0 and 1, not {quantile}")
@@ -76,7 +75,7 @@ def tail_bets(
     def outcomes(given: Floats, at: npt.NDArray[np.intp]) -> Floats:
         return (given > longest[at]).astype(np.float64)
 
-    # What was seen before the first limit is about 1 - quantile by definition.
+    # Before the first limit, the share above it is about 1 - quantile by definition.
     exceeds = np.where(bets, seen.values > longest, 1.0 - quantile)
     baseline = running_mean(exceeds, 1.0 - quantile, seen.earlier)
     spread = running_spread(exceeds, baseline, 1.0, seen.earlier)

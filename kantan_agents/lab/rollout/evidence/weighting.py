@@ -1,4 +1,4 @@
-"""Weights that let arms be compared although the share of the new one changes."""
+"""Weights that make arms comparable although the share of the new one changes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ from kantan_agents.lab.betting.running import Earlier, Flags, Floats, running_me
 
 
 class Weighted(NamedTuple):
-    """An unbiased estimate of the difference from each observation alone.
+    """Unbiased estimates of the difference, one from each observation.
 
-    Attributes:
-        values: Shape (observations,): the estimates, in the unit of the outcomes.
-        lowest: Shape (observations,): the least that each could have been.
-        scale: Shape (observations,): about the standard deviation of each, from earlier observations.
+    ``lowest`` is the least possible value of each, ``scale`` about its standard deviation.
     """
 
     values: Floats
@@ -33,27 +30,17 @@ def weighted(
     lowest_new: float,
     highest_control: float,
 ) -> Weighted:
-    """Return for each observation an estimate of the mean outcome of the new arm minus that of the control.
+    """Return an estimate of the new arm's mean outcome minus the control's for each observation.
 
     With u the outcome, p the share and k the baseline, it is (u - k) / p for the new arm and -(u - k) / (1 -
-    p) for the control. Its expectation, given all that is earlier, is
+    p) for the control. Its expectation, given all earlier observations, is
 
         p * E[u_new - k] / p - (1 - p) * E[u_control - k] / (1 - p) = E[u_new] - E[u_control],
 
-    whatever k is, as long as it is known before the arm is drawn. So k is free to make the variance small.
+    whatever k is, provided that it is known before the assignment. So k is free to make the variance small.
     The best is (1 - p) * E[u_new] + p * E[u_control], and any mean near it is nearly as good.
 
-    The outcome of an arm may be any function of its value that was fixed beforehand, and another one for the
-    other arm. All tests of this package are of this form.
-
-    Args:
-        outcomes: Shape (observations,).
-        is_new: Shape (observations,): True for the new arm.
-        share: Shape (observations,): probability of the new arm, above 0 and below 1.
-        baseline: Shape (observations,): from earlier observations only.
-        spread: Shape (observations,): as from `running_spread`.
-        lowest_new: The least outcome that the new arm can have.
-        highest_control: The largest outcome that the control can have.
+    The outcome of an arm may be any fixed function of its value. All tests of this package are of this form.
 
     Source: Horvitz and Thompson, Journal of the American Statistical Association 47 (1952), for the weights;
     Robins, Rotnitzky and Zhao, Journal of the American Statistical Association 89 (1994), for the baseline;
@@ -67,12 +54,5 @@ def weighted(
 
 
 def running_spread(outcomes: Floats, baseline: Floats, extent: float, earlier: Earlier) -> Floats:
-    """Return about the standard deviation of the outcomes around the baseline, from those known.
-
-    Args:
-        outcomes: Shape (observations,).
-        baseline: Shape (observations,): as for `weighted`.
-        extent: The distance of the largest and the least outcome.
-        earlier: Which outcomes are known at each draw.
-    """
+    """Return about the standard deviation around the baseline, from the outcomes known at each assignment."""
     return np.sqrt(running_mean((outcomes - baseline) ** 2, extent**2 / 4.0, earlier))

@@ -1,4 +1,4 @@
-"""Checks the evidence of a rollout: a guard that has fired returns all units to the control."""
+"""Checks the evidence of a rollout: a guard that has fired returns all users to the control."""
 
 from __future__ import annotations
 
@@ -25,12 +25,7 @@ _QUIET_SECONDS: Final = 60.0
 
 
 class Checker:
-    """Checks one rollout again and again; reads each run once.
-
-    Args:
-        shared: The rollout.
-        path: The trace database.
-    """
+    """Checks one rollout again and again; reads each run once."""
 
     def __init__(self, shared: SharedRollout, path: Path) -> None:
         self._path = path
@@ -39,27 +34,19 @@ class Checker:
         self._has_news = False
 
     def check(self, shared: SharedRollout, is_ours: Callable[[], bool]) -> None:
-        """Look at what is new, and act on it.
-
-        Args:
-            shared: The rollout.
-            is_ours: Whether this process may still act.
-
-        Raises:
-            KantanAgentsError: The file cannot be read or changed. The next check tries again.
-        """
+        """Read new runs, and act on them while ``is_ours`` returns True."""
         state = shared.state
         if state is None or state.status != "running":
             return
         self._has_news = self._samples.update() or self._has_news
         now = time.monotonic()
-        # Without news, only time can change the verdict: scores that can no longer come in time.
+        # Without news, only time can change the verdict: a missing score may no longer come in time.
         if not self._has_news and now - self._last < _QUIET_SECONDS:
             return
         status = judge_rollout(state, self._samples)
         try:
             after = self._returned(status) if status.is_alarm else _asked(shared, self._path, status, is_ours)
-        except RolloutStepError as error:  # somebody else has just changed it
+        except RolloutStepError as error:  # another process has just changed it
             _log.info("rollout already changed", rollout=shared.name, error=str(error))
             after = None
         self._has_news, self._last = False, now
@@ -90,7 +77,6 @@ class Checker:
 def _asked(
     shared: SharedRollout, path: Path, status: RolloutStatus, is_ours: Callable[[], bool]
 ) -> RolloutState | None:
-    """Ask the callback; return the state that its answer leads to, None if it changes nothing."""
     if shared.on_verdict is None:
         return None
     try:
@@ -118,7 +104,7 @@ def _asked(
 
 
 def check_quietly(checker: Checker, shared: SharedRollout, is_ours: Callable[[], bool]) -> None:
-    """Check a rollout; log what fails, as the next check may succeed."""
+    """Log errors, as the next check may succeed."""
     try:
         checker.check(shared, is_ours)
     except KantanAgentsError as error:

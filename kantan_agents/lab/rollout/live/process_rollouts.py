@@ -36,17 +36,7 @@ if hasattr(os, "register_at_fork"):
 def shared_for(
     name: str, plan: RolloutPlan, on_verdict: OnVerdict | None, store: Path | None
 ) -> SharedRollout:
-    """Return the state of a rollout; of equal rollouts, all agents have the same.
-
-    Args:
-        name: Name of the rollout.
-        plan: Its plan.
-        on_verdict: The callback.
-        store: The trace database; None for the one that ``record_traces`` opens.
-
-    Raises:
-        RolloutConflictError: E111, this process has another rollout of this name or of this agent.
-    """
+    """Return the state of a rollout, which all agents with equal rollouts share."""
     path = store or registry.main_database()
     path = None if path is None else path.resolve()
     known = _known_one(name, plan, path)
@@ -68,11 +58,6 @@ def shared_for(
 
 
 def _known_one(name: str, plan: RolloutPlan, path: Path | None) -> SharedRollout | None:
-    """Return the same rollout, if this process has it.
-
-    Raises:
-        RolloutConflictError: E111, this process has another rollout of this name or of this agent.
-    """
     for other in _rollouts():
         if other.path == path and (other.name == name or other.plan.agent == plan.agent):
             known = _same(other, name, plan)
@@ -87,16 +72,12 @@ def _rollouts() -> list[SharedRollout]:
 
 
 def limits_of(name: str, arm: str) -> Limits:
-    """Return the limits of an arm of a rollout that this process has; none if it has not."""
+    """Return the limits of an arm, if this process has its rollout."""
     return next((shared.limits.get(arm, ()) for shared in _rollouts() if shared.name == name), ())
 
 
 def _same(other: SharedRollout, name: str, plan: RolloutPlan) -> SharedRollout | None:
-    """Return the other rollout if it is the same; None if it is over.
-
-    Raises:
-        RolloutConflictError: E111, it is another one.
-    """
+    """Return an equal rollout, None if the other one has ended; E111 if it differs."""
     if other.name == name:
         different = other.plan.difference(plan)
         if different is None:
@@ -114,7 +95,7 @@ def _same(other: SharedRollout, name: str, plan: RolloutPlan) -> SharedRollout |
 
 
 def follow(path: Path, state: RolloutState) -> None:
-    """Let a state that this process has just stored decide at once."""
+    """Apply a state immediately that this process has just stored."""
     resolved = path.resolve()
     for shared in _rollouts():
         if shared.path == resolved and shared.name == state.name and shared.state is not None:

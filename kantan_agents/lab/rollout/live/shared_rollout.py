@@ -1,4 +1,4 @@
-"""``SharedRollout``: the state of a rollout in this process, which all its agents share."""
+"""The state of a rollout in this process, which all its agents share."""
 
 from __future__ import annotations
 
@@ -34,17 +34,14 @@ CONFLICT: Final = "conflict"
 Limits = tuple[tuple[str, ToolRules], ...]
 
 OnVerdict = Callable[[RolloutStatus], "str | None"]
-"""Called with each new status; returns ``"promote"``, ``"stop"``, or None to leave the rollout as it is."""
+"""Gets each new status; returns ``"promote"``, ``"stop"``, or None."""
 
 
 @attrs.frozen
 class Current:
-    """What decides about the arms now.
+    """The current assignment rule.
 
-    Attributes:
-        share: The share of all new arms together.
-        winner: Number of the arm that all units get; None while arms are drawn.
-        problem: Why no arm is drawn; then all units get the control.
+    ``winner`` is the promoted arm. With a ``problem``, all users get the control.
     """
 
     share: float = 0.0
@@ -55,15 +52,7 @@ class Current:
 class SharedRollout:
     """The state of a rollout in this process.
 
-    Attributes:
-        name: Name of the rollout.
-        plan: Its plan.
-        path: The trace database; None until it is known.
-        current: What decides about the arms; replaced as a whole, so that any thread may read it.
-        state: The state as it was read last; None if it was not read.
-        limits: The limits of each arm, by name.
-        observers: The observers of the agents, for events.
-        on_verdict: The callback.
+    ``current`` is replaced as a whole, so that any thread may read it.
     """
 
     def __init__(self, name: str, plan: RolloutPlan, on_verdict: OnVerdict | None) -> None:
@@ -78,18 +67,18 @@ class SharedRollout:
         self._accepting = Lock()
 
     def open(self, path: Path) -> None:
-        """Store the rollout in a database if it is new there, and read its state. Failures are logged."""
+        """Store the rollout if it is new, and read its state. Errors are logged."""
         self.path = path
         self._try(lambda: self._started(path, _START_WAIT_SECONDS))
 
     def refresh(self) -> None:
-        """Read the state again. Failures are logged; then all units get the control until it can be read."""
+        """Read the state again. Errors are logged, and all users get the control meanwhile."""
         path = self.path
         if path is not None:
             self._try(lambda: self._read(path))
 
     def accept(self, state: RolloutState) -> None:
-        """Let a state decide from now on, unless a later one does already."""
+        """Apply a state, unless a later one is applied already."""
         with self._accepting:
             if state.revision < self._revision:
                 return  # read before the last change
@@ -97,7 +86,7 @@ class SharedRollout:
             self.current = _current(state)
 
     def renew_lock(self) -> None:
-        """Replace the lock in a forked child, where the thread that held it does not exist."""
+        """Replace the lock: in a forked child, the thread that held it does not exist."""
         self._accepting = Lock()
 
     def warn_once(self) -> None:
@@ -106,7 +95,7 @@ class SharedRollout:
         self._report(NO_DATABASE, RolloutConflictError(rollout=self.name, reason=reason))
 
     def warn_of_unit(self, unit: str, reason: str) -> None:
-        """Log that a run had no unit, once for each reason."""
+        """Log that a run had no ``unit``, once for each reason."""
         if reason not in self._logged and len(self._logged) < _MOST_LOGGED:
             self._logged.add(reason)
             _log.warning("run without a unit", rollout=self.name, unit=unit, reason=reason)
@@ -118,7 +107,7 @@ class SharedRollout:
     def _read(self, path: Path) -> RolloutState:
         found = read_state(path, self.name)
         if self._revision == 0:
-            return self._started(path, None)  # it could not begin before
+            return self._started(path, None)  # it could not start before
         if found is None:
             # Starting anew would undo a stop, so that needs a new process.
             raise TraceDatabaseError(
@@ -138,7 +127,7 @@ class SharedRollout:
             self._report(UNREADABLE, error)
         else:
             if self.state is None:
-                self._logged.clear()  # the same error is to be logged again, should it come back
+                self._logged.clear()  # log the same error again if it comes back
             self.accept(state)
 
     def _report(self, problem: str, error: Exception) -> None:

@@ -1,4 +1,4 @@
-"""The threads that keep the rollouts of a database up to date, check their guards, and emit their changes."""
+"""Threads that update the rollouts of a database, check their guards, and emit their changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _log = get_logger("kantan_agents.rollout")
 POLL_SECONDS: Final = 0.5
 _CHECK_SECONDS: Final = 1.0
 _PART: Final = 20
-"""A check may take one part in so many of the time."""
+"""A check may take one part in this many of the time."""
 _EXIT_SECONDS: Final = 1.0
 _HANDLER_SECONDS: Final = 30.0
 
@@ -40,10 +40,7 @@ class Watcher:
     """Watches the rollouts in one database, until no agent uses any of them.
 
     One thread only reads their states, so that nothing delays a stop. Another one checks the guards, and
-    calls handlers and callbacks of the application, which may take their time.
-
-    Args:
-        path: The trace database.
+    calls handlers and callbacks of the application, which may take long.
     """
 
     def __init__(self, path: Path) -> None:
@@ -79,7 +76,7 @@ class Watcher:
         self._worker.start()
 
     def stop(self) -> None:
-        """End the threads; one that is in a handler of the application ends after it."""
+        """End the threads; a thread in a handler of the application ends after it."""
         self._ending.set()
         for thread in (self._reader, self._worker):
             if thread.is_alive() and thread is not current_thread():
@@ -106,7 +103,7 @@ class Watcher:
     def _quietly(self, shared: SharedRollout, step: Callable[[], None]) -> None:
         try:
             step()
-        except Exception as error:  # noqa: BLE001 - the thread must go on
+        except Exception as error:  # noqa: BLE001 - the thread must continue
             _log.error("rollout not watched", rollout=shared.name, error=repr(error))
 
     def _check(self, shared: SharedRollout) -> None:
@@ -123,7 +120,7 @@ class Watcher:
         self._next_checks[shared] = time.monotonic() + max(_CHECK_SECONDS, took * _PART)
 
     def _has_check(self, name: str) -> bool:
-        """Return whether this process is the one that checks the rollout now."""
+        """Return whether this process checks the rollout now."""
         try:
             return take_check(self._path, name, self._owner)
         except TraceDatabaseError as error:
@@ -139,15 +136,13 @@ class Watcher:
 
 
 class _Watchers:
-    """The watchers of this process, by path."""
-
     lock = Lock()
     watchers: dict[Path, Watcher] = {}  # noqa: RUF012 - of the process, not of an object
     has_hooks = False
 
 
 def watch(shared: SharedRollout) -> None:
-    """Keep a rollout up to date as long as an agent uses it."""
+    """Update a rollout as long as an agent uses it."""
     path = shared.path
     if path is None:
         return
@@ -176,7 +171,7 @@ def _start(path: Path, rollouts: Iterable[SharedRollout]) -> None:
 
 
 def _forget(path: Path, watcher: Watcher) -> bool:
-    """Remove a watcher that has nothing to watch; return whether it still has nothing."""
+    """Remove an idle watcher; return whether it is still idle."""
     with _Watchers.lock:
         if watcher.rollouts:
             return False
@@ -194,7 +189,7 @@ def _stop_all() -> None:
 
 
 def _after_fork() -> None:
-    """Watch again in a forked child, which has no threads of its parent."""
+    """A forked child has no threads of its parent."""
     _Watchers.lock = Lock()
     old, _Watchers.watchers = _Watchers.watchers, {}
     for path, watcher in old.items():
@@ -202,15 +197,7 @@ def _after_fork() -> None:
 
 
 def _notify(shared: SharedRollout, path: Path, *, since: int) -> None:
-    """Emit the changes of a rollout after a revision.
-
-    Handlers are called in this thread; what an async one returns is awaited on the library's background loop.
-
-    Args:
-        shared: The rollout.
-        path: The trace database.
-        since: The revision that is known.
-    """
+    """Call handlers in this thread; the coroutines of async ones run on the library's background loop."""
     try:
         changes = read_history(path, shared.name)[since:]
     except KantanAgentsError as error:

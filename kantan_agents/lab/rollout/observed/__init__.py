@@ -1,1 +1,1 @@
-"""What the trace database says about the runs of a rollout."""
+"""The runs of a rollout in the trace database."""

@@ -1,4 +1,4 @@
-"""``Draws``: when a unit got its arm at random, and with which probability."""
+"""Random assignments of users to arms, with their probabilities."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ import attrs
 from kantan_agents.lab.rollout.observed.observed_run import Drawn
 
 _DIGITS: Final = 12
-"""A share that was divided by a weight and multiplied by it again differs in its last digit."""
+"""Dividing a share by a weight and multiplying it again changes its last digit."""
 
 
 @attrs.define(eq=False)
 class Draw:
-    """A moment in which chance decided about the arm of a unit, and the runs of the unit that followed.
+    """A random assignment of a user, and the runs that followed.
 
     Attributes:
         first: The first run with this arm.
-        step: The share of all new arms together, which was the same for all of the runs.
-        chance: The probability of any new arm, given all earlier arms of the unit; 0 or 1 if nothing was left
-            to chance.
-        own: Number of the only new arm that the unit could get; 0 if any.
-        runs: Ids of the runs, in the order in which they began.
+        step: The share of all new arms together.
+        chance: The probability of any new arm, given the user's earlier arms; 0 or 1 if it was certain.
+        own: Number of the only new arm that the user could get; 0 if any.
+        runs: Ids of the runs, in the order in which they started.
     """
 
     first: Drawn
@@ -35,15 +34,9 @@ class Draw:
 
 @attrs.define
 class _Unit:
-    """What the arms of a unit have shown about its first number, which decides about all of them.
+    """Bounds of a user's first number, which determines all arms: ``low`` <= number < ``high``.
 
-    Attributes:
-        low: The number is at least this: the unit had the control at such a share.
-        high: The number is below this: the unit had a new arm at such a share.
-        own: Number of its new arm; 0 if not known.
-        steps: Its draws by share; None where its arm was certain.
-        runs: Its runs, in the order in which they began.
-        arms: The arms that it has had.
+    ``steps`` are the assignments by share; None where the arm was certain.
     """
 
     low: float = 0.0
@@ -55,16 +48,13 @@ class _Unit:
 
 
 class Draws:
-    """Finds the draws of a rollout among its runs.
+    """Finds the random assignments of a rollout among its runs.
 
-    A unit has one fixed number in [0, 1), and a new arm if it is below the share. So each arm says between
-    which shares the number is, and where exactly in between is still random. At another share p between them,
-    a new arm has the probability (p - low) / (high - low), whatever has happened. At any other share the arm
-    is certain, and the runs say nothing about the arms: those of units that had a new arm before the share
-    grew, for example.
-
-    Attributes:
-        units: How many units have had each arm, by its number.
+    A user has one fixed number in [0, 1), and a new arm if it is below the share. Each arm therefore shows
+    between which shares the number is; its exact value in between is still random. At another share p between
+    them, a new arm has the probability (p - low) / (high - low), whatever has happened. At any other share
+    the arm is certain, and the runs give no evidence: for example runs of users that had a new arm before the
+    share grew.
     """
 
     def __init__(self) -> None:
@@ -75,16 +65,16 @@ class Draws:
         self.units: Counter[int] = Counter()
 
     def add(self, drawn: Drawn) -> None:
-        """Add a run, whether it has ended or not, in any order."""
+        """Add a run, finished or not, in any order."""
         if drawn.run_id in self._of_run:
             return
         self._order = None
         unit = self._units.setdefault(drawn.unit, _Unit())
-        # Ids of runs are in the order in which the runs began.
+        # Ids of runs are in the order in which the runs started.
         if unit.runs and drawn.run_id < unit.runs[-1].run_id:
             self._unsorted.add(drawn.unit)
         unit.runs.append(drawn)
-        # Only until all runs are known if they are not sorted: to sort at each run would take too long.
+        # Only until all runs are known if they are not sorted: sorting at each run would take too long.
         self._of_run[drawn.run_id] = None if drawn.unit in self._unsorted else _added(unit, drawn)
         if drawn.arm not in unit.arms:
             unit.arms.add(drawn.arm)
@@ -100,12 +90,12 @@ class Draws:
         self._unsorted.clear()
 
     def of_run(self, run_id: str) -> Draw | None:
-        """Return the draw that a run follows; None if chance had no part in its arm."""
+        """Return the assignment of a run; None if its arm was certain."""
         self._sort()
         return self._of_run.get(run_id)
 
     def in_order(self) -> list[Draw]:
-        """Return all draws, in the order of their first runs."""
+        """Return all assignments, in the order of their first runs."""
         self._sort()
         if self._order is None:
             found = (draw for unit in self._units.values() for draw in unit.steps.values() if draw)
@@ -129,6 +119,6 @@ def _added(unit: _Unit, run: Drawn) -> Draw | None:
     unit.steps[share] = draw
     if run.arm == 0:
         unit.low = max(unit.low, share)
-    elif share < 1.0:  # at 1, a promoted arm replaces that of the unit
+    elif share < 1.0:  # at 1, a promoted arm replaces the user's arm
         unit.high, unit.own = min(unit.high, share), run.arm
     return draw

@@ -1,4 +1,4 @@
-"""``ObservedRun``: what is known about one run of a rollout that has ended."""
+"""A finished run of a rollout."""
 
 from __future__ import annotations
 
@@ -14,19 +14,12 @@ from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
 _RUN_ID: Final = re.compile(r"[0-9a-f]{32}")
 _DIGITS: Final = 12
-"""How many of them are the milliseconds since 1970."""
+"""Number of digits that are the milliseconds since 1970."""
 
 
 @attrs.frozen
 class Drawn:
-    """How a run got its arm.
-
-    Attributes:
-        run_id: Id of the run.
-        arm: Number of its arm; 0 is the control.
-        unit: What identifies its unit.
-        share: The share of all new arms together at that moment, 0 to 1.
-    """
+    """How a run got its arm; ``share`` is the share of all new arms together at that moment."""
 
     run_id: str
     arm: int
@@ -35,21 +28,15 @@ class Drawn:
 
     @property
     def began(self) -> float:
-        """When the run began, in seconds since 1970; its id says it."""
+        """Start of the run, in seconds since 1970, from its id."""
         return int(self.run_id[:_DIGITS], 16) / 1_000
 
 
 @attrs.frozen
 class ObservedRun:
-    """A run that has ended.
+    """A finished run.
 
-    Attributes:
-        drawn: How it got its arm.
-        failed: Whether an error ended it, or it was cancelled.
-        seconds: Its duration; None if an error ended it, or if the clock has jumped back.
-        tokens: Its input and output tokens; None if they are not known.
-        cost: What its model calls have cost; None if it is not known.
-        ended: When it ended, in seconds since 1970; not before it began.
+    ``seconds`` is None if it failed, or if the clock has jumped back. ``ended`` is not before its start.
     """
 
     drawn: Drawn
@@ -66,7 +53,7 @@ class ObservedRun:
 
     @property
     def unit(self) -> str:
-        """What identifies its unit."""
+        """Pseudonym of its user."""
         return self.drawn.unit
 
     @property
@@ -76,24 +63,18 @@ class ObservedRun:
 
     @property
     def began(self) -> float:
-        """When it began, in seconds since 1970."""
+        """Its start, in seconds since 1970."""
         return self.drawn.began
 
 
 def reason_not_drawn(metadata: Mapping[str, Any], name: str) -> str | None:
-    """Return why a rollout has drawn no arm for a run; None for other runs."""
+    """Return why a rollout has assigned no arm to a run."""
     reason = metadata.get(NOT_DRAWN)
     return reason if metadata.get(ROLLOUT) == name and isinstance(reason, str) else None
 
 
 def drawn_of(metadata: Mapping[str, Any], name: str, plan: RolloutPlan) -> Drawn | None:
-    """Return how a run got its arm; None unless this rollout has drawn it for an ordinary run.
-
-    Args:
-        metadata: The metadata of the run.
-        name: Name of the rollout.
-        plan: Its plan.
-    """
+    """Return how a run got its arm; None unless this rollout assigned it to an ordinary run."""
     if metadata.get(ROLLOUT) != name or EXPERIMENT_KEY in metadata or NOT_DRAWN in metadata:
         return None
     run_id, unit = metadata.get("agent_run_id"), metadata.get(ROLLOUT_UNIT)

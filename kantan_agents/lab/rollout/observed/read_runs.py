@@ -1,4 +1,4 @@
-"""Reads the runs of a rollout that have ended since the last look, and what they have used."""
+"""Reads the runs of a rollout that have ended since the last look, and their usage."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from kantan_agents.traces.store.run_records import READING_ERRORS, Contents, has
 from kantan_agents.traces.store.runs import run_data
 from kantan_agents.traces.store.span_records import light_span, mapping_of, parse_time
 
-# The span that ends a run, and the span of a run inside another trace. The word is only looked for: the
-# metadata decide whether a run is of this rollout.
+# The root span at the end of a run, and the span of a run inside another trace. The word is only a filter:
+# the metadata determine whether a run is of this rollout.
 _ENDED: Final = """SELECT s.trace_id, s.error_json, t.metadata_json,
 (SELECT MIN(f.started_at) FROM spans f WHERE f.trace_id = t.id) AS began, s.ended_at
 FROM spans s CROSS JOIN traces t ON t.id = s.trace_id
@@ -39,16 +39,9 @@ WHERE t.rowid > ? AND instr(t.metadata_json, '"rollout"') ORDER BY t.rowid"""
 def ended_runs(
     connection: sqlite3.Connection, since: int, name: str, plan: RolloutPlan
 ) -> tuple[list[ObservedRun], Counter[str]]:
-    """Return the runs of a rollout that have ended, and how many have no drawn arm, by reason.
+    """Return the finished runs, and the number of runs without an assigned arm, by reason.
 
-    A run that was cancelled has failed: a service cancels the runs that take too long. It would have taken at
-    least as long as it did.
-
-    Args:
-        connection: From ``reading``.
-        since: The place of the last span that is known.
-        name: Name of the rollout.
-        plan: Its plan.
+    A cancelled run has failed: a service cancels runs that take too long.
     """
     needs_costs = bool(plan.prices.of_models) or any(one.kind in ("cost", "tokens") for one in plan.guards)
     costs = _CostReader(connection, plan.prices) if needs_costs else None
@@ -68,15 +61,9 @@ def ended_runs(
 def begun_runs(
     connection: sqlite3.Connection, since: int, name: str, plan: RolloutPlan
 ) -> Iterator[tuple[int, Drawn]]:
-    """Yield the runs of a rollout that have begun, each with the place of its trace.
+    """Yield the started runs, each with the position of its trace.
 
-    Those inside another trace are not among them: the database has them when they have ended.
-
-    Args:
-        connection: From ``reading``.
-        since: The place of the last trace that is known.
-        name: Name of the rollout.
-        plan: Its plan.
+    The database has runs inside another trace only when they end.
     """
     for row in connection.execute(_BEGUN, (since,)).fetchall():
         drawn = drawn_of(mapping_of(row["metadata_json"]), name, plan)
@@ -121,24 +108,14 @@ def _was_cancelled(error_json: Any) -> bool:
 
 @attrs.frozen
 class _Used:
-    """What model calls have used.
-
-    Attributes:
-        tokens: Input and output tokens; None if one call does not say it.
-        cost: Their price; None if it is not known.
-    """
+    """Usage; None if a call does not report its tokens, or has no price."""
 
     tokens: int | None
     cost: float | None
 
 
 class _CostReader:
-    """Reads what runs have used.
-
-    Args:
-        connection: A connection to the file.
-        prices: Prices by model.
-    """
+    """Reads the usage of runs."""
 
     def __init__(self, connection: sqlite3.Connection, prices: Prices) -> None:
         self._connection = connection
@@ -146,12 +123,7 @@ class _CostReader:
         self._contents = Contents(connection) if has_run_tables(connection) else None
 
     def used_in(self, trace_id: str, run_id: str | None = None) -> _Used | None:
-        """Return what the runs in a trace have used together; None without a record.
-
-        Args:
-            trace_id: Id of the trace.
-            run_id: The only run that counts; None for all.
-        """
+        """Return the usage of a trace's runs, or of one run."""
         if self._contents is None:
             return None
         columns = "CAST(contents AS BLOB), CAST(body AS BLOB), CAST(run_id AS BLOB)"
@@ -180,7 +152,7 @@ class _CostReader:
             answer = call.get("answer")
             pair = tokens_of(answer)
             if not any(pair):
-                # A call that was refused with an error has cost nothing.
+                # A call that was rejected with an error has cost nothing.
                 is_known = is_known and answer is None and not call.get("broke_off")
                 continue
             tokens += sum(pair)

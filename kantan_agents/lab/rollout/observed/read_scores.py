@@ -20,14 +20,7 @@ RUBRIC: Final = "rubric"
 
 @attrs.frozen
 class RecordedScore:
-    """A score.
-
-    Attributes:
-        place: Its place in the order in which scores were recorded.
-        run_id: Id of the run that it is about.
-        value: The value.
-        at: When it was given, in seconds since 1970.
-    """
+    """A score; ``place`` is its position in the order of recording."""
 
     place: int
     run_id: str
@@ -45,13 +38,7 @@ _OWN: Final = (
 
 
 def new_scores(connection: sqlite3.Connection, since: int, metric: str) -> Iterator[RecordedScore]:
-    """Yield the scores of a metric in the order in which they were recorded.
-
-    Args:
-        connection: From ``reading``.
-        since: The place of the last score that is known.
-        metric: Name of the metric; ``"rubric"`` for the scores of judges.
-    """
+    """Yield the scores of a metric in the order of recording."""
     if metric == RUBRIC:
         yield from _rubrics(connection, since)
     elif has_tables(connection):

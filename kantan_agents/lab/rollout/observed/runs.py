@@ -1,4 +1,4 @@
-"""``Runs``: the runs of a rollout, those under way included, and their values."""
+"""The runs of a rollout, including active ones, and their values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kantan_agents.lab.rollout.observed.draws import Draws
 from kantan_agents.lab.rollout.observed.observed_run import Drawn, ObservedRun
 
 PATIENCE_SECONDS: Final = 600.0
-"""A run that has not ended after so long hangs, or its process was killed."""
+"""A run that takes longer hangs, or its process was killed."""
 
 _MOST: Final = 1e300
 
@@ -19,16 +19,12 @@ _MOST: Final = 1e300
 class Runs:
     """Collects the runs of a rollout.
 
-    Runs that fail may end sooner than those that succeed: in the order of their ends, the slower arm would
-    look like one that fails. So a run counts from its beginning. As long as it is under way, it counts as
-    the least reason for suspicion that it can still become: one of a new arm as a success that costs
-    nothing, one of the control as a failure of the largest cost. A run that does not end has failed.
+    Failing runs may end sooner than others: in the order of their ends, the slower arm would look like one
+    that fails. So a run counts from its start. While it is active, it counts as the least suspicious outcome
+    that is still possible: a run of a new arm as a free success, a run of the control as a failure of the
+    largest cost. A run that does not end has failed.
 
-    Attributes:
-        ended: The runs that have ended, by id.
-        draws: The draws.
-        looked: When the last look at the database began, by the clock of this process; 0 before. What was not
-            in it then is later.
+    ``looked`` is the start of the last look at the database: anything missing then is later.
     """
 
     def __init__(self) -> None:
@@ -41,16 +37,16 @@ class Runs:
         self.looked = 0.0
 
     def add_drawn(self, drawn: Drawn) -> None:
-        """Add a run that has begun."""
+        """Add a started run."""
         if drawn.run_id not in self.ended:
             self._open[drawn.run_id] = drawn
-            # By the clock of this process: that of another one may be wrong by more than the patience.
+            # By the clock of this process: another clock may be wrong by more than the patience.
             began = min(max(drawn.began, self.looked), self.clock)
             self._late_at[drawn.run_id] = began + PATIENCE_SECONDS
             self._add(drawn, drawn.began)
 
     def add_run(self, run: ObservedRun) -> bool:
-        """Add a run that has ended; return whether it is new."""
+        """Add a finished run; return whether it is new."""
         if run.id in self.ended:
             return False
         self.ended[run.id] = run
@@ -69,29 +65,26 @@ class Runs:
         return {run_id for run_id in self._open if now < self._late_at[run_id]}
 
     def never_ended(self) -> int:
-        """Return how many runs have not ended for so long that they count as failed."""
+        """Return the number of runs that count as failed because they have not ended."""
         return len(self._open) - len(self.under_way())
 
     def observed(self, run_ids: Iterable[str]) -> list[ObservedRun]:
-        """Return runs by their ids; those that have not ended as they count so far.
-
-        The end of a run under way is infinity.
-        """
+        """Return runs by their ids; active ones with their current value and an infinite end."""
         now, ended = self.clock, self.ended
         return [ended.get(run_id) or self._so_far(self._open[run_id], now) for run_id in run_ids]
 
     def _so_far(self, drawn: Drawn, now: float) -> ObservedRun:
         if now >= self._late_at[drawn.run_id]:
-            # Not how long it takes already: bets on later draws depend on it, and must not change.
+            # Not its duration so far: bets on later assignments depend on it, and must not change.
             return ObservedRun(drawn, True, PATIENCE_SECONDS, None, None, drawn.began + PATIENCE_SECONDS)
-        # Not how long it takes already: an error may still end it, and then it has no duration at all.
+        # Not its duration so far: it may still fail, and then has no duration at all.
         most = 0.0 if drawn.arm else _MOST
         return ObservedRun(drawn, drawn.arm == 0, most, most, most, math.inf)
 
     @property
     def clock(self) -> float:
         """The time by the clock of this process, in seconds since 1970."""
-        # A clock that was set back must not reopen what was settled.
+        # A clock that was set back must not reopen settled assignments.
         self._last = max(self._last, time.time())
         return self._last
 

@@ -1,4 +1,4 @@
-"""``Samples``: what the runs of a rollout say, as a ``Sample`` of values for each draw."""
+"""The runs of a rollout as arrays of values for each assignment."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _VALUES: Final = {
 
 @attrs.frozen(eq=False)
 class Sample:
-    """Values of one measure for each draw, in the order of the draws.
+    """Values of one measure for each assignment, in their order.
 
     Attributes:
-        values: Shape (draws,): those of the first runs; NaN without a value.
-        arms: Shape (draws,): number of the arm; 0 is the control.
-        chances: Shape (draws,): probability of any new arm; 0 also while the bet on the draw is not fixed.
-        own: Shape (draws,): number of the only new arm that the unit could get; 0 if any.
-        times: When each arm was drawn, and when its value became known.
+        values: Shape (assignments,): values of the first runs; NaN without a value.
+        arms: Shape (assignments,): number of the arm; 0 is the control.
+        chances: Shape (assignments,): probability of any new arm; 0 while the bet is not fixed.
+        own: Shape (assignments,): number of the only possible new arm; 0 if any.
+        times: Times of the assignments, and of their values.
         later: The values of later runs.
     """
 
@@ -56,12 +56,7 @@ class Sample:
     later: Later
 
     def against_control(self, arm: int, weight: float) -> tuple[npt.NDArray[np.bool_], Floats]:
-        """Return which draws are of an arm or the control, and with which probability they got the arm.
-
-        Args:
-            arm: Number of the arm.
-            weight: Its proportion among the new arms.
-        """
+        """Return which assignments are of an arm or the control, and their probabilities of the arm."""
         chosen = (self.arms == arm) | (self.arms == 0)
         own = self.own[chosen]
         of_arm = self.chances[chosen] * np.where(own == 0, weight, own == arm)
@@ -71,16 +66,7 @@ class Sample:
 
 
 class Samples:
-    """Reads the runs and the scores of a rollout, each once.
-
-    Args:
-        path: The trace database.
-        name: Name of the rollout.
-        plan: Its plan.
-
-    Attributes:
-        not_drawn: How many runs have no drawn arm, by reason.
-    """
+    """Reads the runs and the scores of a rollout, each once."""
 
     def __init__(self, path: Path, name: str, plan: RolloutPlan) -> None:
         self._path, self._name, self._plan = path, name, plan
@@ -96,15 +82,11 @@ class Samples:
 
     @property
     def runs(self) -> Collection[ObservedRun]:
-        """The runs that have ended."""
+        """The finished runs."""
         return self._runs.ended.values()
 
     def update(self) -> bool:
-        """Read what is new; return whether anything is.
-
-        Raises:
-            TraceDatabaseError: E60, the file cannot be read.
-        """
+        """Read the news; return whether there are any."""
         before = (len(self.runs), self._scores.count)
         begun = self._runs.clock
         with reading(self._path) as connection:
@@ -132,20 +114,16 @@ class Samples:
         self.not_drawn += not_drawn
 
     def assigned(self) -> Sample:
-        """Return which arm each unit got, also if its run is under way; the values say nothing."""
+        """Return the arm of each user, even of an active run, without values."""
         draws = self._runs.draws.in_order()
         return _sample(draws, np.zeros(len(draws)))
 
     def units(self) -> Mapping[int, int]:
-        """Return how many units each arm has had, by its number."""
+        """Return the number of users of each arm."""
         return self._runs.draws.units
 
     def measure(self, kinds: Iterable[Kind]) -> dict[Kind, Sample]:
-        """Return the values of the runs; those under way count as the least reason for suspicion.
-
-        Args:
-            kinds: What to measure.
-        """
+        """Return the values of the runs; active ones count as the least suspicious outcome."""
         runs, draws = self._runs, self._runs.draws.in_order()
         first = runs.observed(draw.runs[0] for draw in draws)
         began = np.array([run.began for run in first], dtype=np.float64)
@@ -168,15 +146,15 @@ class Samples:
         return found
 
     def scores(self) -> Sample:
-        """Return the first score of each draw within the range of the metric, settled, and later ones."""
+        """Return the first settled score in range of each assignment, and later ones."""
         return _of_scores(self._scores.settled())
 
     def all_scores(self) -> Sample:
-        """Return the first score of each draw that has one."""
+        """Return the first score of each assignment that has one."""
         return _of_scores(self._scores.known())
 
     def held_up(self) -> tuple[int, float]:
-        """Return how many units with a score wait for that of an earlier unit, and until when at most."""
+        """Return how many scored users wait for an earlier user's score, and until when at most."""
         return self._scores.held_up()
 
     def under_way(self) -> int:
@@ -184,11 +162,11 @@ class Samples:
         return len(self._runs.under_way())
 
     def never_ended(self) -> int:
-        """Return how many runs count as failed, as they have not ended for ten minutes."""
+        """Return how many runs count as failed because they have not ended."""
         return self._runs.never_ended()
 
     def not_compared(self) -> tuple[int, int]:
-        """Return how many runs, of how many units, have an arm in which chance had no part."""
+        """Return how many runs, of how many users, have an arm that was certain."""
         found = [run for run in self.runs if self._is_certain(run)]
         return len(found), len({run.unit for run in found})
 
@@ -198,12 +176,12 @@ class Samples:
 
     @property
     def outside(self) -> int:
-        """How many scores are outside of the range of the metric; they do not count."""
+        """Number of scores outside of the range of the metric; they do not count."""
         return self._scores.outside
 
 
 def values_of(runs: Iterable[ObservedRun], kind: Kind) -> Floats:
-    """Return a value of each run; NaN for a run that has none."""
+    """Return a value of each run; NaN without one."""
     return np.array([*map(_VALUES[kind], runs)], dtype=np.float64)  # None becomes NaN
 
 

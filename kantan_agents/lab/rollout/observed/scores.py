@@ -1,4 +1,4 @@
-"""``Scores``: the scores of a metric, by the draws that they follow."""
+"""The scores of a metric, by assignment."""
 
 from __future__ import annotations
 
@@ -15,13 +15,7 @@ from kantan_agents.lab.rollout.plan import RolloutPlan
 
 
 class Scored(NamedTuple):
-    """A draw with a score.
-
-    Attributes:
-        draw: The draw.
-        value: The first score that came in time.
-        later: The places of all other scores of the draw, and their values.
-    """
+    """An assignment with its first score in time, and its other scores by position."""
 
     draw: Draw
     value: float
@@ -31,17 +25,9 @@ class Scored(NamedTuple):
 class Scores:
     """Collects the scores of a metric.
 
-    The tests need the draws in their order, whenever the scores come. If the scores of one arm come later,
-    and all scores rise from day to day, the order of arrival would favour that arm. So a draw without a score
-    holds up those after it, until no score can come in time any more.
-
-    Args:
-        plan: The plan.
-        runs: The runs.
-
-    Attributes:
-        count: How many scores of runs that have ended are known.
-        outside: How many of them are outside of the range of the metric, so that they do not count.
+    The tests need the assignments in their order. If the scores of one arm came later, and all scores rose
+    from day to day, the order of arrival would give that arm an advantage. So an assignment without a score
+    holds up later ones, until no score can come in time any more.
     """
 
     def __init__(self, plan: RolloutPlan, runs: Runs) -> None:
@@ -53,15 +39,15 @@ class Scores:
         self.outside = 0
 
     def add_run(self, run: ObservedRun) -> None:
-        """Add a run that has ended."""
-        # By the clock of this process: that of the run may be wrong.
+        """Add a finished run."""
+        # By the clock of this process: the run's clock may be wrong.
         ended = min(max(run.ended, self._runs.looked), self._runs.clock)
         self._due[run.id] = ended + self._plan.score_within
         for score in self._early.pop(run.id, ()):
             self.add(score)
 
     def add(self, score: RecordedScore) -> None:
-        """Add a score; one by a judge inside a run comes before the end of the run."""
+        """Add a score; a judge's score inside a run comes before the end of the run."""
         if score.run_id not in self._runs.ended:
             self._early.setdefault(score.run_id, []).append(score)
             return
@@ -75,21 +61,18 @@ class Scores:
         self._of_run.setdefault(score.run_id, []).append(attrs.evolve(score, value=value, at=at))
 
     def known(self) -> list[Scored]:
-        """Return all draws with a score, in order."""
+        """Return all assignments with a score, in order."""
         found = (self._scored(draw) for draw in self._runs.draws.in_order())
         return [one for one in found if one is not None]
 
     def settled(self) -> list[Scored]:
-        """Return the draws with a score, up to the first draw whose score may still come."""
+        """Return the assignments with a score, up to the first one whose score may still come."""
         draws = self._runs.draws.in_order()
         found = (self._scored(draw) for draw in draws[: self._first_open(draws)])
         return [one for one in found if one is not None]
 
     def held_up(self) -> tuple[int, float]:
-        """Return how many draws with a score wait for that of an earlier draw, and until when at most.
-
-        The time is in seconds since 1970.
-        """
+        """Return how many scored assignments wait, and until when at most, in seconds since 1970."""
         draws = self._runs.draws.in_order()
         place = self._first_open(draws)
         waiting = sum(self._scored(draw) is not None for draw in draws[place:])

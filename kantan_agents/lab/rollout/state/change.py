@@ -1,4 +1,4 @@
-"""Changes rollouts, each change in one transaction with its line of history."""
+"""Changes rollouts, each change in one transaction with its row of history."""
 
 from __future__ import annotations
 
@@ -19,19 +19,7 @@ from kantan_agents.traces.store.connection import changing, transaction
 
 
 def start(path: Path, name: str, plan: RolloutPlan, *, wait: float | None = None) -> RolloutState:
-    """Store a rollout if it is new, and return its state.
-
-    Args:
-        path: The trace database; its tables exist.
-        name: Name of the rollout.
-        plan: What it compares, and how.
-        wait: Seconds to wait for other writers; by default half a minute.
-
-    Raises:
-        RolloutConflictError: E111, the rollout has begun with another plan, or another rollout of the same
-            agent is running.
-        TraceDatabaseError: E60, the file cannot be changed, or a row is damaged.
-    """
+    """Store a rollout if it is new, and return its state; E111 if another plan or rollout is running."""
     with changing(path, wait=wait) as connection:
         known = _row(connection, name) if has_tables(connection) else None
         if known is None:
@@ -92,23 +80,9 @@ def promote(
     revision: int | None = None,
     expect_step: int | None = None,
 ) -> RolloutState:
-    """Give the new arms the next share of their ramp, and all units one arm at the last step.
+    """Give the new arms the next share of their ramp, and all users one arm at the last step.
 
-    Args:
-        path: The trace database.
-        name: Name of the rollout.
-        arm: The arm that all units get at once; None for the next step of the ramp.
-        author: Who does it.
-        reason: Why.
-        evidence: The figures at this moment, as JSON data.
-        revision: The revision that was decided about; None for any.
-        expect_step: The step of the ramp that was decided about, from 0; None for any.
-
-    Raises:
-        RolloutNotFoundError: E112, there is no such rollout.
-        RolloutStepError: E113, it is not running, there is no such arm, the last step needs an arm, or it has
-            changed since ``revision`` or ``expect_step``.
-        TraceDatabaseError: E60, the file cannot be changed.
+    ``arm`` skips to the last step. E113 if ``revision`` or ``expect_step`` differ.
     """
 
     def next_step(state: RolloutState) -> RolloutState:
@@ -144,22 +118,9 @@ def stop(
     action: Action = "stop",
     revision: int | None = None,
 ) -> RolloutState:
-    """Give all units the control.
+    """Give all users the control; E113 if ``revision`` differs.
 
-    Args:
-        path: The trace database.
-        name: Name of the rollout.
-        author: Who does it.
-        reason: Why.
-        evidence: The figures at this moment, as JSON data.
-        action: ``"return"`` if a guard has fired.
-        revision: The revision that was decided about; None for any.
-
-    Raises:
-        RolloutNotFoundError: E112, there is no such rollout.
-        RolloutStepError: E113, it is stopped already, or it has changed since ``revision``; for a guard, also
-            if it was promoted meanwhile.
-        TraceDatabaseError: E60, the file cannot be changed.
+    ``action`` is ``"return"`` for a guard, which cannot stop a rollout that was promoted meanwhile.
     """
 
     def stopped(state: RolloutState) -> RolloutState:

@@ -10,7 +10,7 @@ from kantan_agents.lab.rollout.state.tables import ROLLOUTS
 from kantan_agents.traces.store.connection import changing, transaction
 
 LEASE_SECONDS: Final = 5.0
-"""A process that has not checked for so long has ended, or has something else to do."""
+"""A process that has not checked for so long has ended, or is busy."""
 _RENEW_SECONDS: Final = 2.0
 _WAIT_SECONDS: Final = 1.0
 
@@ -18,15 +18,7 @@ _WAIT_SECONDS: Final = 1.0
 def take_check(path: Path, name: str, owner: str) -> bool:
     """Return whether this process is to check a rollout: no other has done so lately.
 
-    A clock that was set back or forward makes the right to check free, at worst for two processes.
-
-    Args:
-        path: The trace database.
-        name: Name of the rollout.
-        owner: What identifies the process.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be changed.
+    If a clock was set back or forward, the check is free, at worst for two processes.
     """
     now = time.time()
     query = f"SELECT checked_by, checked_at FROM {ROLLOUTS} WHERE name = ?"  # noqa: S608

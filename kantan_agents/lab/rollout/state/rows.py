@@ -22,18 +22,18 @@ Action = Literal["start", "promote", "stop", "return"]
 
 @attrs.frozen
 class RolloutState:
-    """A rollout as it is stored.
+    """A stored rollout.
 
     Attributes:
         name: Its name.
-        plan: What it compares, and how.
-        status: ``"running"``; ``"promoted"`` if all units have ``arm``; ``"stopped"`` if all have the
+        plan: Its definition.
+        status: ``"running"``; ``"promoted"`` if all users have ``arm``; ``"stopped"`` if all have the
             control.
         step: Number of the step of the ramp, from 0.
         share: The share of all new arms together, 0 to 1.
-        arm: The arm that was promoted; None before that.
+        arm: The promoted arm, if any.
         revision: Counts its changes.
-        created_at: When it began, in UTC.
+        created_at: Its start, in UTC.
     """
 
     name: str
@@ -52,14 +52,14 @@ class RolloutChange:
 
     Attributes:
         rollout: Name of the rollout.
-        at: When, in UTC.
-        action: ``"start"``, ``"promote"``, ``"stop"``, or ``"return"`` if a guard has returned all units to
+        at: Time of the change, in UTC.
+        action: ``"start"``, ``"promote"``, ``"stop"``, or ``"return"`` if a guard has returned all users to
             the control.
-        author: Who did it: a person, a callback, or the guard.
+        author: The author: a person, a callback, or the guard.
         share: The share of all new arms together from then on.
-        arm: The arm that was promoted.
-        reason: Why.
-        evidence: The figures at that moment, as JSON data; None if there were none.
+        arm: The promoted arm.
+        reason: The reason.
+        evidence: The metrics at that moment, as JSON data; None without any.
     """
 
     rollout: str
@@ -73,22 +73,13 @@ class RolloutChange:
 
 
 def read_states(path: Path) -> list[RolloutState]:
-    """Return the rollouts in a file, the newest first.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
-    """
+    """Return the rollouts in a file, the latest first."""
     with reading(path, by_trace=False, with_views=False) as connection:
         return states_in(connection, path)
 
 
 def states_in(connection: sqlite3.Connection, path: Path) -> list[RolloutState]:
-    """Return the rollouts, the newest first.
-
-    Raises:
-        TraceDatabaseError: E60, a row is damaged.
-        sqlite3.Error: The file cannot be read.
-    """
+    """Return the rollouts, the latest first."""
     if not has_tables(connection):
         return []
     query = f"SELECT * FROM {ROLLOUTS} ORDER BY created_at DESC, name"  # noqa: S608
@@ -96,11 +87,7 @@ def states_in(connection: sqlite3.Connection, path: Path) -> list[RolloutState]:
 
 
 def state_of(path: Path, row: sqlite3.Row) -> RolloutState:
-    """Return the rollout of a row.
-
-    Raises:
-        TraceDatabaseError: E60, it is damaged.
-    """
+    """Return the rollout of a row."""
     try:
         plan = RolloutPlan.from_dict(decode(row["plan"]))
         share, status = float(row["share"]), row["status"]
@@ -122,11 +109,7 @@ def state_of(path: Path, row: sqlite3.Row) -> RolloutState:
 
 
 def read_state(path: Path, name: str) -> RolloutState | None:
-    """Return the rollout with exactly this name; None if there is none. Other rows may be damaged.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read, or the row is damaged.
-    """
+    """Return the rollout with exactly this name, even if other rows are damaged."""
     with reading(path, by_trace=False, with_views=False) as connection:
         if not has_tables(connection):
             return None
@@ -136,12 +119,7 @@ def read_state(path: Path, name: str) -> RolloutState | None:
 
 
 def find_state(path: Path, name: str) -> RolloutState:
-    """Return the rollout with this name or, if it is the name of an agent, the newest rollout of the agent.
-
-    Raises:
-        RolloutNotFoundError: E112, there is none.
-        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
-    """
+    """Return the rollout with this name, or the latest one of an agent with this name."""
     found = read_state(path, name)
     if found is not None:
         return found
@@ -155,12 +133,7 @@ def find_state(path: Path, name: str) -> RolloutState:
 
 
 def read_history(path: Path, name: str) -> list[RolloutChange]:
-    """Return the changes of a rollout, the oldest first.
-
-    Raises:
-        RolloutNotFoundError: E112, there is no such rollout.
-        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
-    """
+    """Return the changes of a rollout, the oldest first."""
     name = find_state(path, name).name
     with reading(path, by_trace=False, with_views=False) as connection:
         query = f"SELECT * FROM {HISTORY} WHERE rollout = ? ORDER BY id"  # noqa: S608

@@ -8,11 +8,10 @@ from typing import Final
 from kantan_agents.traces.schema import count_existing
 
 ROLLOUTS: Final = "kantan_agents_rollouts"
-"""One row for each rollout. ``step`` counts the steps of its ramp, ``revision`` its changes."""
 HISTORY: Final = "kantan_agents_rollout_history"
 """One row for each change of a rollout, with the evidence at that moment as JSON."""
 RUN_SCORES: Final = "kantan_agents_run_scores"
-"""Scores that the application gives its runs, such as those of users. They are deleted with the trace."""
+"""Scores from the application. They are deleted with the trace."""
 TABLES: Final = (ROLLOUTS, HISTORY, RUN_SCORES)
 
 _STATEMENTS: Final = (
@@ -41,11 +40,7 @@ _STATEMENTS: Final = (
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """Create what is missing; the caller controls the transaction.
-
-    Raises:
-        sqlite3.Error: The file is locked or read-only.
-    """
+    """Create missing tables; the caller controls the transaction."""
     for statement in _STATEMENTS:
         connection.execute(statement)
 

@@ -1,1 +1,1 @@
-"""What the figures of a rollout mean."""
+"""The meaning of a rollout's metrics."""

@@ -1,4 +1,4 @@
-"""Tests each question of a rollout on what was observed."""
+"""Tests each question of a rollout on the observed runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kantan_agents.lab.rollout.verdict.status import ArmFigures, GuardEvidence, 
 
 
 def alarm_level(plan: RolloutPlan) -> float:
-    """Return the alpha of one alarm: all of them together have the plan's (Bonferroni).
+    """Return the alpha of one alarm; all alarms together have the plan's (Bonferroni).
 
     The alarms are the guards and "the metric is worse" of each new arm, and the check of the shares.
     """
@@ -38,18 +38,12 @@ def alarm_level(plan: RolloutPlan) -> float:
 
 
 def promotion_level(plan: RolloutPlan) -> float:
-    """Return the alpha of "the metric is better" of one new arm; all new arms together have the plan's."""
+    """Return the alpha of "the metric is better" of one new arm."""
     return plan.alpha / len(plan.new_arms)
 
 
 def figures(samples: Samples, plan: RolloutPlan, shares: Mapping[str, float]) -> list[ArmFigures]:
-    """Return the figures of each arm.
-
-    Args:
-        samples: What was observed.
-        plan: The plan.
-        shares: The share of each arm now.
-    """
+    """Return the metrics of each arm."""
     units, scores = samples.units(), samples.all_scores()
     arms = np.array([run.arm for run in samples.runs], dtype=np.int64)
     failed, costs, tokens, seconds = (
@@ -77,13 +71,7 @@ def figures(samples: Samples, plan: RolloutPlan, shares: Mapping[str, float]) ->
 
 
 def metric_evidence(samples: Samples, plan: RolloutPlan, number: int) -> MetricEvidence:
-    """Return what the scores say about a new arm.
-
-    Args:
-        samples: What was observed.
-        plan: The plan; it has a metric.
-        number: Number of the arm.
-    """
+    """Return the evidence of the scores about a new arm."""
     low, high = plan.metric_range
     sample = samples.scores()
     chosen, share = sample.against_control(number, plan.weights[number - 1])
@@ -112,8 +100,8 @@ def metric_evidence(samples: Samples, plan: RolloutPlan, number: int) -> MetricE
 def _difference(values: Any, is_new: Any, share: Any, low: float, high: float) -> float | None:
     """Return the difference of the means, each weighted by the inverse probability of the arm.
 
-    With one share for all, it is the difference of the plain means, as the table of arms shows them. It is
-    kept inside the interval, unless that is empty. None if an arm has no value.
+    With one share for all, it is the difference of the plain means. It stays inside the interval, unless that
+    is empty.
 
     Source: Hajek (1971), the ratio estimator of a mean from a sample with unequal probabilities.
     """
@@ -127,14 +115,7 @@ def _difference(values: Any, is_new: Any, share: Any, low: float, high: float) -
 
 
 def guard_evidence(sample: Sample, plan: RolloutPlan, guard: RolloutGuard, number: int) -> GuardEvidence:
-    """Return what the runs say about a guard of a new arm.
-
-    Args:
-        sample: The values of what it is about.
-        plan: The plan.
-        guard: The guard.
-        number: Number of the arm.
-    """
+    """Return the evidence of the runs about a guard of a new arm."""
     chosen, share = sample.against_control(number, plan.weights[number - 1])
     values, is_new = sample.values[chosen], sample.arms[chosen] == number
     counts = ~np.isnan(values)
@@ -155,7 +136,7 @@ def guard_evidence(sample: Sample, plan: RolloutPlan, guard: RolloutGuard, numbe
 
 
 def ratio_evidence(units: Sample) -> Evidence:
-    """Return whether units got new arms with the recorded shares."""
+    """Return whether users got new arms with the recorded shares."""
     return sample_ratio(units.arms > 0, units.chances)
 
 

@@ -1,4 +1,4 @@
-"""Decides what a rollout's figures mean: continue, promote or stop."""
+"""Turns a rollout's metrics into a verdict: continue, promote or stop."""
 
 from __future__ import annotations
 
@@ -26,16 +26,11 @@ from kantan_agents.lab.rollout.verdict.status import (
     Verdict,
 )
 
-_ENOUGH_RUNS: Final = 20  # a metric that none of so many runs has is probably misspelt
+_ENOUGH_RUNS: Final = 20  # a metric that none of so many runs has is probably misspelled
 
 
 def judge_rollout(state: RolloutState, samples: Samples) -> RolloutStatus:
-    """Return the status of a rollout.
-
-    Args:
-        state: The rollout as it is stored.
-        samples: What was observed of its runs.
-    """
+    """Return the status of a rollout."""
     plan = state.plan
     numbers = range(1, len(plan.arms))
     arms = figures(samples, plan, shares_of(state))
@@ -57,7 +52,7 @@ def judge_rollout(state: RolloutState, samples: Samples) -> RolloutStatus:
 
 
 def shares_of(state: RolloutState) -> dict[str, float]:
-    """Return the share of each arm now."""
+    """Return the current share of each arm."""
     plan = state.plan
     if state.status == "promoted":
         return {name: float(name == state.arm) for name in plan.arms}
@@ -181,7 +176,7 @@ def _limit(guard: GuardEvidence) -> str:
 
 
 def interval_text(one: MetricEvidence) -> str:
-    """Return the interval of a difference, for people."""
+    """Return the interval of a difference as a string."""
     if one.low is None or one.high is None:
         return "no interval"
     if one.low > one.high:  # the interval only narrows, so it may become empty

@@ -1,4 +1,4 @@
-"""``RolloutStatus``: the figures of a rollout, and what they mean."""
+"""The metrics of a rollout, and their meaning."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _RESULTS: Final = {True: "exceeded", False: "within, so far"}
 
 @attrs.frozen
 class ArmFigures:
-    """What is known about the runs of one arm: of all that have ended.
+    """The metrics of one arm's finished runs.
 
     Attributes:
         name: Name of the arm.
-        share: Its share now, 0 to 1.
-        runs: Runs that have ended.
-        units: Units that got this arm, also if their run is under way; a unit may have had several.
-        scored: Units with a score of the metric, each time that their arm was drawn.
+        share: Its current share, 0 to 1.
+        runs: Number of finished runs.
+        units: Number of users that got this arm, even in an active run; a user may have had several.
+        scored: Number of users with a score of the metric, once for each time that their arm was assigned.
         mean_score: Mean of their first scores; None without any.
         failed: The share of runs that have failed or were cancelled; None without any.
         mean_cost: Mean cost of a run; None if no cost is known.
         mean_tokens: Mean number of tokens of a run; None if none is known.
-        latency_p50: Median duration of a run that no error has ended, in seconds.
+        latency_p50: Median duration of a run that did not fail, in seconds.
         latency_p95: Its 95th percentile.
     """
 
@@ -48,20 +48,19 @@ class ArmFigures:
 
 @attrs.frozen
 class MetricEvidence:
-    """What the scores say about a new arm and the control.
+    """The evidence of the scores about a new arm and the control.
 
     Attributes:
         arm: Name of the new arm.
-        difference: Its mean minus that of the control; None if nothing is known.
-        low: Lower bound of the interval, which holds whenever one looks.
+        difference: The new arm's mean minus the control's; None if unknown.
+        low: Lower bound of the interval, which holds whenever you look.
         high: Upper bound.
         p_better: Anytime-valid p-value against "not better than the control".
         p_worse: The same against "not worse".
         is_better: Whether it is better than the control.
         is_worse: Whether it is worse.
-        more_units: About how many more units with a score would show the difference; None if no estimate is
-            possible.
-        units: Units of both arms whose scores count so far.
+        more_units: Estimated number of additional users with a score to show the difference; None if unknown.
+        units: Number of users of both arms whose scores count so far.
     """
 
     arm: str
@@ -78,15 +77,16 @@ class MetricEvidence:
 
 @attrs.frozen
 class GuardEvidence:
-    """What the runs say about one guard of a new arm.
+    """The evidence of the runs about one guard of a new arm.
 
     Attributes:
         arm: Name of the new arm.
         guard: Name of the guard.
-        limit: Its limit, as it was given.
+        limit: Its limit, in its original form.
         p: Anytime-valid p-value against "within the limit".
         has_fired: Whether the limit is exceeded.
-        units: Units of both arms whose first run has a value, each time that their arm was drawn.
+        units: Number of users of both arms whose first run has a value, once for each assignment of their
+            arm.
     """
 
     arm: str
@@ -99,19 +99,19 @@ class GuardEvidence:
 
 @attrs.frozen
 class RolloutStatus(Tabular):
-    """The figures of a rollout, and what they mean.
+    """The metrics of a rollout, and their meaning.
 
     Attributes:
-        state: The rollout as it is stored.
-        arms: The figures of each arm, the control first.
+        state: The stored rollout.
+        arms: The metrics of each arm, the control first.
         metric: The evidence about the metric, for each new arm.
         guards: The evidence about each guard, for each new arm.
-        p_ratio: Anytime-valid p-value against "the units were assigned with these shares".
-        verdict: ``"promote"`` if a new arm is better and no guard has fired, ``"stop"`` if a guard has fired,
-            a new arm is worse, or the arms lack units, else ``"continue"``.
+        p_ratio: Anytime-valid p-value against "the users were assigned with these shares".
+        verdict: ``"promote"`` if a new arm is better and no guard has fired; ``"stop"`` if a guard has fired,
+            a new arm is worse, or the arms lack users; otherwise ``"continue"``.
         arm: The arm that the verdict is about.
-        reason: Why, in a sentence.
-        warnings: What a reader must know about these figures.
+        reason: The reason, in a sentence.
+        warnings: Caveats about these metrics.
     """
 
     state: RolloutState
@@ -199,6 +199,6 @@ class RolloutStatus(Tabular):
 
 
 def evidence_of(status: RolloutStatus) -> Mapping[str, Any]:
-    """Return what the history keeps of a status."""
+    """Return the part of a status that the history stores."""
     data = status.to_dict()
     return {key: data[key] for key in ("verdict", "reason", "arms", "metric_evidence", "guards", "p_ratio")}

@@ -1,4 +1,4 @@
-"""Which column of a table is which part of a case."""
+"""Maps columns of a table to parts of a case."""
 
 from __future__ import annotations
 
@@ -42,11 +42,7 @@ def inputs_of(columns: Mapping[str, str | None]) -> set[str]:
 
 
 def check_header(found: LocatedCases, names: Iterable[str], columns: Mapping[str, str | None]) -> None:
-    """Check that the columns of a map are there, and that one is the input.
-
-    Raises:
-        DatasetFileError: E100, they are not.
-    """
+    """Check that the columns of a map exist, and that one is the input."""
     there = list(dict.fromkeys(names))
     if not there:
         raise found.error(None, "it has no rows")
@@ -64,11 +60,7 @@ def check_header(found: LocatedCases, names: Iterable[str], columns: Mapping[str
 def values_of(
     found: LocatedCases, line: int, row: Mapping[str, Any], columns: Mapping[str, str | None]
 ) -> dict[str, Any]:
-    """Return the arguments of ``Case`` for a row. What no part names is metadata.
-
-    Raises:
-        DatasetFileError: E100, two columns are one part.
-    """
+    """Return the arguments of ``Case`` for a row; unmapped columns are metadata."""
     values: dict[str, Any] = {group: {} for group in _GROUPS}
     for column, value in row.items():
         part = columns[column] if column in columns else _OWN.get(column, column)
@@ -94,11 +86,7 @@ def values_of(
 def split_input(
     found: LocatedCases, line: int, fields: Mapping[str, Any], columns: Mapping[str, str | None]
 ) -> dict[str, Any]:
-    """Return the input, and the other fields as context, of a dict that another tool has as input.
-
-    Raises:
-        DatasetFileError: E100, it is not known which field is the input.
-    """
+    """Return one field of a dict as input, and the other fields as context."""
     wanted = inputs_of(columns) & {*fields} or ({*fields} if len(fields) == 1 else set())
     if len(wanted) != 1:
         listed = ", ".join(map(repr, fields))
@@ -111,7 +99,7 @@ def split_input(
 
 
 def as_text(value: Any) -> Any:
-    """Return numbers as texts: an id 7, also where missing values have made it 7.0."""
+    """Return numbers as strings; 7.0 as ``"7"``, because missing values turn a column into floats."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -1,4 +1,4 @@
-"""``import_dataset``: a dataset of a table with any columns, a data frame, or an export of another tool."""
+"""Imports datasets from tables with any columns, data frames, and exports of other tools."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FORMATS: Final = {
     "langfuse": (langfuse.KEYS, langfuse.langfuse_values),
     "promptfoo": (promptfoo.KEYS, promptfoo.promptfoo_values),
 }
-"""For each format, the names of what is around the rows, and what makes a case of a row."""
+"""The keys around the rows, and the function that turns a row into a case."""
 
 
 def import_dataset(
@@ -48,7 +48,7 @@ def import_dataset(
     separator: str | None = None,
     name: str | None = None,
 ) -> Dataset:
-    """Return a dataset of a table with any columns, a data frame, or an export of Langfuse or promptfoo.
+    """Return a dataset from a table with any columns, a data frame, or an export of Langfuse or promptfoo.
 
         import_dataset("faq.csv", columns={"question": "input", "answer": "expected"})
         import_dataset(frame, columns={"question": "input"})
@@ -58,25 +58,24 @@ def import_dataset(
     executed or used as a path.
 
     Args:
-        source: A file with rows: ``.csv``, ``.tsv`` or ``.txt``, ``.jsonl``, ``.json`` or ``.yaml``, or
-            ``.parquet`` if pyarrow is installed. Or a data frame of pandas or polars, an Arrow table, or
-            dicts.
-        format: ``"rows"``; ``"langfuse"`` for items of a dataset, of which archived ones are left out; or
-            ``"promptfoo"`` for results, test cases or a configuration, each test once; of those with the same
-            variables, the second id ends in ``-2``. ``defaultTest`` and lists of variables count as there.
-            ``equals`` is ``expected``, and other assertions are in ``metadata["assert"]``. What is not taken
-            over, such as prompts, is named in the log.
-        columns: What a column is: ``"input"``, ``"expected"``, ``"id"``, ``"conversation"``, ``"earlier"``,
-            ``"context.NAME"`` or ``"metadata.NAME"``; None leaves it out. Columns of the same name need no
-            entry, and all others are metadata. In an export, it names the field of the input or the variable
-            that is the input, and the others are context.
-        separator: What separates the cells of a text file. By default the one of comma, semicolon, tab and
-            ``|`` that divides the header and gives each row as many cells; an error if two of them do.
-        name: Name of the dataset; by default that of the file.
+        source: A file with rows: ``.csv``, ``.tsv``, ``.txt``, ``.jsonl``, ``.json``, ``.yaml``, or
+            ``.parquet`` with pyarrow; a data frame of pandas or polars, an Arrow table, or dicts.
+        format: ``"rows"``; ``"langfuse"`` for items of a dataset, without archived ones; or ``"promptfoo"``
+            for results, test cases or a configuration. Each test of promptfoo becomes one case for each
+            combination of list variables, ``equals`` becomes ``expected``, and other assertions are in
+            ``metadata["assert"]``. The second id of tests with the same variables ends in ``-2``. The log
+            names parts that are not imported, such as prompts.
+        columns: The part of a case in each column: ``"input"``, ``"expected"``, ``"id"``, ``"conversation"``,
+            ``"earlier"``, ``"context.NAME"`` or ``"metadata.NAME"``; None omits it. Columns with these names
+            need no entry, and all others are metadata. In an export, it names the field or variable that is
+            the input, and the others are context.
+        separator: The separator of cells. By default the one of comma, semicolon, tab and ``|`` that divides
+            the header and gives each row as many cells; two of them are an error.
+        name: Name of the dataset; by default the file name.
 
     Raises:
-        DatasetFileError: E100, the file cannot be read or is not such a table, a column is not there, or the
-            input is not known. The error names the line or row.
+        DatasetFileError: E100, the file cannot be read or has another format, a column is missing, or the
+            input is unknown. The error names the line or row.
         InvalidOptionError: E75, an argument is invalid.
     """
     if format not in _FORMATS:
@@ -130,7 +129,6 @@ def _rows(
 
 
 def _is_repeated(row: Mapping[str, Any], seen: set[str]) -> bool:
-    """Return whether a result is about a test that another prompt or provider was given before."""
     if "response" not in row and "testIdx" not in row:
         return False
     key = str(row.get("testIdx", (row.get("vars"), row.get("testCase"))))

@@ -1,4 +1,4 @@
-"""Items of a Langfuse dataset: what its API, its SDKs and its export as CSV, JSON or JSON Lines give."""
+"""Items of a Langfuse dataset, from its API, its SDKs, or its export as CSV, JSON or JSON Lines."""
 
 from __future__ import annotations
 
@@ -10,18 +10,13 @@ from kantan_agents.lab.evaluation.dataset.json_data import NotJSONDataError, rea
 from kantan_agents.lab.evaluation.dataset.located_cases import LocatedCases
 
 KEYS: Final = ("data", "items")
-"""Names of the list of items in the answers of its API."""
 _ARCHIVED: Final = "ARCHIVED"
 
 
 def langfuse_values(
     found: LocatedCases, line: int, row: Mapping[str, Any], columns: Mapping[str, str | None]
 ) -> dict[str, Any] | None:
-    """Return the arguments of ``Case`` for an item; None for one that is archived.
-
-    Raises:
-        DatasetFileError: E100, it is not an item, or it is not known what of it is the input.
-    """
+    """Return the arguments of ``Case`` for an item; None for an archived one."""
     if "input" not in row:
         raise found.error(line, "it is not an item of a Langfuse dataset, which has an input")
     if row.get("status") == _ARCHIVED:
@@ -52,7 +47,7 @@ def _either(row: Mapping[str, Any], one: str, other: str) -> Any:
 
 
 def _data(value: Any) -> Any:
-    """Return objects and lists in a cell of a CSV file as such; a text, also one such as 7, stays a text."""
+    """Parse objects and lists in a cell of a CSV file; other strings, such as 7, stay strings."""
     if not isinstance(value, str) or value[:1] not in ("{", "["):
         return value
     try:

@@ -15,7 +15,6 @@ from kantan_agents.support.arguments import shown
 from kantan_agents.support.log import get_logger
 
 KEYS: Final = ("data", "results", "tests")
-"""Names of the list of results or tests, one in the other."""
 _EQUALS: Final = "equals"
 _log = get_logger("kantan_agents.evaluation")
 _METADATA: Final = "__metadata:"
@@ -37,14 +36,7 @@ _ASSERTION: Final = re.compile(rf"({_ALONE})|({_WITH_VALUE})(?:\([^)]*\))?:\s*(.
 def promptfoo_values(
     found: LocatedCases, line: int, row: Mapping[str, Any], columns: Mapping[str, str | None]
 ) -> dict[str, Any]:
-    """Return the arguments of ``Case`` for a test, or for one of its results.
-
-    The value that the output must equal is the expected output. Other assertions are in
-    ``metadata["assert"]``.
-
-    Raises:
-        DatasetFileError: E100, it is not a test, or it is not known which variable is the input.
-    """
+    """Return the arguments of ``Case`` for a test, or for one of its results."""
     test = {**row, **(row["testCase"] if isinstance(row.get("testCase"), Mapping) else {})}
     if isinstance(place := test.get("vars"), (str, list)):
         raise found.error(line, f"'vars' names another file, {place!r}; import that one")
@@ -83,11 +75,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def tests_of(found: LocatedCases, value: Any) -> Any:
-    """Return the tests in a configuration, each with what it inherits; other values unchanged.
-
-    Raises:
-        DatasetFileError: E100, a part of it is in another file, or is something else.
-    """
+    """Return the tests in a configuration, each with its inherited values; other values unchanged."""
     if isinstance(value, Mapping) and {"tests", "scenarios"} & value.keys():
         default = _tests(found, "defaultTest", [value.get("defaultTest") or {}])
         tests: list[tuple[Any, ...]] = [(test,) for test in _tests(found, "tests", value.get("tests"))]
@@ -102,11 +90,7 @@ def tests_of(found: LocatedCases, value: Any) -> Any:
 
 
 def expanded(found: LocatedCases, rows: Iterable[Row]) -> list[Row]:
-    """Return each test once for each combination of its variables that are lists; results unchanged.
-
-    Raises:
-        DatasetFileError: E100, there are too many.
-    """
+    """Return a test for each combination of its list variables; results unchanged."""
     listed: list[Row] = []
     left: set[str] = set()
     for number, row in rows:
@@ -138,7 +122,6 @@ def _tests(found: LocatedCases, name: str, value: Any) -> list[Any]:
 
 
 def _inheriting(default: Mapping[str, Any], *parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a test with what it inherits: variables, metadata and options by name, and all assertions."""
     merged: dict[str, Any] = {}
     options = [one for part in parts if isinstance(one := part.get("options"), Mapping)]
     if any(one.get("disableDefaultAsserts") is True for one in options):
@@ -146,7 +129,7 @@ def _inheriting(default: Mapping[str, Any], *parts: Mapping[str, Any]) -> dict[s
     for test in (default, *parts):
         for key, value in test.items():
             before = merged.get(key)
-            if value is None and key in merged:  # as if it were not there
+            if value is None and key in merged:  # as if the key were missing
                 continue
             if isinstance(before, Mapping) and isinstance(value, Mapping):
                 merged[key] = {**before, **value}
@@ -168,7 +151,7 @@ def _combinations(found: LocatedCases, number: int, test: Mapping[str, Any]) -> 
 
 
 def _of_table(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the test in a row of a CSV file, whose special columns begin with two underscores."""
+    """Special columns of a CSV file start with two underscores."""
     given = {column: value for column, value in row.items() if value is not None}
     expected = [value for column, value in given.items() if column.startswith("__expected")]
     metadata = {

@@ -26,15 +26,7 @@ def rows_of_data(
 ) -> list[Row]:
     """Return the rows in JSON Lines, or in JSON or YAML: a list of rows, one row, or a dict around them.
 
-    Args:
-        found: Makes the errors.
-        path: The file.
-        text: What is in it.
-        keys: Names of what is inside such a dict.
-        inside: Returns what is inside of it in another way, or the value unchanged.
-
-    Raises:
-        DatasetFileError: E100, it is not such a file, or a row is not a dict.
+    ``keys`` are the names inside such a dict. ``inside`` unwraps other values.
     """
     suffix = path.suffix.lower()
     if suffix == ".jsonl":
@@ -61,11 +53,7 @@ def _unwrapped(value: Any, keys: Sequence[str]) -> list[Any]:
 
 
 def rows_of_parquet(found: LocatedCases, path: Path) -> list[Row]:
-    """Return the rows of a Parquet file, if pyarrow is installed.
-
-    Raises:
-        DatasetFileError: E100, it is not, or the file cannot be read.
-    """
+    """Return the rows of a Parquet file."""
     try:
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError as error:
@@ -73,17 +61,13 @@ def rows_of_parquet(found: LocatedCases, path: Path) -> list[Row]:
         raise found.error(None, reason) from error
     try:
         rows = parquet.read_table(path).to_pylist()
-    except (OSError, ValueError) as error:  # those of pyarrow are ValueErrors
+    except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
         raise found.error(None, f"it is not a Parquet file that can be read: {error}") from error
     return list(enumerate(map(plain_row, rows), 1))
 
 
 def rows_of_frame(source: Any) -> list[Row]:
-    """Return the rows of a data frame of pandas or polars, an Arrow table, or any iterable of dicts.
-
-    Raises:
-        InvalidOptionError: E75, it is something else.
-    """
+    """Return the rows of a data frame of pandas or polars, an Arrow table, or an iterable of dicts."""
     if hasattr(source, "to_dicts"):
         rows = source.to_dicts()
     elif hasattr(source, "to_pylist"):
@@ -101,7 +85,7 @@ def rows_of_frame(source: Any) -> list[Row]:
 
 
 def plain_row(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a row as JSON data where that is possible: missing values as None, dates as texts."""
+    """Return a row as JSON data where possible: missing values as None, dates as strings."""
     return {str(column): _plain(value) for column, value in row.items()}
 
 

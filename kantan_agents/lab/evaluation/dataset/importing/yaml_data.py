@@ -1,4 +1,4 @@
-"""``read_yaml``: JSON data in a YAML file, with the types of YAML 1.2: ``no`` and ``12:30`` are texts."""
+"""JSON data in YAML files, with the types of YAML 1.2: ``no`` and ``12:30`` are strings."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import yaml
 from kantan_agents.lab.evaluation.dataset.json_data import DEEPEST, NotJSONDataError
 
 _MOST_REPEATED: Final = 1_000_000
-"""An alias can repeat what is behind it, so that a short file has more values than fit into memory."""
+"""An alias repeats its target, so a short file can have more values than fit into memory."""
 _TAG: Final = "tag:yaml.org,2002:"
 _MERGE: Final = object()
-"""A key whose value has the pairs of other mappings."""
+"""The merge key."""
 _TYPES: Final = (
     ("null", r"~|null|Null|NULL|", ("~", "n", "N", "")),
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
@@ -28,18 +28,13 @@ _TYPES: Final = (
     ("merge", "<<", "<"),
 )
 _BY_FIRST: Final[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
-"""The types that a text without quotes may have, by its first character."""
 for _type, _pattern, _beginnings in _TYPES:
     for _beginning in _beginnings:
         _BY_FIRST.setdefault(_beginning, []).append((_type, re.compile(_pattern)))
 
 
 def read_yaml(text: str) -> Any:
-    """Return the data in a YAML text; what it says is never executed.
-
-    Raises:
-        NotJSONDataError: It is not YAML, has more than one document, or has what JSON does not have.
-    """
+    """Return the data in YAML, which is never executed."""
     try:
         return _Reader().read(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except NotJSONDataError:
@@ -53,14 +48,7 @@ def read_yaml(text: str) -> Any:
 
 
 class _Read(NamedTuple):
-    """A value that was read.
-
-    Attributes:
-        value: The value.
-        key: What it is as a key: a text, ``_MERGE``, or None for a collection, which cannot be one.
-        size: How many values it has, with itself.
-        depth: How many collections are in one another in it, with itself.
-    """
+    """A value; ``key`` is a string, ``_MERGE``, or None for a collection. ``size`` includes it."""
 
     value: Any
     key: Any = None
@@ -70,8 +58,6 @@ class _Read(NamedTuple):
 
 @attrs.define
 class _Open:
-    """A collection whose end was not read yet, with the key that waits for its value."""
-
     start: Any
     value: Any
     merged: dict[str, Any] = attrs.Factory(dict)
@@ -81,7 +67,7 @@ class _Open:
 
 
 class _Reader:
-    """Makes data of events: nodes would take several times as long, and as much memory."""
+    """Turns events into data: nodes would take several times as long, and as much memory."""
 
     def __init__(self) -> None:
         self._open: list[_Open] = []
@@ -118,7 +104,7 @@ class _Reader:
     def _repeat(self, event: Any) -> _Read:
         if event.anchor not in self._anchors:
             raise NotJSONDataError(f"{_line(event)}it is not YAML: no value is named {event.anchor!r}")
-        # Inside the value that it names, it would have no end.
+        # An alias inside its own target would have no end.
         read = self._anchors[event.anchor] or _Read(None, depth=DEEPEST)
         self._check_depth(read.depth)
         self._repeated += read.size

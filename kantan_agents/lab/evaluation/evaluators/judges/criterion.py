@@ -1,4 +1,4 @@
-"""``Criterion``: a ready-made judge as data; called, it is an evaluator."""
+"""A ready-made judge as data; calling it returns an evaluator."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def _are_parts(_: object, __: object, names: tuple[str, ...]) -> None:
 
 @attrs.frozen
 class Criterion:
-    """What a judge decides about an answer, what it is shown, and how it answers.
+    """The question, the inputs and the output type of a judge.
 
-    Call it for an evaluator: ``judges.correctness(model="...")``. With another text, it is your own:
+    Call it for an evaluator: ``judges.correctness(model="...")``. To use your own prompt:
     ``attrs.evolve(judges.correctness, prompt=Prompt("correctness", "mine", "..."))``.
 
     Attributes:
         prompt: The instructions of the judge. Its name is the metric.
-        shows: What the judge is shown, in this order: ``"question"``, ``"reference"``, ``"sources"``,
+        shows: The parts that the judge sees, in this order: ``"question"``, ``"reference"``, ``"sources"``,
             ``"tools"``, ``"calls"`` and ``"answer"``. A part that a case lacks is an error, unless it is in
             ``may_lack``.
         verdict: The output type: ``Decision``, ``Parts``, or your own with ``score`` and ``comments``.
@@ -57,7 +57,7 @@ class Criterion:
         each_source: Whether the verdict must have one part for each source.
 
     Raises:
-        InvalidOptionError: E75, there is no such part.
+        InvalidOptionError: E75, a part does not exist.
     """
 
     prompt: Prompt
@@ -76,19 +76,19 @@ class Criterion:
         version: str | None = None,
         **agent_options: Any,
     ) -> Evaluator:
-        """Return an evaluator that asks a judge. Each judge's score is 1 where there is nothing to object to.
+        """Return an evaluator that runs a judge. Each judge's score is 1 for a flawless answer.
 
-        The judge's run is recorded like those of ``judged``. Where a case lacks what the judge must see, the
-        score has failed with E205, and no model is asked.
+        The judge's run is recorded as for ``judged``. If a case lacks a part that the judge must see, the
+        score has failed with E205, and no model is called.
 
         Args:
             model: As for ``Agent``.
             sources: For judges of sources: the name of the tools whose results they are, or a function that
-                returns them for a ``FinishedCase``; by default the results of all tool calls. The items of a
-                list are one source each. A search that has found nothing supports no claim.
+                returns them for a ``FinishedCase``; by default the results of all tool calls. Each item of a
+                list is one source. An empty search result supports no claim.
             tools: For ``tool_choice``: the tools that the agent could choose from, such as ``agent.tools``,
                 or a dict of names and descriptions.
-            name: Name of the metric; by default that of the prompt.
+            name: Name of the metric; by default the name of the prompt.
             version: By default a hash of the judge's instructions, model, settings and options.
             **agent_options: Further options of the judge's ``Agent``: ``model_settings``, ``middleware``, ...
                 An answer has at most 8,192 tokens, unless ``model_settings`` has a ``max_tokens``.

@@ -1,4 +1,4 @@
-"""What a judge is shown of a finished case, each part under a heading of its own."""
+"""The parts of a finished case that a judge sees, each under its heading."""
 
 from __future__ import annotations
 
@@ -16,27 +16,21 @@ from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.support.arguments import shown
 
 Texts: TypeAlias = list[tuple[str, Any]]
-"""Headings, each with its content: a text, or JSON data."""
 Sources: TypeAlias = str | Sequence[str] | Callable[[FinishedCase], Iterable[str] | None] | None
-"""Where the sources of an answer are: names of tools, or a function; None for the results of all tools."""
+"""The sources of an answer: names of tools, or a function; None for the results of all tools."""
 NOTHING_FOUND: Final = ("Sources", "(nothing was found)")
-"""What a judge of sources is shown if a search has found nothing, which is not the same as no search."""
+"""A search without results differs from no search."""
 
 
 @attrs.frozen
 class Given:
-    """What a judge is given beside the finished case.
-
-    Attributes:
-        sources: Where the sources are.
-        tools: Names and descriptions of the tools that there were to choose from.
-    """
+    """Options of a judge: the sources, and the descriptions of available tools."""
 
     sources: Sources = None
     tools: Mapping[str, str] = attrs.field(factory=dict)
 
     def version(self) -> Mapping[str, Any]:
-        """Return what identifies it, as JSON data."""
+        """Return the identity of the options."""
         given = self.sources
         named = version_of_function(given, "sources") if callable(given) else given
         return {"sources": named, "tools": dict(self.tools)}
@@ -44,12 +38,7 @@ class Given:
 
 @attrs.frozen
 class Part:
-    """One thing that a judge is shown.
-
-    Attributes:
-        read: Returns it with its headings; nothing if the case has none.
-        missing: What the case lacks then, and what to do.
-    """
+    """One part of a judge's input; ``missing`` is the error for a case that lacks it."""
 
     read: Callable[[FinishedCase, Given], Texts]
     missing: str = ""
@@ -77,10 +66,7 @@ def _sources(finished: FinishedCase, given: Given) -> Texts:
 
 
 def _passages(output: str) -> list[Any]:
-    """Return the passages that a tool has returned: the items of a list, or its whole result.
-
-    The SDK gives the model a list as Python writes it.
-    """
+    """The SDK gives the model a list in Python's notation."""
     for read in (read_json, ast.literal_eval) if output.startswith("[") else ():
         try:
             data = json_copy(read(output), "a source")
@@ -117,11 +103,10 @@ PARTS: Final[Mapping[str, Part]] = {
     "calls": Part(_calls),
     "answer": Part(lambda finished, _: [("The answer to judge", finished.text)]),
 }
-"""All parts by name."""
 
 
 def checked_sources(value: Any) -> Sources:
-    """Return where sources are; E75 unless it says so."""
+    """Return valid sources; E75 otherwise."""
     listed = [value] if isinstance(value, str) else value
     if value is None or (callable(value) and not isinstance(value, type)):
         return value
@@ -136,14 +121,7 @@ def checked_sources(value: Any) -> Sources:
 
 
 def described_tools(tools: Any) -> Mapping[str, str]:
-    """Return tools as names with descriptions.
-
-    Args:
-        tools: Tools of an agent, plain functions, or a dict of names and descriptions.
-
-    Raises:
-        InvalidOptionError: E75, it is something else, or empty.
-    """
+    """Return descriptions by name, for tools of an agent, plain functions, or such a dict."""
     if isinstance(tools, Mapping):
         found = {str(name): str(text) for name, text in tools.items()}
     elif isinstance(tools, Iterable) and not isinstance(tools, str):

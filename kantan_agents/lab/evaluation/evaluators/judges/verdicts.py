@@ -1,7 +1,7 @@
-"""What a ready-made judge answers: a decision, or one decision for each part of a text.
+"""The output types of the ready-made judges. The model decides yes or no, and code computes the score.
 
-The model decides yes or no, and code computes the score. Both types are rubrics, so ``store.failed()`` and
-kantan-llm's ``find_failed_judges`` find the verdicts.
+Both types are rubrics, so ``store.failed()`` and kantan-llm's ``find_failed_judges`` find the verdicts. The
+model sees the docstrings of the classes, in the JSON schema.
 """
 
 from __future__ import annotations

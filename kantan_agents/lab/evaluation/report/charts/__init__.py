@@ -1,1 +1,1 @@
-"""Charts as SVG, drawn by hand: the page may load nothing."""
+"""Charts as SVG without a library: the page may load nothing."""

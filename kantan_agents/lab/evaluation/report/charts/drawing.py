@@ -1,4 +1,4 @@
-"""What all charts share: the frame with its title and description, labels, marks, and the axis."""
+"""Common parts of charts: frame, labels, marks and axis."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from kantan_agents.lab.evaluation.report.markup import text
 
 WIDTH: Final = 940
 LABEL: Final = 200
-"""Space for the labels on the left."""
 _LONGEST: Final = 26
 _INTERVALS: Final = 5
-"""About so many intervals are between the ticks of an axis."""
+"""The approximate number of intervals between ticks."""
 _MARGIN: Final = 0.04
 
 
 def drawing(title: str, description: str, height: float, content: str) -> str:
-    """Return a chart: it has a name and a description for those who do not see it."""
+    """Return a chart with a name and a description for screen readers."""
     return (
         f'<div class="wide" role="region" aria-label="{text(title)}" tabindex="0">'
         f'<svg role="img" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" height="{height:.0f}">'
@@ -29,7 +28,7 @@ def drawing(title: str, description: str, height: float, content: str) -> str:
 
 
 def label(value: str, y: float, note: str = "") -> str:
-    """Return the label of a row; a long one is cut, and its whole text is its title."""
+    """Return the label of a row; a truncated one has the whole string as its title."""
     shown = value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"
     below = f'<tspan class="tick" x="0" dy="14">{text(note)}</tspan>' if note else ""
     base = y - 3 if note else y + 4
@@ -37,7 +36,7 @@ def label(value: str, y: float, note: str = "") -> str:
 
 
 def mark(verdict: str, x: float, y: float, size: float = 6) -> str:
-    """Return the sign of a verdict: a triangle up or down, or a circle."""
+    """Return the sign of a verdict: a triangle or a circle."""
     style = verdict.replace(" ", "-")
     if verdict == "cannot tell":
         return f'<circle class="mark {style}" cx="{x:.1f}" cy="{y:.1f}" r="{size - 1:.1f}"/>'
@@ -49,14 +48,7 @@ def mark(verdict: str, x: float, y: float, size: float = 6) -> str:
 
 @attrs.frozen
 class Axis:
-    """A horizontal axis.
-
-    Attributes:
-        low: The smallest value.
-        high: The largest value, which is larger.
-        left: Where the smallest value is drawn.
-        right: Where the largest value is drawn.
-    """
+    """A horizontal axis from ``low`` to ``high``, at the positions ``left`` to ``right``."""
 
     low: float
     high: float
@@ -72,7 +64,7 @@ class Axis:
         return cls(low - margin, high + margin, left, right)
 
     def at(self, value: float) -> float:
-        """Return where a value is drawn."""
+        """Return the position of a value."""
         share = (value - self.low) / (self.high - self.low)
         return self.left + share * (self.right - self.left)
 
@@ -84,7 +76,7 @@ class Axis:
         return [number * step for number in range(first, last + 1)]
 
     def drawn(self, top: float, bottom: float, label: Callable[[float], str]) -> str:
-        """Return the ticks as SVG: faint lines between ``top`` and ``bottom``, with labels below."""
+        """Return the ticks as SVG: faint lines with labels below."""
         return "".join(
             f'<line class="grid" x1="{self.at(tick):.1f}" y1="{top:.1f}" x2="{self.at(tick):.1f}" '
             f'y2="{bottom:.1f}"/><text class="tick" x="{self.at(tick):.1f}" y="{bottom + 16:.1f}" '
@@ -94,6 +86,6 @@ class Axis:
 
 
 def _round_step(rough: float) -> float:
-    """Return the nearest of 1, 2 and 5, times a power of ten, that is not smaller."""
+    """Round up to 1, 2 or 5, times a power of ten."""
     power: float = 10.0 ** math.floor(math.log10(rough))
     return next((power * one for one in (1, 2, 5) if power * one >= rough), power * 10)

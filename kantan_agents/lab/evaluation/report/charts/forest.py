@@ -1,4 +1,4 @@
-"""``forest_plot``: the difference of each metric with its interval, beside the line at 0."""
+"""A chart of the difference of each metric with its interval."""
 
 from __future__ import annotations
 
@@ -15,21 +15,11 @@ from kantan_agents.lab.evaluation.report.markup import text
 _ROW: Final = 40
 _TOP: Final = 8
 _VALUES: Final = 240
-"""Space for the numbers on the right."""
 
 
 @attrs.frozen
 class ForestRow:
-    """One difference.
-
-    Attributes:
-        label: The metric.
-        note: Which direction is better.
-        difference: The difference.
-        low: Lower bound of its interval; None if it is not known.
-        high: Upper bound.
-        verdict: The verdict, which decides about the mark.
-    """
+    """A difference with its interval; ``note`` states which direction is better."""
 
     label: str
     note: str
@@ -39,7 +29,7 @@ class ForestRow:
     verdict: Verdict
 
     def shown(self, unit: str) -> str:
-        """Return the difference and its interval as text."""
+        """Return the difference and its interval as a string."""
         shown = f"{difference_text(self.difference)}{unit}"
         if self.low is None or self.high is None:
             return shown
@@ -47,13 +37,7 @@ class ForestRow:
 
 
 def forest_plot(title: str, rows: Sequence[ForestRow], unit: str) -> str:
-    """Return the chart.
-
-    Args:
-        title: What it shows.
-        rows: The differences, at least one.
-        unit: What follows the numbers, such as ``"%"``.
-    """
+    """Return the chart; ``unit`` follows the numbers, such as ``"%"``."""
     bounds = [bound for row in rows for bound in (row.low, row.high) if bound is not None]
     axis = Axis.over([0.0, *bounds, *(row.difference for row in rows)], LABEL, WIDTH - _VALUES)
     bottom = _TOP + _ROW * len(rows)

@@ -1,4 +1,4 @@
-"""``outcome_bars``: for each metric, in how many cases the second variant is better, equal or worse."""
+"""A chart of the cases of each metric that are better, equal or worse."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from kantan_agents.lab.evaluation.report.charts.drawing import LABEL, WIDTH, dra
 _ROW: Final = 36
 _BAR: Final = 20
 _TEXT: Final = 240
-"""Space for the counts on the right."""
-
-# Stripes, so that worse cases look different from better ones in grey too.
+# Stripes distinguish worse cases from better ones without colors too.
 _STRIPES: Final = (
     '<defs><pattern id="stripes" width="6" height="6" patternUnits="userSpaceOnUse" '
     'patternTransform="rotate(45)"><rect class="loss" width="6" height="6"/>'
@@ -24,14 +22,7 @@ _STRIPES: Final = (
 
 @attrs.frozen
 class OutcomeRow:
-    """The cases of one metric.
-
-    Attributes:
-        label: The metric.
-        wins: Number of cases that are better.
-        ties: Number of cases that are equal.
-        losses: Number of cases that are worse.
-    """
+    """The numbers of better, equal and worse cases of a metric."""
 
     label: str
     wins: int
@@ -40,12 +31,12 @@ class OutcomeRow:
 
     @property
     def shown(self) -> str:
-        """The numbers as text."""
+        """The numbers as a string."""
         return f"{self.wins:,} better, {self.ties:,} equal, {self.losses:,} worse"
 
 
 def outcome_bars(title: str, rows: Sequence[OutcomeRow]) -> str:
-    """Return the chart: one bar for each metric, split by outcome."""
+    """Return one bar for each metric, split by outcome."""
     drawn = [_row(row, _ROW * (number + 0.5)) for number, row in enumerate(rows)]
     said = "; ".join(f"{row.label}: {row.shown}" for row in rows)
     return drawing(title, said, _ROW * len(rows) + 4, f"{_STRIPES}{''.join(drawn)}")

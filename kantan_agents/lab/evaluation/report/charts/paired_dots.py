@@ -1,4 +1,4 @@
-"""``paired_dots``: each case as two connected dots, one for each variant."""
+"""A chart of cases as two connected dots, one for each variant."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from kantan_agents.lab.evaluation.report.metric_data import MetricData
 _ROW: Final = 20
 _TOP: Final = 8
 _MOST: Final = 40
-"""So many cases are drawn."""
-
 _Row = tuple[str, float, float]
 """A case and its two values."""
 
 
 def paired_dots(data: MetricData) -> str:
-    """Return the chart of a metric, with a legend; of many cases, those with the largest changes."""
+    """Return the chart of a metric; of many cases, the ones with the largest changes."""
     one = data.compared
     rows = sorted(
         zip(data.values.cases, data.values.a, data.values.b, strict=True),
