@@ -1,7 +1,6 @@
-"""Paused runs as signed texts, and back.
+"""Paused runs as signed JSON: the state, the agent's name and a signature of both.
 
-A text is JSON with the state of the run, the name of the agent and a signature of both. The signature covers
-the exact characters, so nothing is parsed before it has been verified.
+The signature covers the exact characters, so nothing is parsed before it has been verified.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _VERSION: Final = "kantan_agents_paused_run"
 _HEADER: Final = re.compile(
     rf'\{{"{_VERSION}":1,"agent":("(?:[^"\\\x00-\x1f]|\\.)*"),"signature":"([0-9a-f]{{64}})","state":'
 )
-# Differs from every other use of the same key, and from later versions of this text.
+# Separates this use of the key from all others, and from later versions of the format.
 _DOMAIN: Final = b"kantan_agents paused run 1\n"
 _WHITE_SPACE: Final = " \t\r\n"
 
@@ -47,12 +46,12 @@ class StoredRunAgent(Protocol):
 
 
 def text_of(context: Mapping[str, Any], keys: Sequence[bytes], leave_out: Sequence[str] = ()) -> str:
-    """Return the paused run in a context as a text, signed with the first of ``keys``.
+    """Return the paused run of a context as signed JSON; the first of ``keys`` signs.
 
     Args:
         context: The context.
         keys: The keys.
-        leave_out: Keys of the context that the text is not to have.
+        leave_out: Keys of the context to omit.
 
     Raises:
         ApprovalStateError: E85, the context holds a value that JSON cannot represent.
@@ -73,7 +72,7 @@ def text_of(context: Mapping[str, Any], keys: Sequence[bytes], leave_out: Sequen
 
 def _with_less(state: RunState[Any, Any], leave_out: Sequence[str]) -> RunState[Any, Any]:
     less, given = copy.copy(state), context_of(state)
-    less._context = copy.copy(state._context)  # the SDK has no public way to change the context of a state
+    less._context = copy.copy(state._context)  # the SDK has no public way to change it
     less._context.context = {key: value for key, value in given.items() if key not in leave_out}  # type: ignore[union-attr]
     return less
 
@@ -81,23 +80,23 @@ def _with_less(state: RunState[Any, Any], leave_out: Sequence[str]) -> RunState[
 async def state_of(
     agent: StoredRunAgent, text: Any, keys: Sequence[bytes], *, trust_unsigned: bool
 ) -> RunState[Any, Any]:
-    """Return the run in a stored text, once its signature is verified.
+    """Verify the signature of a stored run, and return the run.
 
     Args:
         agent: The agent that was run.
-        text: The text.
-        keys: The keys that may have signed it; without any, the one beside the trace database.
-        trust_unsigned: Whether to accept a text of an earlier version.
+        text: The stored run.
+        keys: The keys that may have signed it; if empty, the key next to the trace database.
+        trust_unsigned: Whether to accept the unsigned format of earlier versions.
 
     Raises:
-        ApprovalStateError: E85, the text is not signed with one of the keys, was changed, or is not a stored
-            run of this agent.
+        ApprovalStateError: E85, no key matches, the text was changed, or it is not a stored run of this
+            agent.
     """
     return await state_from(agent, await _verified(agent, text, keys, trust_unsigned=trust_unsigned))
 
 
 async def state_from(agent: StoredRunAgent, data: dict[str, Any]) -> RunState[Any, Any]:
-    """Return the run in data of ``state_data``, which must come from where nobody else can write.
+    """Return the run in the result of ``state_data``. Only trusted code may be able to write that data.
 
     Raises:
         ApprovalStateError: E85, it is not a run of this agent.
@@ -144,9 +143,9 @@ def _recorded_keys() -> tuple[bytes, ...]:
 
 
 def state_data(state: RunState[Any, Any]) -> dict[str, Any]:
-    """Return a state as JSON data, with the rules for users apart from what else the context holds.
+    """Return a state as JSON data, with ``user_rules`` separate from the rest of the context.
 
-    Only an object that code has made comes back as rules: a dict that a file has put there stays a dict.
+    Only rules that code created are restored as rules: a dict that a file put there stays a dict.
     """
     data, ours = state.to_json(), {}
     stored = data["context"]["context"]
@@ -169,13 +168,7 @@ def as_json(value: Any) -> Any:
 
 @attrs.frozen
 class SignedText:
-    """A text with a signature that has not been verified.
-
-    Attributes:
-        agent: The agent's name as JSON.
-        state: The state of the run as JSON.
-        signature: The signature.
-    """
+    """A stored run whose signature has not been verified; ``agent`` and ``state`` are JSON."""
 
     agent: str
     state: str
@@ -185,7 +178,7 @@ class SignedText:
         """Return the name of the agent and the state of the run.
 
         Raises:
-            ApprovalStateError: E85, none of the keys has made the signature, or the text has changed.
+            ApprovalStateError: E85, no key matches the signature.
         """
         if not any(hmac.compare_digest(_sign(key, self.agent, self.state), self.signature) for key in keys):
             raise ApprovalStateError(
@@ -195,19 +188,13 @@ class SignedText:
 
 
 def signed(agent: str, state: str, key: bytes) -> str:
-    """Return the text for a paused run.
-
-    Args:
-        agent: Name of the agent that was run.
-        state: The state of the run, as JSON in ASCII.
-        key: The key that signs it.
-    """
+    """Return the signed form of a paused run; ``state`` is ASCII JSON."""
     name = json.dumps(agent)
     return f'{{"{_VERSION}":1,"agent":{name},"signature":"{_sign(key, name, state)}","state":{state}}}'
 
 
 def read_signed(text: str) -> SignedText | None:
-    """Return the parts of a signed text, ignoring white space around it; None if it is something else."""
+    """Return the parts of a signed run; None if the text has another format."""
     text = text.strip(_WHITE_SPACE)
     header = _HEADER.match(text)
     if header is None or not text.endswith("}") or not text.isascii():
@@ -216,10 +203,10 @@ def read_signed(text: str) -> SignedText | None:
 
 
 def _read_unsigned(text: str) -> dict[str, Any]:
-    """Return the state in a text of an earlier version, which had no signature.
+    """Return the state in the unsigned format of earlier versions.
 
     Raises:
-        ApprovalStateError: E85, the text is something else, such as a signed text that was changed.
+        ApprovalStateError: E85, the text has another format, such as a signed run that was changed.
     """
     try:
         state = json.loads(text)

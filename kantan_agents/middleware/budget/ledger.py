@@ -1,6 +1,6 @@
-"""``BudgetLedger``: the usage and the reservations of a ``Budget``. It is thread-safe.
+"""``BudgetLedger``: the usage and the reservations of a ``Budget``. Thread-safe.
 
-The usage of a call is what its model reports, as counts that can neither refill nor break a budget.
+Reported usage is converted to counts that can neither refill nor break a budget.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kantan_agents.support.ledger import Ledger, LimitReachedError, Reservation
 from kantan_agents.support.log import get_logger
 
 _MOST_TOKENS = 2**63 - 1
-"""Larger counts are counted as this many tokens."""
+"""Larger counts are capped at this value."""
 
 _COUNTS = ("input_tokens", "output_tokens", "total_tokens")
 _MILLION = 1_000_000
@@ -27,9 +27,9 @@ Spent = dict[str, float]
 """Usage of one model call by name: finite numbers, 0 or more."""
 
 WITHOUT_USAGE = "calls_without_usage"
-"""Name of the count of calls whose usage is not known; what was reserved is charged for them."""
+"""Name of the count of calls with unknown usage; they are charged their reservation."""
 
-# Names of the amounts of one tool, and of one entry of ``per_tool``.
+# Prefixes of the amounts of a tool, and of an entry of ``per_tool``.
 _TOOL = "calls of "
 _ENTRY = "entry "
 _log = get_logger("kantan_agents.middleware")
@@ -47,7 +47,6 @@ class BudgetLimits:
 
     @property
     def any_set(self) -> bool:
-        """Whether anything is limited."""
         limits = (self.model_calls, self.tool_calls, self.tokens, self.cost)
         return bool(self.per_tool) or any(limit is not None for limit in limits)
 
@@ -66,7 +65,7 @@ class BudgetUse:
         input_tokens: Input tokens of all answered model calls.
         output_tokens: Output tokens of all answered model calls.
         tokens: Input and output tokens, or the provider's total where it is larger; for calls without usage,
-            the tokens that were reserved for them.
+            their reserved tokens.
         cost: Cost of the answered model calls, by the budget's prices.
         per_tool: Number of tool calls, by tool name.
         calls_without_usage: Model calls whose usage is unknown: the provider sent none, or the answer broke
@@ -106,15 +105,15 @@ class BudgetLedger(Ledger):
         self._closed = None
 
     def close(self, reason: UnknownUsageError) -> None:
-        """Refuse all further model calls until ``reset``."""
+        """Reject all further model calls until ``reset``."""
         self._closed = reason
 
     def reserve_model_call(self, tokens: int | None, cost: float | None) -> Reservation:
         """Reserve tokens and cost for a model call.
 
         Args:
-            tokens: Maximum number of output tokens; None if unknown, which reserves the average so far.
-            cost: Cost of that many output tokens; None if unknown.
+            tokens: Maximum number of output tokens; None reserves the average so far.
+            cost: Cost of that many output tokens; None reserves the average so far.
 
         Raises:
             BudgetExceededError: E83, the remaining budget is too small.
@@ -124,7 +123,7 @@ class BudgetLedger(Ledger):
             raise UnknownUsageError(what=self._closed.what, model=self._closed.model)
         used = self.used
         answered = max(used.get("model_calls", 0), 1)
-        # A call of no known size is allowed while any budget is left, and so is one that costs nothing.
+        # A call of unknown size is allowed while any budget is left, and so is a call that costs nothing.
         wanted = {"model_calls": 1, "tokens": tokens or None, "cost": cost or None}
         assumed = {
             "tokens": -(-used.get("tokens", 0) // answered) if tokens is None else tokens,
@@ -136,11 +135,7 @@ class BudgetLedger(Ledger):
             raise _exceeded(reached) from None
 
     def reserve_tool_call(self, tool: str, entries: Sequence[str] = ()) -> Reservation | str:
-        """Reserve a tool call; return the entry whose limit is reached, if there is one.
-
-        Args:
-            tool: Name of the tool.
-            entries: The entries of ``per_tool`` that cover the call.
+        """Reserve a tool call; if the limit of an entry is reached, return that entry.
 
         Raises:
             BudgetExceededError: E83, the limit of all tool calls is reached.
@@ -160,16 +155,16 @@ def _exceeded(reached: LimitReachedError) -> BudgetExceededError:
 
 
 def spent_by(answer: Any, price: tuple[float, float], reserved: Reservation, *, was_requested: bool) -> Spent:
-    """Return what an answered call has used.
+    """Return the usage of an answered call.
 
-    The report comes from outside. A call without a report costs what was reserved for it. A count that is not
-    a number of tokens is 0 and is logged; the call then costs at least what was reserved for it.
+    The report is untrusted. A call without a report costs its reservation. An invalid count is 0 and is
+    logged; the call then costs at least its reservation.
 
     Args:
         answer: The model's answer.
         price: Price of a million input and output tokens.
         reserved: The reservation of the call.
-        was_requested: Whether a model was called: an answer that a middleware has made uses no tokens.
+        was_requested: Whether a model was called: an answer that a middleware created uses no tokens.
     """
     usage = getattr(answer, "usage", None)
     reported = {name: getattr(usage, name, None) for name in _COUNTS}
@@ -180,7 +175,7 @@ def spent_by(answer: Any, price: tuple[float, float], reserved: Reservation, *, 
     cost = cost_of(price, read, written)
     if wrong:
         _log.warning("usage is not a number of tokens", counts=wrong, charged=reserved.amounts["tokens"])
-    # No answer takes 0 tokens: the counts are those of a provider that has sent none.
+    # No answer takes 0 tokens: the provider has sent no counts.
     used_a_model = was_requested or bool(getattr(usage, "requests", None))
     is_known = not wrong and (bool(tokens) or not used_a_model)
     if not is_known:
@@ -195,27 +190,27 @@ def spent_by(answer: Any, price: tuple[float, float], reserved: Reservation, *, 
 
 
 def spent_by_broken_off(reserved: Reservation) -> Spent:
-    """Return what a call has used whose answer had begun: what was reserved, as its usage is unknown."""
+    """Charge the reservation for an answer that broke off, as its usage is unknown."""
     return {name: reserved.amounts[name] for name in ("tokens", "cost")} | {WITHOUT_USAGE: True}
 
 
 def spent_by_other(
     usage: Any, price: tuple[float, float], reserved: Reservation, *, is_complete: bool
 ) -> Spent:
-    """Return what another request for the same answer has used, as far as it is known.
+    """Return the usage of another request for the same answer.
 
     Args:
-        usage: Its usage.
+        usage: Its known usage.
         price: Price of a million input and output tokens.
         reserved: The reservation of the call.
-        is_complete: Whether the usage is all that it has used.
+        is_complete: Whether the usage is complete.
     """
     spent = spent_by(ModelResponse([], usage, None), price, reserved, was_requested=True)
     return spent if is_complete else {**spent, WITHOUT_USAGE: True}
 
 
 def count_of(value: Any) -> int | None:
-    """Return a number of tokens, at most ``_MOST_TOKENS``; None if the value is not one."""
+    """Return a number of tokens, at most ``_MOST_TOKENS``; None if the value is invalid."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:  # `not` catches NaN
         return None
     if value >= _MOST_TOKENS:
