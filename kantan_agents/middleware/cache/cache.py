@@ -234,7 +234,7 @@ class Cache(Middleware):
     async def _tried(self, what: str, work: Any) -> Any:
         try:
             return await work
-        except Exception as error:  # noqa: BLE001 - a store that fails must not make a run fail
+        except Exception as error:  # noqa: BLE001 - a failing store must not fail a run
             self._warn(f"the cache cannot {what}: {error!r}")
             return None
 

@@ -22,10 +22,10 @@ from kantan_agents.traces.capture import ModelAnswer
 from kantan_agents.traces.capture.canonical import digest
 
 VERSION: Final = 2
-"""Part of each key. Another way to compute keys needs another version."""
+"""Part of each key. Increase it when keys are computed in another way."""
 
 _PARTS: Final = (*OPTIONS, "handoffs", "output_schema", "tracing")
-# Those that the description of the tool has, and those that the SDK uses here.
+# The fields that the tool's description covers, and those that only the SDK reads.
 _OF_TOOL: Final = frozenset(
     {
         "allowed_callers",
@@ -45,19 +45,19 @@ _OF_TOOL: Final = frozenset(
 )
 _PROMPT_KEY: Final = "prompt_cache_key"
 
-# Unlike that of records, it raises for a value that JSON does not have: its text need not tell it apart.
+# Unlike the encoder of records, it raises for values that JSON does not have: their repr may be ambiguous.
 _encode: Final = msgspec.json.Encoder(enc_hook=jsonable, order="sorted").encode
 
 
 def request_key(call: ModelCall, request: Request, model: Model, tenant: Key) -> str:
     """Return the key of a request, 64 hexadecimal digits.
 
-    It covers the model, its provider and URL, what its client sends with each request, the instructions, the
-    conversation, the settings, the tools, the hand-offs, the output schema, and whose the request is.
+    It covers the model, its provider and URL, everything its client sends, the instructions, conversation,
+    settings, tools, handoffs and output schema, and the tenant.
 
     Raises:
-        TypeError, ValueError, OverflowError, RecursionError: The request has something that JSON does not
-            have, so that it cannot be distinguished from others.
+        TypeError, ValueError, OverflowError, RecursionError: A part has no JSON form, so the request cannot
+            be distinguished from others.
     """
     asked = unredacted_request(call, request, model)
     asked["settings"] = _without_generated(asked["settings"])
@@ -67,14 +67,14 @@ def request_key(call: ModelCall, request: Request, model: Model, tenant: Key) ->
 
 
 def _further_options(request: Request) -> dict[str, Any]:
-    """Return the arguments of the request that no part of it has, such as those of a later SDK."""
+    """Return arguments that no part of the request covers, such as those of a later SDK."""
     return {
         name: value for name, value in request.options.items() if value is not None and name not in _PARTS
     }
 
 
 def _further_fields(tool: Any) -> dict[str, Any]:
-    """Return the data that a function tool has in fields of a later SDK, which may be sent."""
+    """Return the data in fields that a later SDK may add to a function tool and send."""
     fields = vars(tool) if isinstance(tool, FunctionTool) else {}
     return {
         name: value
@@ -94,7 +94,7 @@ def _without_generated(settings: dict[str, Any]) -> dict[str, Any]:
 
 _DIGEST: Final = 16
 
-# The provider has run something that may have changed something, which a stored answer would only claim.
+# A provider-side call may have had side effects, which a stored answer would only claim.
 _ACTED: Final = ("mcp_call", "mcp_approval_request", "code_interpreter_call")
 
 
@@ -103,9 +103,9 @@ class StoredAnswer:
     """An answer from a store.
 
     Attributes:
-        answer: The answer. Its usage is zero, because no model is asked.
-        stored_at: When it was stored, in seconds since 1970.
-        tokens: How many tokens it has taken when a model was asked.
+        answer: The answer. Its usage is zero, because no model is called.
+        stored_at: Unix time in seconds.
+        tokens: Tokens that the answer took when a model generated it.
     """
 
     answer: ModelAnswer
@@ -114,7 +114,7 @@ class StoredAnswer:
 
 
 def why_not_stored(call: ModelCall, answer: ModelResponse) -> str | None:
-    """Return why an answer is not to be stored; None if it is complete and valid."""
+    """Return the reason not to store an answer; None if it is complete and valid."""
     items = answer.output
     if not call._was_sent:
         return "no model was asked"
@@ -141,9 +141,9 @@ def _refuses(item: Any) -> bool:
 
 
 def packed(key: str, call: ModelCall, answer: ModelResponse, now: float) -> bytes | None:
-    """Return an answer as it is stored; None if it has no JSON form, or something that is redacted.
+    """Return the stored form of an answer; None if it has no JSON form or contains something to redact.
 
-    The placeholder for it would have another value in another run.
+    In another run, the placeholder for it would have another value.
     """
     tokens = answer.usage.total_tokens
     data = {"response_id": answer.response_id, "at": now, "tokens": tokens if isinstance(tokens, int) else 0}
@@ -172,6 +172,6 @@ def unpacked(key: str, stored: bytes) -> StoredAnswer:
 
 
 def _item(item: Any) -> Any:
-    # Through JSON, so that what is compared and stored is what is read.
+    # Through JSON, so that the compared and stored data is the data that is read.
     dump = getattr(item, "model_dump", None)
     return item if dump is None else dump(mode="json", exclude_unset=True, warnings=False)

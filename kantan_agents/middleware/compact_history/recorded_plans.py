@@ -1,4 +1,4 @@
-"""In a replay, the plans of the recorded run: they may depend on earlier runs, which are not replayed."""
+"""The plans of a replayed run: they may depend on earlier runs, which are not replayed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RecordedPlan:
 
     Attributes:
         plan: The plan.
-        was_asked: Whether something was summarised for this call, or may have been.
+        was_asked: Whether a summary was, or may have been, written for this call.
     """
 
     plan: CompactionPlan
@@ -33,11 +33,7 @@ class RecordedPlan:
 
 
 class RecordedPlans:
-    """Finds the plans of the model calls of a recorded run, in order.
-
-    Args:
-        record: The recorded run.
-    """
+    """Finds the plans of the model calls of a recorded run, in order."""
 
     def __init__(self, record: RunRecord) -> None:
         self._record = record
@@ -49,7 +45,7 @@ class RecordedPlans:
         Args:
             call: The call.
             items: The whole conversation.
-            by_agent: Whether an agent summarises, whose runs are recorded on their own.
+            by_agent: Whether an agent summarizes, whose runs are recorded separately.
         """
         now = [canonical(item) for item in _as_recorded(call, items)]
         was_asked = by_agent and bool(self._record.inner_runs)
@@ -75,12 +71,12 @@ def _as_recorded(call: ModelCall, items: Sequence[Any]) -> list[Any]:
 
 
 def plan_between(items: Sequence[Any], whole: Sequence[bytes], sent: Any) -> CompactionPlan | None:
-    """Return the plan under which a conversation was sent as it was recorded; None if it was another one.
+    """Return the plan that turns a conversation into the recorded request; None if there is no such plan.
 
     Args:
         items: The items of the conversation.
-        whole: The same as they would be recorded.
-        sent: The items that were recorded.
+        whole: The canonical form of each item as it would be recorded.
+        sent: The recorded items.
     """
     if isinstance(sent, str) or sent is None:
         return None
@@ -91,7 +87,7 @@ def plan_between(items: Sequence[Any], whole: Sequence[bytes], sent: Any) -> Com
     def is_sent_as(place: int, at: int) -> bool:
         return recorded[at] == whole[place] or _is_shorter(sent[at], items[place])
 
-    # Backwards, because the oldest items are removed: of equal items, the last ones are those that were sent.
+    # Backwards, because the oldest items are removed: of equal items, the last ones were sent.
     places = {at: at for at in range(min(first, len(items)))}
     place = len(items)
     for at in range(len(sent) - 1, first, -1):
@@ -101,7 +97,7 @@ def plan_between(items: Sequence[Any], whole: Sequence[bytes], sent: Any) -> Com
         places[at] = place
     removed = frozenset(range(len(items))).difference(places.values())
     read = _note(sent[first]) if first < len(sent) else None
-    # The note is in the place of the first item that was left out.
+    # The note replaces the first omitted item.
     if len(places) + (read is not None) != len(sent) or min(removed, default=-1) != (first if read else -1):
         return None
     if not all(place >= 0 and is_sent_as(place, at) for at, place in places.items()):

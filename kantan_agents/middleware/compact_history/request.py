@@ -1,6 +1,6 @@
 """``CallRequest``: the size of the request of a model call, whole and shortened.
 
-Digests recognise conversations that begin alike.
+Digests identify conversations with the same prefix.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ class Sent:
 
     @property
     def counted(self) -> Counted | None:
-        """What the provider has counted for the longest beginning of it."""
+        """The provider's count for the longest known prefix."""
         return self._memory.counted(self._model, self._digests)
 
     @property
     def ratio(self) -> float:
-        """Tokens of the provider for each estimated one."""
+        """Counted tokens for each estimated one."""
         counted = self.counted
         return self._memory.ratio(self._model) if counted is None else counted.ratio
 
     @property
     def size(self) -> float:
-        """Its tokens: what the provider has counted of it, and an estimate for what was added."""
+        """Tokens of the request: the count of the known prefix, and an estimate for the rest."""
         counted = self.counted
         if counted is None:
             return self.estimate * self.ratio
         return counted.tokens + counted.ratio * (self.estimate - counted.estimate)
 
     def learn(self, answer: Any) -> None:
-        """Keep what the provider has counted, if it was for one request."""
+        """Store the provider's count, if it is the count of a single request."""
         usage = getattr(answer, "usage", None)
         tokens, requests = getattr(usage, "input_tokens", None), getattr(usage, "requests", None)
         if isinstance(tokens, int) and tokens > 0 and requests == 1:
@@ -72,7 +72,7 @@ class CallRequest:
     Attributes:
         limits: The limits of its model.
         conversation: Its conversation.
-        digests: For each item, a digest of the conversation up to it.
+        digests: For each item, a digest of the conversation up to it; empty if the request is short.
         memory: The memory of the run.
         model: Name of the model; None if it has no name.
     """
@@ -101,20 +101,20 @@ class CallRequest:
 
     @property
     def is_long_enough(self) -> bool:
-        """Whether it may be too long, however many tokens its model counts for a text."""
+        """Whether it may be too long, at the highest plausible number of tokens."""
         return bool(self.digests)
 
     @property
     def plan(self) -> CompactionPlan:
-        """The plan under which it would be sent, if nothing more had to be left out."""
+        """The plan that applies if nothing more has to be omitted."""
         return self.memory.plan(self.limits.most, self.digests)
 
     def keep(self, plan: CompactionPlan, *, is_shared: bool) -> None:
-        """Keep a plan for the requests that follow."""
+        """Store a plan for the following requests."""
         self.memory.keep_plan(self.limits.most, self.digests, plan, is_shared=is_shared)
 
     def estimate(self, plan: CompactionPlan) -> int:
-        """Return the estimated tokens of the request under a plan."""
+        """Return the estimated tokens under a plan."""
         return self._head + self.conversation.size(plan)
 
     def sent(self, plan: CompactionPlan) -> Sent:
@@ -142,12 +142,12 @@ def digests_of(items: Iterable[Any]) -> Iterator[bytes]:
 def _content_of(item: Any) -> bytes:
     try:
         return canonical(_without_ids(item))
-    except (TypeError, ValueError):  # not JSON data, which the model will refuse or convert
+    except (TypeError, ValueError):  # not JSON data, which the model rejects or converts
         return repr(item).encode("utf-8", "surrogatepass")
 
 
 def _without_ids(item: Any) -> Any:
-    """Return an item without what says only how it is stored, which a session may leave out."""
+    """Return an item without fields about its storage, which a session may omit."""
     if not isinstance(item, Mapping) or not ("role" in item or "call_id" in item):
         return item
     return {name: value for name, value in item.items() if name not in ("id", "status") and value is not None}

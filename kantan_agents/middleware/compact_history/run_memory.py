@@ -1,4 +1,4 @@
-"""What is remembered during one run, and what the run may use of other runs."""
+"""The memory of one run, and its use of the memory of other runs."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class RunMemory:
 
     Args:
         run: The run.
-        shared: What all runs with the same ``CompactHistory`` share. A durable run does not use it, because
-            it may go on in another process, nor does a replay.
+        shared: The memory of all runs with the same ``CompactHistory``. Replays do not use it, nor do durable
+            runs, because they may resume in another process.
 
     Attributes:
         recorded: In a replay, the plans of the recorded run; else None.
@@ -40,30 +40,23 @@ class RunMemory:
         self.recorded = None if record is None else RecordedPlans(record)
 
     def plan(self, key: Any, digests: Sequence[bytes]) -> CompactionPlan:
-        """Return the plan for the longest beginning of a conversation; that of this run first."""
+        """Return the plan for the longest known prefix; plans of this run win."""
         plan = self._own.plan(key, digests)
         return self._shared.plan(key, digests) if plan is WHOLE and self._shared is not None else plan
 
     def keep_plan(self, key: Any, digests: Sequence[bytes], plan: CompactionPlan, *, is_shared: bool) -> None:
-        """Keep a plan for all requests that begin like this one.
-
-        Args:
-            key: What the plan is for.
-            digests: The digests of the conversation.
-            plan: The plan.
-            is_shared: Whether other runs may use it.
-        """
+        """Store a plan for all requests with this prefix; if ``is_shared``, for other runs as well."""
         self._own.keep_plan(key, digests, plan)
         if is_shared and self._shared is not None:
             self._shared.keep_plan(key, digests, plan)
 
     def counted(self, model: Any, digests: Sequence[bytes]) -> Counted | None:
-        """Return what the model's provider has counted for the longest beginning of a request."""
+        """Return the count for the longest known prefix; counts of this run win."""
         own = self._own.counted(model, digests)
         return own if own is not None or self._shared is None else self._shared.counted(model, digests)
 
     def keep_count(self, model: Any, digests: Sequence[bytes], counted: Counted) -> None:
-        """Keep what a provider has counted for a request."""
+        """Store the count of a request."""
         if not counted.is_plausible:
             return
         self._ratios[model] = counted.ratio
@@ -72,11 +65,11 @@ class RunMemory:
                 memory.keep_count(model, digests, counted)
 
     def ratio(self, model: Any) -> float:
-        """Return how many tokens the model has counted for each estimated one in this run; 1 if unknown."""
+        """Return the latest ratio of counted to estimated tokens in this run; 1 if unknown."""
         return self._ratios.get(model, 1.0)
 
     def tokens_of_tools(self, tools: Sequence[Any]) -> int:
-        """Return the estimated tokens of tools and hand-offs."""
+        """Return the estimated tokens of tools and handoffs."""
         total = 0
         for tool in tools:
             known = self._tools.get(id(tool))

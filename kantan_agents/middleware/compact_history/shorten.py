@@ -1,4 +1,4 @@
-"""Decides what is left out of a conversation within ``TokenLimits``, the cheapest damage first."""
+"""Decides which parts of a conversation are omitted within ``TokenLimits``, the least harmful first."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SHARE_OF_SUMMARY = 8
 _LEAST_SUMMARY, _MOST_SUMMARY = 64, 1_500
 
 _LEAST_SAVED = 8  # tokens; a result that is hardly longer than its stub stays
-_LEAST_KEPT = 100  # tokens that are left of a result that is cut
+_LEAST_KEPT = 100  # tokens that a cut result keeps
 _TRIES = 5
-_LEAST_STEP = 0.05  # of the limit; less would change the beginning of each request, and save next to nothing
+_LEAST_STEP = 0.05  # of the limit; less would change the prefix of each request and save next to nothing
 _NOTE = tokens_of_text(NOTICE.format(count=1_000)) + 8
 
 
@@ -27,10 +27,10 @@ class TokenLimits:
     """The limits of the requests to one model.
 
     Attributes:
-        most: The most tokens of a request.
+        most: Maximum tokens of a request.
         begin: Tokens from which a request is shortened.
-        target: Tokens that a shortened request has at most, if that is possible.
-        keep_turns: How many of the newest turns stay.
+        target: Maximum tokens of a shortened request, if possible.
+        keep_turns: How many of the latest turns stay.
         keep_first: Whether the first turn of the user stays.
     """
 
@@ -42,18 +42,13 @@ class TokenLimits:
 
     @property
     def summary(self) -> int:
-        """The most tokens of a summary."""
+        """Maximum tokens of a summary."""
         return min(max(self.target // _SHARE_OF_SUMMARY, _LEAST_SUMMARY), _MOST_SUMMARY)
 
 
 @attrs.frozen
 class Conversation:
-    """The items of a request, with the estimated size of each.
-
-    Attributes:
-        items: The items.
-        sizes: The estimated tokens of each.
-    """
+    """The items of a request, with the estimated tokens of each."""
 
     items: Sequence[Any]
     sizes: Sequence[int]
@@ -64,7 +59,7 @@ class Conversation:
         return cls(items, [tokens_of_item(item) for item in items])
 
     def size(self, plan: CompactionPlan) -> int:
-        """Return the estimated tokens of what a plan sends."""
+        """Return the estimated tokens under a plan."""
         saved = sum(self.sizes[place] for place in plan.removed)
         saved += sum(
             self.sizes[place] - tokens_of_item(item)
@@ -86,9 +81,9 @@ def shortened(
 ) -> CompactionPlan:
     """Return a plan for a conversation that has become too long.
 
-    If it removes turns, its summary is that of the plan before; what is not in it is counted as unread. If
-    the target cannot be reached, little could be saved, and the request may be sent as it is, the plan before
-    is returned.
+    If it removes turns, it has the summary of the plan before, and the newly removed items count as unread.
+    It is the plan before if the target is out of reach, little can be saved, and the request may be sent
+    without it.
 
     Args:
         conversation: The conversation.
@@ -96,7 +91,7 @@ def shortened(
         limits: The limits.
         size: Tokens of the request under the plan so far.
         ratio: Tokens of the provider for each estimated token.
-        summarises: Whether the removed turns will be summarised, so that space is kept for the summary.
+        summarises: Whether removed turns will be summarized, so that space is reserved for the summary.
     """
     draft = _Draft(conversation, before, limits, size, ratio, limits.summary if summarises else 0)
     draft.cut_giants()
@@ -111,7 +106,7 @@ def shortened(
 
 
 class _Draft:
-    """A plan that is being made."""
+    """A plan in progress."""
 
     def __init__(
         self,
@@ -152,7 +147,7 @@ class _Draft:
         return [place for place in places if place not in self._removed and can_be_shortened(items[place])]
 
     def cut_giants(self) -> None:
-        """Cut each result that is longer than everything together may be."""
+        """Cut each result that alone exceeds the maximum."""
         if self.size <= self._limits.target:
             return
         for place in self._results(self._newest):
@@ -164,7 +159,7 @@ class _Draft:
         if self._ratio * self._size_of(place) <= longest or whole <= 0:
             return
         share = wanted / whole
-        for _ in range(_TRIES):  # the beginning and the end may have more tokens than the rest
+        for _ in range(_TRIES):  # its start and end may have more tokens than the rest
             shorter = cut_item(self._conversation.items[place], share)
             size = self._ratio * tokens_of_item(shorter)
             if size <= wanted:
@@ -185,13 +180,13 @@ class _Draft:
                 self._replace(place, stub)
 
     def remove_old_turns(self) -> None:
-        """Remove turns, the oldest first, until there is room for their summary as well."""
+        """Remove turns, the oldest first, until the rest and their summary fit the target."""
         if self.size <= self._limits.target:
             return
         taken: list[int] = []
         before = self._before.note
         space = 0 if before is None else tokens_of_item(before)
-        # The note of the removal is there as well as the summary, if a part could not be summarised.
+        # Both notes are sent if a part could not be summarized.
         saved = space - self._summary - 2 * _NOTE
         for turn in self._middle():
             if self.size - self._ratio * max(saved, 0) <= self._limits.target:
@@ -214,7 +209,7 @@ class _Draft:
         ]
 
     def cut_newest_results(self) -> None:
-        """Cut what is left of results, the longest first and all to the same length, down to the target."""
+        """Cut the longest results to a common length, down to the target."""
         places = self._results(self._turns)
         sizes = {place: self._ratio * self._size_of(place) for place in places}
         longest = _common_length(list(sizes.values()), self.size - self._limits.target)
@@ -223,7 +218,7 @@ class _Draft:
 
 
 def _newest_turns(turns: Sequence[ConversationTurn], count: int) -> list[ConversationTurn]:
-    """Return the newest turns, with the newest one of the user even if it is older."""
+    """Return the latest turns, with the latest one of the user even if it is older."""
     newest = list(turns[len(turns) - count :] if count < len(turns) else turns)
     if not any(turn.kind == "user" for turn in newest):
         newest = [turn for turn in turns if turn.kind == "user"][-1:] + newest
