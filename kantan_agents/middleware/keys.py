@@ -1,4 +1,4 @@
-"""``KeyOf``: whose a run is, such as its tenant, as its context says."""
+"""``KeyOf``: finds the key of a run, such as its tenant, in its context."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from kantan_agents.errors import InvalidOptionError, RunKeyError
 from kantan_agents.support.arguments import shown
 
 Per: TypeAlias = "str | Callable[[dict[str, Any]], Any] | None"
-"""Where the key of a run is: a path in its context, such as ``"tenant"`` or ``"user.team"``, or a function of
-the context. None: all runs have the same key."""
+"""Where the key of a run is.
+
+A path in its context, such as ``"tenant"`` or ``"user.team"``, or a function of the context. None: all runs
+have the same key.
+"""
 
 Key: TypeAlias = "str | int | UUID | None"
-"""The key of a run; None if it has none."""
-
 _ABSENT: Any = object()
 
 
@@ -49,7 +50,7 @@ class KeyOf:
         """Return the key of a run; None if its context has none.
 
         Raises:
-            RunKeyError: E175, the value is not a text or another simple value.
+            RunKeyError: E175, the value is not a str, an int or a UUID.
         """
         if self._per is None:
             return None
@@ -59,7 +60,7 @@ class KeyOf:
             return None
         if isinstance(found, enum.Enum):
             found = found.value
-        # A str or a number of a subclass may compare as it likes.
+        # A subclass of str or int may override comparison.
         if type(found) is bool or not isinstance(found, (str, int, UUID)):
             raise self.error(f"must be a str, an int or a UUID, not {type(found).__name__}")
         if found == "":

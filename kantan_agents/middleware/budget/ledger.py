@@ -47,6 +47,7 @@ class BudgetLimits:
 
     @property
     def any_set(self) -> bool:
+        """Whether anything is limited."""
         limits = (self.model_calls, self.tool_calls, self.tokens, self.cost)
         return bool(self.per_tool) or any(limit is not None for limit in limits)
 

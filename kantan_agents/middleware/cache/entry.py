@@ -67,7 +67,7 @@ def request_key(call: ModelCall, request: Request, model: Model, tenant: Key) ->
 
 
 def _further_options(request: Request) -> dict[str, Any]:
-    """Return arguments that no part of the request covers, such as those of a later SDK."""
+    """Return arguments that no part of the request covers, such as those that a later SDK adds."""
     return {
         name: value for name, value in request.options.items() if value is not None and name not in _PARTS
     }

@@ -25,7 +25,7 @@ _SIZE = 20
 
 @attrs.frozen(eq=False)
 class Sent:
-    """A request as it is sent.
+    """The request under a plan.
 
     Attributes:
         items: Its items; a str if the input of the call is one.

@@ -26,12 +26,8 @@ _NOTE = tokens_of_text(NOTICE.format(count=1_000)) + 8
 class TokenLimits:
     """The limits of the requests to one model.
 
-    Attributes:
-        most: Maximum tokens of a request.
-        begin: Tokens from which a request is shortened.
-        target: Maximum tokens of a shortened request, if possible.
-        keep_turns: How many of the latest turns stay.
-        keep_first: Whether the first turn of the user stays.
+    ``most`` is the maximum number of tokens. A request is shortened from ``begin`` tokens, to ``target`` if
+    possible. The latest ``keep_turns`` turns stay, with ``keep_first`` the user's first one as well.
     """
 
     most: int
@@ -83,15 +79,8 @@ def shortened(
 
     If it removes turns, it has the summary of the plan before, and the newly removed items count as unread.
     It is the plan before if the target is out of reach, little can be saved, and the request may be sent
-    without it.
-
-    Args:
-        conversation: The conversation.
-        before: The plan so far.
-        limits: The limits.
-        size: Tokens of the request under the plan so far.
-        ratio: Tokens of the provider for each estimated token.
-        summarises: Whether removed turns will be summarized, so that space is reserved for the summary.
+    without it. ``size`` is in tokens of the provider, ``ratio`` in such tokens for each estimated one; with
+    ``summarises``, space is reserved for a summary.
     """
     draft = _Draft(conversation, before, limits, size, ratio, limits.summary if summarises else 0)
     draft.cut_giants()

@@ -42,12 +42,9 @@ _log = get_logger("kantan_agents.middleware")
 class Step:
     """Decides, summarizes and reports for one model call.
 
-    Args:
-        call: The call.
-        call_next: Continues it; also sends the requests for summaries.
-        summariser: Writes summaries; None omits turns without one.
-        window: Maximum tokens of a request for a summary.
-        raises: Whether a request that stays too long is an error.
+    ``call_next`` also sends the requests for summaries, of at most ``window`` tokens. Without a
+    ``summariser``, turns are omitted without a summary. With ``raises``, a request that stays too long is an
+    error.
     """
 
     def __init__(

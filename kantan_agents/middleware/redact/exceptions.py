@@ -1,4 +1,4 @@
-"""``redacted_exception``: copies an exception, and all that it is chained to, with redacted texts."""
+"""``redacted_exception``: copies an exception and its chain, with redacted strings."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ Change = Callable[[Any], Any]
 
 _TEXTS = "_redacted_texts"
 _NOT_COPIED = frozenset({"args", "exceptions", "message", "add_note", "with_traceback"})
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by a class statement
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class statement created the class
 _CHANGED_TYPES = (str, bytes, bytearray, dict, list, tuple, set, frozenset)
 
 
 def redacted_exception(error: BaseException, change: Change) -> BaseException:
-    """Return ``error``, or a copy of it if any of its texts is changed.
+    """Return ``error``, or a copy of it if ``change`` changes any of its strings.
 
-    A copy belongs to a subclass of the class of ``error`` with the same name. Its ``str()``, ``repr()``,
-    arguments, attributes and notes are redacted, and so are its cause, its context and its group members.
-    Where Python allows no subclass, the copy belongs to a subclass of the nearest base class.
+    A copy's class is a subclass of the class of ``error`` with the same name, or of the nearest base class
+    that allows subclasses. Its ``str()``, ``repr()``, arguments, attributes and notes are redacted, and so
+    are its cause, its context and its group members.
 
     Args:
         error: The exception.
@@ -99,12 +99,12 @@ def _repr(error: BaseException) -> str:
 
 
 def _attribute(value: Any, change: Change) -> Any:
-    # Other objects, such as the response of a server, do not appear in the texts of the copy.
+    # Other objects, such as a server's response, do not appear in the strings of the copy.
     return change(value) if isinstance(value, _CHANGED_TYPES) else value
 
 
 def _kind(error: BaseException) -> type:
-    """Return the class of an exception, or of the one that it is a copy of."""
+    """Return the class of an exception, or the original class of a copy."""
     kind: type = vars(type(error)).get("_redacted_class", type(error))
     return kind
 
@@ -121,7 +121,7 @@ def _copy(
     for base in bases:
         if not issubclass(base, BaseException) or (members and not _has_members(base)):
             continue
-        with suppress(Exception):  # final, or with a metaclass or __new__ of its own: the next base will do
+        with suppress(Exception):  # final, or with a metaclass or custom __new__: try the next base
             made = _subclass(base, kind.__name__, kind.__qualname__, kind.__module__)
             native: Any = next(inner for inner in base.__mro__ if not inner.__flags__ & _HEAP_TYPE)
             copy: BaseException = native.__new__(made, *given)
@@ -138,11 +138,11 @@ def _has_members(base: type) -> bool:
 
 
 def _set(error: BaseException, name: str, value: Any) -> None:
-    BaseException.__setattr__(error, name, value)  # also if the class is frozen, as attrs classes may be
+    BaseException.__setattr__(error, name, value)  # even if the class is frozen, as attrs classes may be
 
 
 class _Unhooked:
-    """Keeps ``__init_subclass__`` of a base class from being called for the class of a copy."""
+    """Prevents calls of a base class's ``__init_subclass__`` for the class of a copy."""
 
     __slots__ = ()
 
@@ -169,14 +169,14 @@ def _reduced(self: BaseException) -> Any:
 
 
 def _copy_fields(error: BaseException, copy: BaseException, change: Change) -> None:
-    """Copy what is not in ``__dict__``: slots, and the fields of Python's own classes such as ``errno``."""
+    """Copy fields outside ``__dict__``: slots, and fields of built-in classes such as ``errno``."""
     for kind in type(error).__mro__:
         for name, field in vars(kind).items():
             is_field = isinstance(field, (MemberDescriptorType, GetSetDescriptorType))
             if is_field and not name.startswith("__") and name not in _NOT_COPIED:
                 with suppress(
                     AttributeError, TypeError
-                ):  # not set, read-only, or of a class it has no longer
+                ):  # not set, read-only, or of a class that is no longer a base
                     _set(copy, name, _attribute(getattr(error, name), change))
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from kantan_agents.core.interception import TextRewriter
 
 Change = Callable[[str, str], str]
-"""Takes a string, or a number as text, and the key that it belongs to or "". Returns its replacement."""
+"""Takes a string, or a number as a string, and its key or ""; returns the replacement."""
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|-?[0-9][0-9.eE+-]*', re.DOTALL)
 _STRING_SIGN = re.compile(r'["\\]')
@@ -23,12 +23,12 @@ _STRUCTURE = re.compile(r"[{}\[\]:,]")
 
 
 def looks_like_json(text: str) -> bool:
-    """Whether ``text`` is a JSON object or list."""
+    """Return whether ``text`` is a JSON object or list."""
     return text.lstrip().startswith(("{", "[")) and is_valid_json(text)
 
 
 def is_valid_json(text: str) -> bool:
-    """Whether ``text`` is JSON."""
+    """Return whether ``text`` is JSON."""
     with suppress(ValueError, RecursionError):
         json.loads(text)
         return True
@@ -57,7 +57,7 @@ def strings_in(text: str) -> Iterator[str]:
 
 
 class _Changer:
-    """Changes the strings and numbers of one JSON text, and follows which key each of them belongs to."""
+    """Changes the strings and numbers of one JSON text, and tracks their keys."""
 
     def __init__(self, change: Change) -> None:
         self._change = change
@@ -67,11 +67,11 @@ class _Changer:
 
     @property
     def key(self) -> str:
-        """The key that the next value belongs to."""
+        """The key of the next value."""
         return self._key
 
     def passed(self, structure: str) -> str:
-        """Take note of the text between two strings or numbers, and return it."""
+        """Track the keys in the text between two values, and return it."""
         for sign in _STRUCTURE.findall(structure):
             if sign == ":":
                 self._key = self._last
@@ -99,12 +99,7 @@ class _Changer:
 
 
 class _Rest:
-    """Rewrites text that should be JSON and is not, such as ``{"password": hunter2}`` from the value on.
-
-    Args:
-        rewriter: Rewrites the text.
-        key: The key that the text belongs to, or "".
-    """
+    """Rewrites the rest of text that stops being JSON, such as ``hunter2}`` in ``{"password": hunter2}``."""
 
     def __init__(self, rewriter: TextRewriter, key: str) -> None:
         self._rewriter = rewriter
@@ -131,10 +126,8 @@ class JsonRedaction:
     """Changes streamed JSON text. Each string or number is withheld until it is complete.
 
     Args:
-        change: Takes a string, or a number as text, and the key that it belongs to or ""; returns its
-            replacement.
-        as_text: Returns what rewrites the rest of a text that is not JSON from there on; None
-            if all of it is JSON.
+        change: Takes a string, or a number as a string, and its key or ""; returns the replacement.
+        as_text: Creates the rewriter for the rest, if the text stops being JSON; None if all of it is JSON.
     """
 
     def __init__(self, change: Change, as_text: Callable[[], TextRewriter] | None = None) -> None:
@@ -142,13 +135,13 @@ class JsonRedaction:
         self._as_text = as_text
         self._rest: _Rest | None = None
         self._has_begun = False
-        self._word = ""  # the beginning of `true`, `false` or `null`
+        self._word = ""  # a prefix of `true`, `false` or `null`
         self._token: list[str] = []
         self._is_string = False
         self._is_escaped = False
 
     def feed(self, piece: str) -> str:
-        """Add a piece, and return the text that is complete."""
+        """Add a piece, and return the complete text so far."""
         passed: list[str] = []
         place = 0
         while place < len(piece):
@@ -183,7 +176,7 @@ class JsonRedaction:
         return self._changer.changed(token) if found is not None else token
 
     def _between(self, text: str, *, is_end: bool) -> str:
-        """Return the text between two strings or numbers as far as it is certain."""
+        """Return the text between two strings or numbers, as far as it is certain."""
         if self._as_text is None:
             return self._changer.passed(text)
         text = self._word + text

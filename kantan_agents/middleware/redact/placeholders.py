@@ -14,11 +14,7 @@ _DIGITS = 16
 
 
 class Placeholders:
-    """Finds placeholders in a text: ``[email]``, ``[email_1]`` or ``[email:9f86d081884c7d65]``.
-
-    Args:
-        names: Names of the rules.
-    """
+    """Finds placeholders of the named rules: ``[email]``, ``[email_1]`` or ``[email:9f86d081884c7d65]``."""
 
     def __init__(self, names: Iterable[str]) -> None:
         known = "|".join(map(re.escape, names))
@@ -36,7 +32,7 @@ class Placeholders:
         return [found.span() for found in self._pattern.finditer(text, start)], final
 
     def replace(self, text: str, change: Callable[[str], str]) -> str:
-        """Return a text with ``change`` applied to each placeholder."""
+        """Return the text with ``change`` applied to each placeholder."""
         return self._pattern.sub(lambda found: change(found[0]), text) if "[" in text else text
 
 
@@ -44,7 +40,7 @@ class Replacements:
     """The placeholders of one run, with the values that they replace.
 
     Args:
-        mode: How placeholders are made.
+        mode: The form of placeholders.
         key: Key for the hashes.
         numbered: Whether masks are numbered, one number for each value.
         values: The value of each placeholder. New placeholders are added to it.
@@ -60,7 +56,7 @@ class Replacements:
         self._counts: dict[str, int] = {}
 
     def place_for(self, rule: str, value: str) -> str:
-        """Return the placeholder for a value; the same value always gets the same one."""
+        """Return the placeholder for a value; equal values get the same one."""
         if self._mode == "mask" and not self._numbered:
             return f"[{rule}]"
         known = self._known.get((rule, value))
@@ -72,11 +68,11 @@ class Replacements:
         return known
 
     def mark_used(self, place: str) -> None:
-        """Mark a placeholder from an earlier run as used, so that no other value gets it."""
+        """Reserve a placeholder of an earlier run, so that no other value gets it."""
         self._used.add(place)
 
     def learn(self, values: Mapping[str, str]) -> None:
-        """Add placeholders that an earlier process has made for the run, with their values."""
+        """Add placeholders and values from an earlier process of the run."""
         for place, value in values.items():
             self._values[place] = value
             self._known[_rule_of(place), value] = place

@@ -1,4 +1,4 @@
-"""``TextRedaction``: redact one text, complete or streamed."""
+"""``TextRedaction``: redact text, complete or streamed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,7 @@ _LONGEST_KEY = 16_384
 
 @attrs.frozen
 class Finding:
-    """A span of text that rules have found.
-
-    Attributes:
-        start: Start index.
-        end: End index.
-        rule: Name of the rule that found the longest part.
-    """
+    """A span found by rules; ``rule`` is the name of the rule that found the longest part."""
 
     start: int
     end: int
@@ -32,13 +26,13 @@ class Finding:
 
 
 class TextRedaction:
-    """Redacts one streamed text. Text that may be part of a finding is withheld until that is certain.
+    """Redacts streamed text. Text that may be part of a finding is withheld until that is certain.
 
-    The result does not depend on where the text is split.
+    The result does not depend on how the text is split.
 
     Args:
         rules: The rules, by name.
-        replace: Returns the replacement for a value, given the rule's name and the value.
+        replace: Takes the rule's name and a value; returns the replacement.
         placeholders: Finds placeholders; rules do not apply inside of one.
     """
 
@@ -49,7 +43,7 @@ class TextRedaction:
         self._replace = replace
         self._placeholders = placeholders
         self._context = max([_CONTEXT, *(getattr(rule, "longest", 0) for rule in rules.values())])
-        self._text = ""  # some emitted text for lookbehind, then the text withheld so far
+        self._text = ""  # emitted text for lookbehind, then the withheld text
         self._start = 0  # start of the withheld text
         self._offset = 0
         self._look_again = 0
@@ -100,8 +94,8 @@ def find(
     searched = plain(text)
     taken, cut = placeholders.find(text, start, whole=whole)
     spans: list[tuple[Span, str]] = []
-    known: list[Span] = []  # from the name in front
-    # The rule for secrets, usually the last, may withhold most; where nothing is certain, no other counts.
+    known: list[Span] = []  # from the preceding name on
+    # The rule for secrets, usually the last, may withhold most; if nothing is certain, skip the others.
     for name, rule in reversed(tuple(rules.items())):
         if cut <= start:
             return [], start

@@ -1,4 +1,4 @@
-"""``UserCall``: a tool call made for a user, with the guardrails, hooks and trace span of the SDK."""
+"""``UserCall``: a tool call for a user, with the guardrails, hooks and trace span of the SDK."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Outcome:
 
     Attributes:
         tool: The tool.
-        call: The call, in the form a model makes it.
+        call: The call, in a model's form.
         output: Output of the tool, or the message of a guardrail that rejected the call or its output.
         input_results: Results of the tool's input guardrails.
         output_results: Results of the tool's output guardrails.
@@ -61,7 +61,7 @@ class Outcome:
 
 
 class UserCall:
-    """One call of a function tool, made for a user.
+    """One call of a function tool for a user.
 
     Args:
         run: The run.
@@ -92,13 +92,10 @@ class UserCall:
         self._raising.on_invoke_tool = Failures(tool, tool.on_invoke_tool).invoke
 
     async def make(self, text: str) -> Outcome:
-        """Make the call in its own trace span, through the middleware of the run.
-
-        Args:
-            text: The arguments as JSON text.
+        """Make the call with JSON arguments in its own trace span, through the middleware of the run.
 
         Raises:
-            KantanAgentsError: The rules refuse the call (E8, E10 to E14, ...), or it cannot be made (E56).
+            KantanAgentsError: The rules deny the call (E8, E10 to E14, ...), or it cannot be made (E56).
             Exception: Any exception of the tool, a guardrail or a middleware.
         """
         run, config = self._run, self._run.run_config

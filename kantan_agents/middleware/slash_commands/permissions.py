@@ -1,4 +1,4 @@
-"""What a user may run: checks a command before it is made, and lists the permitted ones for ``/help``."""
+"""Checks a command before it is run, and lists the permitted ones for ``/help``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _AT_ONCE = 50
 
 
 def facts_of_command(target: Any) -> ToolFacts:
-    """Return what the user rules need to know about the target of a command."""
+    """Return the facts about the target of a command for the user rules."""
     if isinstance(target, CommandFile):
         return facts_of_file(target)
     return target.facts if isinstance(target, ServerPrompt) else facts_of(target)
@@ -50,12 +50,7 @@ async def visible_commands(
 ) -> dict[str, Command]:
     """Return the commands that the user may run, by name.
 
-    Args:
-        registry: All commands.
-        layers: The rules in force for tools and prompts.
-        of_files: The rules in force for Markdown files.
-        wrapper: The SDK's context of the run.
-        agent: The SDK agent.
+    ``layers`` are the rules for tools and prompts, ``of_files`` for Markdown files.
     """
     visible: dict[str, Command] = {}
     for number, command in enumerate(registry):
@@ -79,10 +74,10 @@ async def check_command(
     layers: RuleLayers,
     wrapper: RunContextWrapper[Any],
 ) -> None:
-    """Refuse a command that the user may not run at all, before errors in its arguments are reported.
+    """Deny a command that the user may never run, before errors in its arguments are reported.
 
     Raises:
-        KantanAgentsError: The rules refuse it, or its tool is not enabled (E8).
+        KantanAgentsError: The rules deny it, or its tool is not enabled (E8).
     """
     tool = None if isinstance(target, (ServerPrompt, CommandFile)) else target
     try:
@@ -99,10 +94,10 @@ async def check_command(
 
 
 async def check_call(run: Run, guard: UserGuard, wrapper: RunContextWrapper[Any], arguments: str) -> None:
-    """Refuse a command whose arguments the user may not give.
+    """Deny a command whose arguments the user may not pass.
 
     Raises:
-        KantanAgentsError: The rules refuse the call (E8, E10 to E14).
+        KantanAgentsError: The rules deny the call (E8, E10 to E14).
     """
     call = ToolCall(run, run.agent.name, None, guard.facts.name, arguments, "", wrapper)
     try:
@@ -115,13 +110,7 @@ async def check_call(run: Run, guard: UserGuard, wrapper: RunContextWrapper[Any]
 def help_text(
     line: CommandLine, registry: CommandRegistry, visible: Mapping[str, Command], prefix: str
 ) -> str:
-    """Return the text of ``/help``: the commands that the user may run, or one of them in detail.
-
-    Args:
-        line: The input: ``/help``, or a command that does not exist.
-        registry: All commands.
-        visible: Those that the user may run.
-        prefix: The prefix of commands.
+    """Return the output of ``/help``, or of an unknown command: the commands that the user may run.
 
     Raises:
         UnknownCommandError: E54, there is no such command, or the user may not run it.

@@ -1,4 +1,4 @@
-"""User rules: which commands a user may run. They are independent of the model's tool rules."""
+"""User rules: the commands that a user may run. They are independent of the model's tool rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def user_layers(
 ) -> RuleLayers:
     """Return the rule layers for the commands of one run.
 
-    The tool providers' ``deny`` and parameter rules apply beneath the user rules. Their ``allow`` is written
+    The tool providers' ``deny`` and parameter rules apply below the user rules. Their ``allow`` is written
     for models, so it applies only if no user rules have an ``allow``. The limits of a subagent file always
     apply.
 
@@ -28,8 +28,7 @@ def user_layers(
         rules: The rules of ``SlashCommands``.
         context: The context of the run.
         standing: The agent's base and provider rules, and its limits.
-        aliases: Additional command names, each with the name of its tool. A user rule about an alias applies
-            to the tool.
+        aliases: Tool names by alias. A user rule about an alias applies to the tool.
 
     Raises:
         ToolRulesTypeError: E18, ``context["user_rules"]`` is not ``UserRules``, a ``ToolRulesMode`` or None.
@@ -66,9 +65,9 @@ def _allowed_by_alias(rules: ToolRules, aliases: Mapping[str, str]) -> ToolRules
 
 
 def _refused_by_alias(rules: ToolRules, aliases: Mapping[str, str]) -> Iterator[ToolRules]:
-    """Yield the ``deny`` and parameter rules that match an alias, patterns included, rewritten for its tool.
+    """Yield the ``deny`` and parameter rules that match an alias, even as a pattern, rewritten for its tool.
 
-    Each is a layer of its own: merged, rules about the same parameter would replace each other.
+    Each is a separate layer: merged, rules about the same parameter would replace each other.
     """
     if not rules.deny and not rules.params:
         return
@@ -90,13 +89,7 @@ def _renamed(entries: Any, tool: str) -> Iterator[tuple[str, str]]:
 
 @attrs.frozen(eq=False)
 class UserGuard(ToolGuard):
-    """Checks the calls of one tool against the user rules.
-
-    Attributes:
-        rules: The rules of ``SlashCommands``.
-        standing: The agent's base and provider rules, and its limits.
-        aliases: Additional command names, each with the name of its tool.
-    """
+    """Checks the calls of one tool against the user rules; for its fields, see ``user_layers``."""
 
     rules: ToolRules
     standing: RuleLayers

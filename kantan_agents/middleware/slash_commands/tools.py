@@ -27,10 +27,10 @@ _CACHE = "_kantan_commands"
 
 
 class AgentCommands:
-    """Builds the commands of agents. Commands for an agent's own tools are cached until the tools change.
+    """Builds the commands of agents, and caches the commands for an agent's own tools until the tools change.
 
     Args:
-        aliases: Additional command names, each with the name it stands for.
+        aliases: Tool names by alias.
         prefix: The prefix of commands.
         files: Loads commands from Markdown files; None for none.
     """
@@ -47,8 +47,8 @@ class AgentCommands:
         Args:
             owner: The ``Agent``.
             wrapper: The SDK's context of the run.
-            name: The command to be found. MCP servers are asked for their tools and prompts only if the
-                agent's own tools do not include it. None always asks them.
+            name: The command to find. MCP servers are called only if the agent's own tools do not include it.
+                None always calls them.
 
         Raises:
             InvalidOptionError: E75, an alias has the name of a tool, or refers to a missing tool.
@@ -100,7 +100,7 @@ class AgentCommands:
         return list(commands.values())
 
     def _of_files(self, files: Sequence[CommandFile], commands: Sequence[Command]) -> list[Command]:
-        """Return the commands of files; the name of another command is not taken."""
+        """Return the commands of files, except names of other commands."""
         taken = {HELP, *self._aliases, *(name for one in commands for name in (one.name, *one.aliases))}
         found: list[Command] = []
         for file in files:
@@ -132,9 +132,9 @@ def _fingerprint(tool: Tool) -> tuple[Any, ...]:
 
 
 def command_of(tool: Tool) -> Command:
-    """Return a tool as a command. The tool's other names in rules become aliases of the command.
+    """Return a tool as a command, with the tool's other names in rules as aliases.
 
-    A name with which a server's tool claims to be another tool is not among them.
+    Names with which a server's tool claims to be another tool are excluded.
     """
     facts = facts_of(tool)
     name = str(getattr(tool, "qualified_name", tool.name))
@@ -154,7 +154,7 @@ def unguarded(tool: Tool) -> Tool:
 
 
 async def is_enabled(tool: Tool, wrapper: RunContextWrapper[Any], agent: SDKAgent) -> bool:
-    """Return whether a tool is enabled, determined as the SDK does."""
+    """Return whether a tool is enabled, as the SDK determines it."""
     enabled: Any = getattr(tool, "is_enabled", True)
     answer: Any = enabled(wrapper, agent) if callable(enabled) else enabled
     return bool(await answer if inspect.isawaitable(answer) else answer)
