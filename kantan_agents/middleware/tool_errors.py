@@ -17,7 +17,6 @@ _MAX_MESSAGE_LENGTH = 2000
 ToolErrorPolicy = (
     Literal["fixed", "message", "raise"] | Callable[[Exception, ToolCall], "str | Awaitable[str]"]
 )
-"""How a tool's exception is handled; see ``ToolErrors``."""
 
 
 class ToolErrors(Middleware):
@@ -30,7 +29,7 @@ class ToolErrors(Middleware):
     Args:
         policy: ``"fixed"``: a fixed sentence with the tool's name and nothing from the exception.
             ``"message"``: the exception's type and message, with secrets masked as in traces, truncated to
-            2000 characters. ``"raise"``: the exception ends the run. A sync or async function ``(error,
+            2000 characters. ``"raise"``: the exception fails the run. A sync or async function ``(error,
             call)``: the string that it returns.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Where the page listens: the socket, the names under which it is reached, and its address."""
+"""The listening socket of the page, its host names and its URL."""
 
 from __future__ import annotations
 
@@ -21,13 +21,7 @@ _MOST_PORTS: Final = 65_535
 
 @attrs.frozen
 class ListeningPlace:
-    """A socket that listens.
-
-    Attributes:
-        listener: The socket.
-        host: The host that was asked for.
-        port: Its port.
-    """
+    """A listening socket; ``host`` is the host that the user chose."""
 
     listener: socket.socket
     host: str
@@ -35,13 +29,13 @@ class ListeningPlace:
 
     @property
     def address(self) -> str:
-        """The address of the page, such as ``http://127.0.0.1:4711/``."""
-        # A socket on all addresses has none of its own.
+        """The URL of the page, such as ``http://127.0.0.1:4711/``."""
+        # A socket on all addresses has no specific one.
         host = (socket.gethostname() if is_remote(self.host) else LOOPBACK) if self._is_any else self.host
         return f"http://{self._netloc(host)}/"
 
     def address_for(self, token: str, trace_id: str | None) -> str:
-        """Return the address to open: with a token, and of a run if one is named."""
+        """Return the URL to open, with a token and optionally of a run."""
         run = "" if trace_id is None else f"#/run/{quote(trace_id, safe='')}"
         return f"{self.address}?token={quote(token, safe='')}{run}"
 
@@ -49,8 +43,8 @@ class ListeningPlace:
     def hosts(self) -> frozenset[str] | None:
         """The values of ``Host`` that lead here; None if the socket is on all addresses of the machine.
 
-        Then nobody knows all of its names. A token is needed there, and a browser sends its cookie to the
-        name only that it has got it from, and to no other site.
+        Their names are then unknown. A token is required, and a browser sends its cookie only to the name
+        that set it.
         """
         if self._is_any:
             return None
@@ -71,7 +65,7 @@ class ListeningPlace:
 
 
 def listen(host: str, port: int) -> ListeningPlace:
-    """Return a socket that listens.
+    """Return a listening socket.
 
     Args:
         host: The host to bind.

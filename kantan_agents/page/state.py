@@ -1,4 +1,4 @@
-"""What the requests of a page have in common."""
+"""The state that all requests of a page share."""
 
 from __future__ import annotations
 
@@ -23,12 +23,9 @@ from kantan_agents.traces.store.connection import reading
 
 
 class StoreToCome(TraceStore):
-    """A store that reads an empty database until there is one at its place.
+    """A store that reads an empty database until the real one exists.
 
-    A service often makes the page before its recorder has created the file.
-
-    Args:
-        place: Where the database is going to be.
+    A service often creates the page before its recorder has created the file.
     """
 
     def __init__(self, place: Place) -> None:
@@ -42,7 +39,7 @@ class StoreToCome(TraceStore):
 
     @property
     def path(self) -> Path:
-        """The database, or the empty one. Not for the event loop: it is looked for."""
+        """The database, or the empty one. It accesses the database: do not call it on the event loop."""
         if not self._is_there:
             flush_recorders(self._place)  # a new recorder may be creating it
             try:
@@ -62,7 +59,7 @@ def store_at(place: str | os.PathLike[str]) -> TraceStore:
     """Return the store of a database, which may be created later.
 
     Raises:
-        TraceDatabaseError: E60, there is something else.
+        TraceDatabaseError: E60, the file is not a trace database.
     """
     try:
         return TraceStore(place)
@@ -74,15 +71,15 @@ def store_at(place: str | os.PathLike[str]) -> TraceStore:
 
 @attrs.frozen
 class PageState:
-    """What the requests of a page have in common.
+    """The state that all requests of a page share.
 
     Attributes:
         store: The trace database.
-        prices: What tokens cost.
+        prices: The prices of tokens.
         may_label: Whether labels may be given.
-        secret: Signs what a window keeps and sends back, such as what is needed to take a label back.
-        token: What a request that changes something must send: only the opened page knows it. Processes
-            with the same secret accept the same token.
+        secret: Signs data that a window stores and sends back, such as receipts.
+        token: Required by requests that change something; only the opened page knows it. Processes with the
+            same secret accept the same token.
     """
 
     store: TraceStore

@@ -1,4 +1,4 @@
-"""Checks arguments of the public API: numbers, texts, paths and lists."""
+"""Checks arguments of the public API: numbers, strings, paths and lists."""
 
 from __future__ import annotations
 
@@ -27,12 +27,7 @@ def checked_int(option: str, value: Any, least: int, most: int | None = None) ->
 
 
 def checked_number(option: str, value: Any, *, above_zero: bool = False) -> float:
-    """Return ``value`` as a float; it must be a finite number, 0 or more.
-
-    Args:
-        option: Name of the option, for the error message.
-        value: The value to check.
-        above_zero: Whether to refuse 0 as well.
+    """Return ``value`` as a float; it must be a finite number, 0 or more, with ``above_zero`` more than 0.
 
     Raises:
         InvalidOptionError: E75, ``value`` is not such a number.
@@ -45,7 +40,7 @@ def checked_number(option: str, value: Any, *, above_zero: bool = False) -> floa
 
 
 def checked_scale(option: str, value: Any) -> tuple[float, float]:
-    """Return the lowest and the highest score; E75 unless they are two finite numbers, the lowest first."""
+    """Return the lowest and the highest score; E75 unless they are two finite numbers in this order."""
     ends = value if isinstance(value, (tuple, list)) else ()
     are_numbers = all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends)
     if are_numbers and len(ends) == 2 and -_HUGE < ends[0] < ends[1] < _HUGE:  # noqa: PLR2004 - both ends
@@ -55,11 +50,7 @@ def checked_scale(option: str, value: Any) -> tuple[float, float]:
 
 
 def checked_bool(option: str, value: Any) -> bool:
-    """Return ``value`` if it is a bool.
-
-    Raises:
-        InvalidOptionError: E75, it is not.
-    """
+    """Return ``value``; E75 unless it is a bool."""
     if not isinstance(value, bool):
         raise InvalidOptionError(option=option, reason=f"must be True or False, not {value!r}")
     return value
@@ -81,14 +72,14 @@ def checked_path(option: str, value: Any) -> str:
 
 
 def checked_list(option: str, values: Any) -> list[Any]:
-    """Return ``values`` as a list; E75 unless they are iterable and not a single text or path."""
+    """Return ``values`` as a list; E75 unless they are iterable and not a single str, bytes or path."""
     if isinstance(values, Iterable) and not isinstance(values, (str, bytes, os.PathLike)):
         return list(values)
     raise InvalidOptionError(option=option, reason=f"must be a list, not {values!r}")
 
 
 def shown(value: Any) -> str:
-    """Return ``repr(value)``, cut short."""
+    """Return a short ``repr(value)``."""
     try:
         return reprlib.repr(value)
     except ValueError:  # an int of thousands of digits

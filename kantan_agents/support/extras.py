@@ -1,4 +1,4 @@
-"""The extras of this package: what each installs, and the one error of a feature whose extra is missing."""
+"""The extras of this package, and the error of a feature whose extra is missing."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Extra:
     """An extra.
 
     Attributes:
-        feature: What needs it, for the message.
-        modules: What it installs, by the names that are imported.
+        feature: Name of the feature, for the message.
+        modules: The importable modules that it installs.
         error: The class of the error.
     """
 
@@ -75,9 +75,6 @@ class extra:  # noqa: N801 - reads as a statement
 
 def require_extra(name: str) -> None:
     """Check that an extra is installed, without importing it.
-
-    Args:
-        name: The extra, as in pyproject.toml.
 
     Raises:
         ExtraMissingError: E198, or E124, E130, E140, it is not.

@@ -1,11 +1,11 @@
-"""The limits of the model calls that the library makes by itself, where the settings of a call have none."""
+"""The limits of the library's own model calls, if the settings of a call have none."""
 
 from __future__ import annotations
 
 from typing import Final
 
 MOST_TOKENS: Final = 8_192
-"""The most tokens of an answer, with its reasoning: room for long thoughts."""
+"""Maximum tokens of an answer, including long reasoning."""
 
 MOST_SECONDS: Final = 600.0
-"""How long a request may take: as long as clients of OpenAI wait by default."""
+"""Timeout of a request, as the default of OpenAI's clients."""

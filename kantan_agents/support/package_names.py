@@ -1,4 +1,4 @@
-"""Packages whose names are loaded on first use (PEP 562), and packages that are called as their function."""
+"""Packages whose names are loaded on first use (PEP 562), and packages that are callable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package that imports its modules on first use.
 
-    Importing a module of the package then does not import its neighbours, which may need the SDK. Type
+    Importing a module of the package then does not import its neighbors, which may need the SDK. Type
     checkers read the same names from imports under ``TYPE_CHECKING``. A name whose extra is missing is a
     ``MissingName``.
 
@@ -36,7 +36,7 @@ def lazy_names(
             if isinstance(error, ExtraMissingError):
                 return MissingName(name, package, error)
             raise
-        # A subpackage may be callable, and be the function of its own name.
+        # A subpackage may be callable, and be the function of its name.
         value = module if home == f"{package}.{name}" and callable(module) else getattr(module, name)
         if not isinstance(value, MissingName):  # the extra may be installed later, in a notebook
             setattr(sys.modules[package], name, value)
@@ -49,10 +49,10 @@ def lazy_names(
 
 
 class MissingName(type):
-    """What a package has under a public name whose extra is missing: a class that fails when it is used.
+    """The value of a public name whose extra is missing: a class that fails when it is used.
 
     So ``from kantan_agents import *``, ``hasattr`` and ``pydoc`` work in a plain install. A call and a
-    subclass are the error of the extra, an attribute is an ``AttributeError`` that says the same.
+    subclass raise the error of the extra, an attribute an ``AttributeError`` with the same message.
 
     Args:
         name: The name.
@@ -63,7 +63,7 @@ class MissingName(type):
     _error: Exception
 
     def __new__(cls, name: str, package: Any, error: Any) -> MissingName:
-        """Create the class, or refuse to create a subclass, which has bases instead of a package."""
+        """Create the class; raise for a subclass, which has bases instead of a package."""
         if not isinstance(package, str):
             raise package[0]._error
         return super().__new__(cls, name, (), {"__module__": package, "__doc__": str(error), "_error": error})
@@ -76,13 +76,13 @@ class MissingName(type):
         raise cls._error
 
     def __getattr__(cls, name: str) -> NoReturn:
-        """Raise an ``AttributeError`` that says what the error of the missing extra says."""
-        # What the class would have is unknown, and `hasattr` and `getattr` with a default ask for anything.
+        """Raise an ``AttributeError`` with the message of the missing extra."""
+        # The attributes are unknown, and `hasattr` and `getattr` with a default must work.
         raise AttributeError(str(cls._error), name=name, obj=cls) from cls._error
 
 
 def make_callable(package: str) -> None:
-    """Let a package be called as the function in it that has its name.
+    """Make a package callable as the function in it that has its name.
 
     Importing a package binds it to its name in the parent. ``from kantan_agents.lab import replay`` then
     finds the package instead of the function of the same name.

@@ -11,7 +11,7 @@ from kantan_agents.support.private_files import open_private
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file, which is replaced if it exists. A new file is for its owner only; another keeps its mode.
+    """Write or replace a file. A new file is for its owner only; an existing one keeps its mode.
 
     Raises:
         OSError: It cannot be written; an existing file is unchanged.

@@ -14,7 +14,7 @@ from kantan_agents.support.arguments import shown
 SHORTEST_TOKEN: Final = 16
 _BEARER: Final = "bearer "
 _HOST: Final = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
-_OWN_SITE: Final = frozenset({"same-origin", "none"})  # "none": the address was typed
+_OWN_SITE: Final = frozenset({"same-origin", "none"})  # "none": the user typed the URL
 
 
 def bearer_of(authorization: str) -> str | None:
@@ -25,7 +25,7 @@ def bearer_of(authorization: str) -> str | None:
 
 
 def is_token(given: str, token: str) -> bool:
-    """Return whether a token of a header is the right one. How long that takes says nothing about it."""
+    """Compare a token in constant time."""
     return secrets.compare_digest(given.encode("utf-8", "surrogatepass"), token.encode())
 
 
@@ -55,17 +55,17 @@ def is_remote(host: str) -> bool:
 
 
 def host_check(hosts: Sequence[str] | None, *, only_loopback: bool) -> Callable[[str], bool] | None:
-    """Return whether a value of the header ``Host`` is accepted, as a function; None if every value is.
+    """Return a function that accepts or rejects a value of the header ``Host``; None to accept all.
 
-    A page on another site can send requests to this machine under a name that it resolves to 127.0.0.1, and
-    read the answers: to the browser, they are its own.
+    A page on another site can send requests to this machine under a name that resolves to 127.0.0.1, and read
+    the answers: to the browser, they are its own.
 
     Args:
-        hosts: The names that are accepted, each for all ports or with a port.
-        only_loopback: Whether those of this machine alone are accepted if ``hosts`` is None.
+        hosts: The accepted names, each for all ports or with a port.
+        only_loopback: Whether only names of this machine are accepted if ``hosts`` is None.
 
     Raises:
-        InvalidOptionError: E75, ``hosts`` is not a list of names as they are in the header.
+        InvalidOptionError: E75, ``hosts`` is not a list of names as in the header.
     """
     if hosts is None:
         return _is_loopback if only_loopback else None
@@ -93,9 +93,9 @@ def _name_of(host: str) -> str | None:
 
 
 def has_one_host(values: Callable[[str], Sequence[str]], accepts: Callable[[str], bool] | None) -> bool:
-    """Return whether a request names one host that is accepted.
+    """Return whether a request names one accepted host.
 
-    Two headers of one name are refused: nobody knows which of them a proxy uses.
+    Two headers are rejected, because a proxy may use either of them.
 
     Args:
         values: Returns the values of a header.
@@ -106,20 +106,12 @@ def has_one_host(values: Callable[[str], Sequence[str]], accepts: Callable[[str]
 
 
 def says_other_site(values: Callable[[str], Sequence[str]]) -> bool:
-    """Return whether a browser says, by ``Sec-Fetch-Site``, that another site sends a request.
-
-    Args:
-        values: Returns the values of a header.
-    """
+    """Return whether ``Sec-Fetch-Site`` states that another site sends a request."""
     return any(site not in _OWN_SITE for site in values("sec-fetch-site"))
 
 
 def has_other_origin(values: Callable[[str], Sequence[str]]) -> bool:
-    """Return whether the header ``Origin`` of a request names another host than it is sent to.
-
-    Args:
-        values: Returns the values of a header.
-    """
+    """Return whether the header ``Origin`` of a request names another host than its own."""
     own = {
         f"{scheme}://{host.lower()}" for host in values("host")[:1] if host for scheme in ("http", "https")
     }

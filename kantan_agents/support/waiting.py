@@ -33,14 +33,14 @@ async def wait_for_end(*tasks: asyncio.Task[Any]) -> None:
 
 
 async def run_to_end(function: Callable[[], object]) -> None:
-    """Call a function in a thread of its own, and wait for its end, however often the task is cancelled.
+    """Call a function in a dedicated thread, and wait for its end, however often the task is cancelled.
 
     Raises:
         asyncio.CancelledError: The waiting task was cancelled. The function has ended nevertheless.
     """
     import asyncio
 
-    # Not one of the usual threads: those of a busy service may all be taken.
+    # Not one of the shared threads: in a busy service, they may all be taken.
     call = asyncio.create_task(run_sync(function, limiter=anyio.CapacityLimiter(1)))
     try:
         await wait_for_end(call)

@@ -12,7 +12,7 @@ from kantan_agents.testing.replies import OK, InvalidScriptError, Reply
 
 _SERVER_ERROR = 500
 _NO_CONNECTION = (OSError, TimeoutError, httpx.TransportError, openai.APIConnectionError)
-# Of the OpenAI client: it does not repeat the request. One exception of a script is one failed model call.
+# For the OpenAI client, so that it does not retry. One exception of a script is one failed model call.
 _NOT_REPEATED = {"x-should-retry": "false"}
 
 
@@ -53,7 +53,7 @@ def breaks_connection(error: Exception) -> bool:
 
 
 def http_reply(error: Exception) -> Reply:
-    """Return the HTTP response for an exception: that of an API error, else status 500 with its text."""
+    """Return the HTTP response for an exception: an API error's own, else status 500 with its message."""
     if isinstance(error, openai.APIStatusError):
         body = {"error": error.body if isinstance(error.body, dict) else {"message": error.message}}
         kept = {

@@ -1,4 +1,4 @@
-"""``PassRate``: which fraction of the cases of a test passes, and whether that is certainly too low."""
+"""``PassRate``: the fraction of the cases of a test that passes, and whether it is certainly too low."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _MOST_CASES: Final = 100_000
 
 @attrs.frozen
 class PassRate:
-    """Which fraction of the cases passes.
+    """The fraction of the cases that passes.
 
-    A test has failed if the rate is too low even at the upper bound of its 95 % interval. An agent whose true
-    rate is ``min_pass`` fails such a test in at most 1 of 40 sessions, however few cases there are; one
-    unlucky case, or one long conversation, is not enough. For that promise the interval is that of
-    ``proportion``: Clopper and Pearson's, for as many cases as those of the same conversation or content are
-    worth. Wilson's, which is narrower, would fail up to 1 of 5 of these sessions on a handful of cases. If
-    all cases must pass, one run that does not is enough: an agent that always passes does not fail by chance.
+    A test fails if the rate is too low even at the upper bound of its 95 % interval. An agent whose true rate
+    is ``min_pass`` fails in at most 1 of 40 sessions, however few cases there are; one unlucky case, or one
+    long conversation, is not enough. This needs the interval of ``proportion``, Clopper and Pearson's for the
+    effective number of cases. Wilson's, which is narrower, would fail up to 1 of 5 of these sessions on a
+    handful of cases. If all cases must pass, one failing run is enough: an agent that always passes does not
+    fail by chance.
 
     Attributes:
         passed: Number of cases that pass; a case that passes in one of two repeats is half a case.
         cases: Number of cases that have passed or not.
-        independent: Number of these that are independent: cases, or conversations of several cases.
-        effective: How many independent cases they are worth for the interval.
-        min_pass: The rate that the test asks for.
+        independent: Number of independent ones: cases, or conversations of several cases.
+        effective: The effective number of independent cases for the interval.
+        min_pass: The required rate.
     """
 
     passed: float
@@ -56,7 +56,7 @@ class PassRate:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the rate suffices, is too low for certain, or is too low and may be so by chance."""
+        """Whether the rate suffices, is certainly too low, or is too low but possibly by chance."""
         if self.rate >= self.min_pass - _ROUNDING:
             return "passed"
         is_certain = self.min_pass == 1.0 or self.interval.high < self.min_pass
@@ -76,13 +76,13 @@ class PassRate:
         return high - self.cases
 
     def _interval(self, cases: int) -> Interval:
-        """Return the interval for so many cases with the same rate, as independent as these."""
+        """Return the interval for so many cases with the same rate and dependence."""
         worth = self.effective * cases / self.cases
         return exact_bounds(self.rate * worth, worth)
 
     @property
     def text(self) -> str:
-        """The rate with its interval, and what is asked for."""
+        """The rate with its interval, and the required rate."""
         low, high = self.interval
         passed = f"{self.passed:.10g} of {self.cases} cases pass"
         rate = f"{self.rate:.1%} (95% interval {low:.1%} to {high:.1%})"
@@ -94,12 +94,12 @@ def pass_rate(
 ) -> PassRate | None:
     """Return the rate of the cases that pass; None if no case has passed or failed.
 
-    A case without a score is left out: its evaluators have failed, or do not apply to it. A failed assertion
+    A case without a score is omitted: its evaluators have failed, or do not apply to it. A failed assertion
     of an evaluator is a score that does not suffice.
 
     Args:
         results: The runs of all cases.
-        min_pass: The rate that the test asks for.
+        min_pass: The required rate.
         threshold: A run passes if each of its scores is at least this.
         is_scored: Whether there are evaluators; otherwise a run passes if it finishes.
     """
@@ -118,7 +118,7 @@ def pass_rate(
 
 
 def passes(result: CaseResult, threshold: float, *, is_scored: bool) -> bool | None:
-    """Return whether a run passes; None if that cannot be said. Arguments as for ``pass_rate``."""
+    """Return whether a run passes; None if that is unknown. Arguments as for ``pass_rate``."""
     if result.status == "failed":
         return False
     scores = result.scores.values()
@@ -130,7 +130,7 @@ def passes(result: CaseResult, threshold: float, *, is_scored: bool) -> bool | N
 
 
 def shortfall(score: Score, threshold: float) -> str | None:
-    """Return how far a score is from sufficing; None if it suffices, or if it has failed.
+    """Return a description of an insufficient score; None if it suffices, or if its evaluator failed.
 
     An assertion in an evaluator is a check, as anywhere in a test. If it fails, the score is 0, and its
     message is the comment.

@@ -1,8 +1,7 @@
-"""Profiles with which ``OfflineServer`` imitates how providers handle requests for structured output.
+"""Profiles with which ``OfflineServer`` imitates how providers handle structured output.
 
-A profile rejects the requests that the provider rejects, and formats replies as its models do. Only replies
-that the script gives as structured answers (a dict or a pydantic object) are formatted. All others are sent
-unchanged.
+A profile rejects the requests that the provider rejects, and formats replies as its models do. Only
+structured answers of the script (a dict or a pydantic object) are formatted. All others are sent unchanged.
 """
 
 from __future__ import annotations
@@ -48,12 +47,10 @@ class Profile:
         refuses: Returns the error reply to a request that the provider rejects, else None.
         enforces_schema: Whether replies follow a JSON schema in the request.
         calls_tools: Whether its models call the final tool if the request has one.
-        chat: Turns JSON text that no schema enforces into what its models write, such as prose or a code
-            fence.
+        chat: Formats JSON that no schema enforces as its models do, such as in prose or a code fence.
         beside_tool: The text that its models add to the call of the final tool.
-        usage: When its server reports the tokens of a reply: ``"asked"`` is OpenAI's way, where a streamed
-            chat completion reports them only if the request asks for it. ``"never"`` leaves them out of
-            every reply.
+        usage: When its server reports the tokens of a reply: ``"asked"`` as OpenAI, where a streamed chat
+            completion reports them only if the request asks for it; ``"never"`` in no reply.
     """
 
     name: str
@@ -116,7 +113,7 @@ _LONGEST_NAME = 64
 
 
 def _wrong_name(body: Body) -> Reply | None:
-    """Return the refusal of a request with a name of a tool that OpenAI does not accept."""
+    """Return the error reply to an invalid name of a tool for OpenAI."""
     for place, given in _names_of_tools(body):
         problem = None
         if re.match(_NAME, given) is None:

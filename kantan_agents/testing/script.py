@@ -23,7 +23,7 @@ CallT = TypeVar("CallT")
 
 Script: TypeAlias = (
     Iterable[ReplyLike | Callable[[CallT], ReplyLike | Awaitable[ReplyLike]]]
-    # mypy infers list[object] for a variable that holds texts and calls.
+    # mypy infers list[object] for a variable that holds strings and calls.
     | Iterable[object]
     | Callable[[CallT], ReplyLike | Awaitable[ReplyLike]]
 )
@@ -31,7 +31,7 @@ Script: TypeAlias = (
 
 
 def checked_script(script: object, name: str) -> Iterable[object]:
-    """Return a script if it is a list of replies, or another iterable of them.
+    """Return a script if it is a list or another iterable of replies.
 
     Raises:
         InvalidScriptError: E75, it is a single reply or something else.
@@ -44,14 +44,10 @@ def checked_script(script: object, name: str) -> Iterable[object]:
 
 
 def read_script(script: object, name: str) -> list[Reply | ReplyFunction]:
-    """Return the replies of a script, each checked.
-
-    Args:
-        script: The replies in order.
-        name: Name of the argument, for the error.
+    """Return the checked replies of a script; ``name`` is the argument's name.
 
     Raises:
-        InvalidScriptError: E75, with the position of the first wrong reply.
+        InvalidScriptError: E75, with the position of the first invalid reply.
     """
     replies = enumerate(checked_script(script, name))
     return [read_reply(value, f"{name}[{index}]") for index, value in replies]

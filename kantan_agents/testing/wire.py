@@ -53,7 +53,7 @@ def response_body(reply: Reply, model: str, *, with_usage: bool = True) -> dict[
 
 
 def _parts(reply: Reply) -> list[Any]:
-    """Return the items of a reply in order: texts as str, refusals as content, calls, and SDK items."""
+    """Return the items of a reply in order: strings, content parts, calls, and SDK items."""
     if reply.items:
         return list(reply.items)
     if reply.refusal is not None:
@@ -175,11 +175,8 @@ def completion_body(reply: Reply, model: str, *, with_usage: bool = True) -> dic
 def completion_events(reply: Reply, model: str, *, with_usage: bool = False) -> Iterator[dict[str, Any]]:
     """Yield the chunks with which a streamed ``POST /v1/chat/completions`` sends a reply.
 
-    Args:
-        reply: The reply.
-        model: Name of the model.
-        with_usage: Whether a last chunk, without choices, reports the tokens. In all others, ``usage`` is
-            then null. The API sends it if ``stream_options`` of the request have ``include_usage``.
+    With ``with_usage``, a last chunk without choices reports the tokens, and ``usage`` of all others is null.
+    The API does so if ``stream_options`` of the request have ``include_usage``.
 
     Raises:
         NotSendableError: The reply has several messages, or an item that this API does not have.
@@ -219,7 +216,7 @@ def _completion_chunks(
 
 
 def _chat_message(reply: Reply) -> tuple[str | None, str | None, list[ScriptedToolCall]]:
-    """Return text, refusal and tool calls: the parts of a message of this API, in its order."""
+    """Return text, ``refusal`` and tool calls: the parts of a message of this API, in its order."""
     if reply.events is not None:
         raise NotSendableError("exact stream events are those of the Responses API")
     if not reply.items:

@@ -176,7 +176,7 @@ class JsonRedaction:
         return self._changer.changed(token) if found is not None else token
 
     def _between(self, text: str, *, is_end: bool) -> str:
-        """Return the text between two strings or numbers, as far as it is certain."""
+        """Return the certain part of the text between two strings or numbers."""
         if self._as_text is None:
             return self._changer.passed(text)
         text = self._word + text

@@ -109,8 +109,7 @@ class Redact(Middleware):
             replacements.learn(values)
 
     def masked(self, data: Any) -> Any:
-        """Mask everything that the rules find in JSON data, outside a run, as in a report about recorded
-        runs.
+        """Mask everything that the rules find in JSON data, outside a run, for reports about recorded runs.
 
         Args:
             data: A str, a number, None, or lists and dicts of them.

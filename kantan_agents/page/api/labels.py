@@ -1,4 +1,4 @@
-"""``api/labels``: the labelling queue. What a judge says is in no response before the answer is stored."""
+"""``api/labels``: the labeling queue. No response shows a judge's score before the answer is stored."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ LARGEST_BODY: Final = 64 * 1024
 Change = Callable[[Request, Mapping[str, Any]], Awaitable[Any]]
 
 
-class RefusedChange(Exception):  # noqa: N818 - it is an answer, and no error of the library
+class RefusedChange(Exception):  # noqa: N818 - a response, not an error of the library
     """A change that was not made.
 
     Args:
         status: The status of the response.
-        code: A word for a program.
-        message: The reason, for a person.
-        details: More data for a program.
+        code: A code for programs.
+        message: The reason, for users.
+        details: More data for programs.
     """
 
     def __init__(self, status: HTTPStatus, code: str, message: str, **details: Any) -> None:
@@ -45,10 +45,10 @@ class RefusedChange(Exception):  # noqa: N818 - it is an answer, and no error of
 
 
 def changing_endpoint(change: Change) -> Callable[[Request], Awaitable[Response]]:
-    """Make an endpoint of a function of the request and its JSON object, as ``json_endpoint`` does.
+    """Wrap a function of the request and its JSON object as an endpoint, as ``json_endpoint`` does.
 
-    It refuses requests without the token of the page with status 403, of another type than JSON with 415,
-    with a large body with 413, and all of them if labels may not be given.
+    It rejects requests without the token of the page (status 403), with another type than JSON (415) or a
+    large body (413), and all requests if the page is read-only.
     """
 
     @functools.wraps(change)

@@ -1,4 +1,4 @@
-"""Reads the values behind the ``?`` of an address."""
+"""Reads query parameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kantan_agents.errors import InvalidOptionError
 
 
 def text_of(query: QueryParams, name: str) -> str | None:
-    """Return a text; None if it is missing or empty."""
+    """Return a string; None if it is missing or empty."""
     return query.get(name) or None
 
 
@@ -20,7 +20,7 @@ def flag_of(query: QueryParams, name: str) -> bool:
     """Return whether a value is ``1``.
 
     Raises:
-        InvalidOptionError: E75, it is anything else.
+        InvalidOptionError: E75, it is anything else but ``0`` or empty.
     """
     value = query.get(name, "")
     if value not in {"", "0", "1"}:
@@ -64,7 +64,7 @@ def time_of(query: QueryParams, name: str) -> datetime | None:
     """Return a time; None if it is missing.
 
     Raises:
-        InvalidOptionError: E75, it is not in the form of ISO 8601, or has no time zone.
+        InvalidOptionError: E75, it is not in ISO 8601 format, or has no time zone.
     """
     value = query.get(name)
     if not value:

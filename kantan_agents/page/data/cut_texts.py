@@ -1,4 +1,4 @@
-"""Texts that are cut, and contents that a run has many times and the page once."""
+"""Truncated strings, and a pool that sends repeated content once."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Final
 from kantan_agents.traces.capture.canonical import canonical
 
 MOST: Final = 20_000
-"""So many characters of a text are sent to the page; the whole text is on demand."""
+"""Characters of a string that are sent to the page; the rest is loaded on demand."""
 
 
 def cut(value: Any) -> dict[str, Any] | None:
-    """Return a text with its length, or JSON data as such a text; None for None."""
+    """Return a truncated string with its length, or JSON data as such a string; None for None."""
     if value is None:
         return None
     text = value if isinstance(value, str) else as_text(value)
@@ -25,14 +25,14 @@ def as_text(value: Any) -> str:
 
 
 class Pool:
-    """Contents by number. A conversation is in each of its model calls, and its messages are sent once."""
+    """Content by number, so that messages that are in several model calls are sent once."""
 
     def __init__(self) -> None:
         self.contents: list[Any] = []
         self._known: dict[bytes, int] = {}
 
     def add(self, content: Any) -> int:
-        """Return the number of a content."""
+        """Return the number of a piece of content."""
         key = canonical(content)
         number = self._known.setdefault(key, len(self.contents))
         if number == len(self.contents):

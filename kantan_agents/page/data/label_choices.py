@@ -1,4 +1,4 @@
-"""What can be labelled: evaluations, their metrics, and how many results wait."""
+"""The evaluations and metrics that can be labeled, with the number of waiting results."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _MOST: Final = 100
 
 
 def label_choices(store: TraceStore, by: str | None) -> dict[str, Any]:
-    """Return the newest evaluations with their metrics.
+    """Return the latest evaluations with their metrics.
 
     Args:
         store: The trace database.
-        by: For whom to count the results that wait; None to count none.
+        by: The person whose waiting results are counted; None counts none.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be read.
@@ -33,7 +33,7 @@ def label_choices(store: TraceStore, by: str | None) -> dict[str, Any]:
 
 
 def check_evaluation(evaluation: Evaluation) -> None:
-    """Check that what is stored of an evaluation can be used.
+    """Check that the stored evaluation can be used.
 
     Raises:
         TraceDatabaseError: E60, it is damaged.

@@ -1,7 +1,7 @@
 """The results that wait for a person's label, read anew for each request.
 
-Nothing is kept between requests: the draw is the same each time, and what is labelled is in the file. So any
-number of windows and people can label at the same time, and nothing is lost if the server ends.
+No state is stored between requests: the sample is the same each time, and the labels are in the file. So any
+number of windows and users can label at the same time, and nothing is lost if the server stops.
 """
 
 from __future__ import annotations
@@ -36,26 +36,17 @@ from kantan_agents.support.arguments import checked_int
 from kantan_agents.traces.store import TraceStore
 
 PASSES: Final = 0.5
-"""From this value on a result has passed, for people and judges, as for ``judge_quality``."""
+"""From this value on a result has passed, for users and judges, as for ``judge_quality``."""
 
 _LONGEST: Final = 20_000
-"""So many characters of a text are shown."""
+"""Characters of a string that are shown."""
 _MOST: Final = 200
-"""So many messages, values and tool calls are shown, the last ones."""
+"""Messages, values and tool calls that are shown, the last ones."""
 
 
 @attrs.frozen
 class QueueRequest:
-    """What a window asks for.
-
-    Attributes:
-        evaluation: Name of the evaluation.
-        metric: What is judged.
-        by: Who answers.
-        scale: What may be answered.
-        sample: How many runs are drawn; None for all.
-        seed: Of the draw.
-    """
+    """The request of a window: the metric to label, the person, the scale, and the size of the sample."""
 
     evaluation: str
     metric: str
@@ -66,7 +57,7 @@ class QueueRequest:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> QueueRequest:
-        """Return what a request asks for.
+        """Parse the body of a request.
 
         Raises:
             InvalidOptionError: E75, a value is missing or invalid.
@@ -84,12 +75,9 @@ class QueueRequest:
 
 @attrs.frozen
 class Given:
-    """What became of an answer.
+    """The outcome of an answer, which is sent to the window.
 
-    Attributes:
-        is_stored: Whether it was stored.
-        kept: The label of the same person that was there already, and was kept.
-        answer: What is sent to the window.
+    If it is not stored, it has the person's earlier label, or nothing if the result is gone.
     """
 
     is_stored: bool
@@ -99,13 +87,7 @@ class Given:
 
 @attrs.frozen(slots=False)
 class WaitingResults:
-    """The results of a draw, and which of them wait.
-
-    Attributes:
-        evaluation: The evaluation.
-        asked: What the window asks for.
-        secret: Makes the names of results.
-    """
+    """The results of a sample, some of which wait; the secret creates the names of results."""
 
     evaluation: Evaluation
     asked: QueueRequest
@@ -113,7 +95,7 @@ class WaitingResults:
 
     @classmethod
     def of(cls, store: TraceStore, asked: QueueRequest, secret: bytes) -> WaitingResults:
-        """Return those of an evaluation in a store.
+        """Return the results of an evaluation in a store.
 
         Raises:
             EvaluationNotFoundError: E104, there is no such evaluation.
@@ -124,10 +106,10 @@ class WaitingResults:
         return cls(evaluation, asked, secret)
 
     def next(self, skipped: Collection[str]) -> dict[str, Any]:
-        """Return the next result, and at the end how well the person and the judge agree.
+        """Return the next result, or at the end the agreement between the person and the judge.
 
         Args:
-            skipped: The names of results that the window has left out.
+            skipped: The names of results that the window has skipped.
         """
         left = [row for row in self._drawn.results if row.number not in self._labelled]
         waiting = [row for row in left if self._name(row) not in skipped]
@@ -141,10 +123,10 @@ class WaitingResults:
         return {"item": None, "progress": self._progress(skipped), "agreement": self._agreement()}
 
     def answer(self, item: Any, value: Any, comment: Any) -> Given:
-        """Store an answer, unless the person has given one already.
+        """Store an answer, unless the person has labeled the result already.
 
         Raises:
-            InvalidOptionError: E75, the value is not on the scale, or the comment is not a text.
+            InvalidOptionError: E75, the value is not on the scale, or the comment is not a str.
         """
         stored, word = self.asked.scale.stored(value)
         remark = None if comment is None else checked_name("comment", comment)
@@ -174,7 +156,7 @@ class WaitingResults:
         }
 
     def _variants(self, result: ResultRow) -> list[dict[str, Any]]:
-        """Return the variants of a run once all are answered: the name of one would tell the other."""
+        """Return the variants of a run once all are labeled: the name of one would reveal the other."""
         run = [row for row in self._drawn.results if run_of(row) == run_of(result)]
         labelled = self._labelled | {result.number}
         if any(row.number not in labelled for row in run):
@@ -224,31 +206,29 @@ class WaitingResults:
 
 
 def take_back(store: TraceStore, receipt: list[Any]) -> bool:
-    """Take the label of a receipt back; return whether it was still there.
+    """Take the label of a receipt back; return whether it was still stored.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be changed.
     """
     number, trace_id, given, before = receipt
-    # A label belongs to the number and the trace of its result alone.
+    # The label depends only on the number and the trace of its result.
     result = ResultRow(number, ("", "", "", 0), trace_id)
     return take_label_back(store.path, result, LabelRow(*given), before and LabelRow(*before))
 
 
 def _agrees(person: float, score: Score | None) -> bool | None:
-    """Return whether a judge says the same; None if it has said nothing, or has another scale."""
+    """Return whether the judge agrees; None if it gave no score, or has another scale."""
     if score is None or score.value is None or not 0 <= score.value <= 1:
         return None
     return (person >= PASSES) == (score.value >= PASSES)
 
 
 def item_data(name: str, case: Case, result: CaseResult) -> dict[str, Any]:
-    """Return what a person sees of a result before the answer.
+    """Return the data of a result that a person sees before the answer.
 
-    Args:
-        name: What the window calls it.
-        case: Its case.
-        result: The result; neither its scores nor anything that names the variant is in the data.
+    It contains neither scores nor anything that names the variant. ``name`` is the result's name in the
+    window.
     """
     texts = [("", case.input)] if isinstance(case.input, str) else [_message(one) for one in case.input]
     return {
@@ -264,7 +244,7 @@ def item_data(name: str, case: Case, result: CaseResult) -> dict[str, Any]:
 
 
 def cut(value: Any) -> dict[str, Any]:
-    """Return the beginning of a text, or of JSON data as text, and the length of all of it."""
+    """Truncate a string, or JSON data as text, and return it with its whole length."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return {"text": text[:_LONGEST], "length": len(text)}
 
@@ -274,7 +254,7 @@ def _last(parts: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _message(item: Any) -> tuple[str, Any]:
-    """Return who says what in an input item."""
+    """Return the role and the content of an input item."""
     if not isinstance(item, Mapping):
         return "", item
     who = str(item.get("role") or item.get("type") or "")

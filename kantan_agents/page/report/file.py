@@ -33,16 +33,16 @@ MODULES: Final = (
     "run/board.js",
     "report/main.js",
 )
-"""In the order in which they need each other. Their names at the top level differ."""
+"""In the order of their dependencies. Their top-level names differ."""
 _STYLES: Final = ("page.css", "run.css")
 
 _IMPORT: Final = re.compile(r'^import \{[^}]*\} from "[^"]*";\n', re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export (?=(async )?function|const|class)", re.MULTILINE)
 
-# What is found at the end of a text that was cut may be the beginning of something that is to be masked.
+# The end of a truncated string may be the start of a value to mask.
 _UNSURE: Final = 256
 
-# Digits in them could look like those of a telephone.
+# Digits in them could look like phone numbers.
 _STRUCTURE: Final = frozenset(
     {"id", "parent", "parent_run", "started_at", "kind", "status", "outcome", "role"}
 )
@@ -53,13 +53,13 @@ def write_run_report(
 ) -> None:
     """Write runs as one HTML file, which is replaced if it exists.
 
-    The file shows a run as the page does. It makes no request to anywhere, and a new file is for its owner
-    only. Secrets are masked in it as they were when they were recorded.
+    The file shows a run as the page does. It sends no requests, and only its owner may read a new file.
+    Secrets are masked as in the recording.
 
     Args:
         runs: The runs, from ``read_run``.
         path: The file.
-        redact: What else is masked in every text.
+        redact: Masks more data in every string.
 
     Raises:
         FileArgumentError: E79, the file cannot be written.
@@ -106,13 +106,13 @@ def _hash(text: str) -> str:
 
 
 def _data(runs: Sequence[dict[str, Any]]) -> str:
-    """Return JSON that cannot end the element it is in, whatever the texts say."""
+    """Return JSON that cannot close its element, whatever the data contains."""
     text = json.dumps(runs, ensure_ascii=True, default=str)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _masked(data: Any, redact: Redact, name: str = "") -> Any:
-    """Return data with every text masked, but for what the view is put together by."""
+    """Return data with every string masked, except the fields that the view depends on."""
     if isinstance(data, dict):
         if data.keys() == {"text", "length"}:
             known = data["text"] if data["length"] <= MOST else data["text"][:-_UNSURE]
@@ -122,7 +122,7 @@ def _masked(data: Any, redact: Redact, name: str = "") -> Any:
         }
     if isinstance(data, list):
         return [_masked(one, redact, name) for one in data]
-    # With its name, by which a password is found.
+    # With its name, which identifies a password.
     return redact.masked({name: data})[name] if isinstance(data, str) else data
 
 

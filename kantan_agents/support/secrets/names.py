@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 Kind = Literal["key", "password", "secret", "token", "authorization"]
 
-# The letters besides "i" and "k" that regular expressions match as these in any case.
+# Regular expressions that ignore case match these letters as "i" and "k" too.
 _I, _K = "[i\u0130\u0131]", "[k\u212a]"
 _JOIN = r"[_.-]?"
 _OWNER = (
@@ -41,7 +41,7 @@ KINDS: tuple[Kind, ...] = tuple(kind for kind, _ in _NAMES)
 _WHOLE_NAME = re.compile(rf"[-/A-Za-z0-9_.:\u0130\u0131\u212a]*?(?:{NAME})", re.IGNORECASE | re.ASCII)
 _LONGEST_NAME = 128
 
-# What stands for a value without being one.
+# Stand-ins for a value.
 _TYPE_WORDS = (
     "any|bool|bytes|default|empty|false|field|hidden|int|masked|missing|nil|none|null|object|optional"
     "|redacted|removed|required|str|string|true|undefined|unset"
@@ -54,7 +54,7 @@ _CODE = re.compile(
     r"(?:os|self|cls|settings|config|cfg|env|environ|process|args|options|request|ctx|secrets)\.\w.*"
 )
 
-# The digits of a placeholder such as `[email_1]` are no sign of a random value.
+# The digits of a placeholder such as `[email_1]` are not a sign of a random value.
 _PLACEHOLDER = r"\[[A-Za-z]\w{0,31}_[0-9a-f]{1,16}\]"
 _RANDOM = re.compile(rf"(?=(?:{_PLACEHOLDER}|(?!{_PLACEHOLDER})[^\s\d])*\d)(?=[\W\d_]*[^\W\d_])\S+")
 
@@ -84,7 +84,7 @@ def is_secret_value(kind: Kind, value: str, *, quoted: bool = True, code: bool =
         kind: The kind of name.
         value: The value.
         quoted: Whether the value is in quotes, or the value of a key in data.
-        code: Whether an unquoted value may as well be a name in source code.
+        code: Whether an unquoted value may be a name in source code.
     """
     # A bad password may be the word "password".
     stand_in = _NO_PASSWORD if kind == "password" and not code else _STAND_IN
@@ -104,7 +104,7 @@ def is_secret_value(kind: Kind, value: str, *, quoted: bool = True, code: bool =
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether a value is empty, a mask, or a variable or template to be filled in."""
+    """Return whether a value is empty, a mask, a variable or a template."""
     return not value or MASK in value or _NO_VALUE.fullmatch(value) is not None
 
 
@@ -123,19 +123,15 @@ def is_named_secret(name: str, value: str) -> bool:
 
 
 def name_of_value(data: Mapping[Any, Any]) -> str:
-    """Return the name of the value in ``{"name": "x-api-key", "value": "..."}``, or an empty text."""
+    """Return the name of the value in ``{"name": "x-api-key", "value": "..."}``, or ""."""
     name = data.get("name", data.get("key")) if "value" in data else None
     return name if isinstance(name, str) else ""
 
 
 def names_in_list(items: Sequence[Any], name: str = "") -> list[str]:
-    """Return the names of the items of a list.
+    """Return the names of the items of a list with this name.
 
     Options and headers such as ``["--api-key", "..."]`` and ``["authorization", "..."]`` name the next item.
-
-    Args:
-        items: The items.
-        name: The name of the list.
     """
     names = [name] * len(items)
     for number, (option, value) in enumerate(pairwise(items), 1):

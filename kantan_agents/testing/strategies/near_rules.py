@@ -54,7 +54,7 @@ def placed(inside: Any, steps: Sequence[str], value: Any) -> Any:
 
 
 def candidates(keywords: Mapping[str, Any]) -> list[Any]:
-    """Return values of each type, and values near the limits that keywords set."""
+    """Return values of each type, and values near the limits in the keywords."""
     values = [None, True, False, 0, 1, 1.0, 0.5, -1, "", "text", "7", [], ["item"], {}, {"key": 1}]
     for value in keywords.get("enum", ()):
         values += [value, [value]]
@@ -80,7 +80,7 @@ def _texts_around(limit: int) -> Iterable[str]:
 
 
 def matching_texts(pattern: str | None) -> st.SearchStrategy[str] | None:
-    """Return a strategy for texts that match a pattern; None without one, or if Python has no such syntax."""
+    """Return a strategy for strings that match a pattern; None without one, or if Python cannot parse it."""
     if pattern is None:
         return None
     try:

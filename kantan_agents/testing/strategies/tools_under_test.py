@@ -1,4 +1,4 @@
-"""The tools that a strategy draws calls of, with their schemas."""
+"""The tools for which a strategy generates calls, with their schemas."""
 
 from __future__ import annotations
 
@@ -22,13 +22,7 @@ Tools: TypeAlias = Agent[Any] | Mapping[str, Mapping[str, Any]] | Iterable[Calla
 
 @attrs.frozen(eq=False)
 class ToolUnderTest:
-    """A tool with what is needed to draw its arguments.
-
-    Attributes:
-        facts: What the tool rules know about it.
-        arguments: Valid arguments.
-        is_valid: Whether its schema accepts arguments.
-    """
+    """A tool with the strategy for its arguments, and a function that checks arguments against its schema."""
 
     facts: ToolFacts
     arguments: st.SearchStrategy[dict[str, Any]]
