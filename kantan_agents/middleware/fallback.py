@@ -73,7 +73,7 @@ class Fallback(Middleware):
         self._substitutes = tuple(_substitute(model) for model in models)
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Call the model, and on failure the substitutes in order."""
+        """Call the model, and on failure the substitutes."""
         return await self._try(call, call_next, self._substitutes)
 
     async def _try(
@@ -129,7 +129,7 @@ def _may_help(call: ModelCall, error: Exception) -> bool:
 
 
 def _settings_for(substitute: _Substitute, call: ModelCall) -> ModelSettings:
-    """Return the call's settings; the failed model's defaults become the substitute's."""
+    """Replace the failed model's defaults with the substitute's."""
     name = name_of(call.model) if isinstance(call.model, Model) else call.model
     defaults = get_default_model_settings(name)
     changes = {
@@ -147,7 +147,7 @@ def _display_name(model: Any) -> str:
 
 
 def _append_to_chain(error: BaseException, earlier: Exception) -> None:
-    """Append ``earlier`` to the cause chain of ``error``, so that no failure is lost."""
+    """Append to the cause chain, so that no failure is lost."""
     earlier_errors = {id(cause) for cause in _error_chain(earlier)}
     last = error
     for cause in _error_chain(error):

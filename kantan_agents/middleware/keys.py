@@ -1,4 +1,4 @@
-"""``KeyOf``: finds the key of a run, such as its tenant, in its context."""
+"""``KeyOf``: finds the key of a run, such as its tenant."""
 
 from __future__ import annotations
 
@@ -25,10 +25,6 @@ _ABSENT: Any = object()
 class KeyOf:
     """Finds the key of a run.
 
-    Args:
-        middleware: Name of the middleware, for errors.
-        per: Where the key is.
-
     Raises:
         InvalidOptionError: E75, ``per`` is neither a path nor a function.
     """
@@ -47,10 +43,10 @@ class KeyOf:
         return self._per is None
 
     def of(self, run: Run) -> Key:
-        """Return the key of a run; None if its context has none.
+        """Return the key; None if the context has none.
 
         Raises:
-            RunKeyError: E175, the value is not a str, an int or a UUID.
+            RunKeyError: E175, it is not a str, an int or a UUID.
         """
         if self._per is None:
             return None
@@ -68,7 +64,7 @@ class KeyOf:
         return found if isinstance(found, UUID) else (str(found) if isinstance(found, str) else int(found))
 
     def error(self, reason: str) -> RunKeyError:
-        """Return the error for a run whose key cannot be used."""
+        """Create the error for an unusable key."""
         what = f"context[{self._per!r}]" if isinstance(self._per, str) else "the result of per"
         return RunKeyError(middleware=self._middleware, what=what, reason=reason)
 

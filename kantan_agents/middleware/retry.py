@@ -1,4 +1,4 @@
-"""``Retry``: retry failed model calls and tools."""
+"""``Retry``: retries failed model calls and tools."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from kantan_agents.traces.capture.playback import Tape
 _log = get_logger("kantan_agents.middleware")
 
 GIVEN_SETTINGS = object()
-"""Key of the state of a run: the model settings of the caller's ``RunConfig``, which ``Retry`` replaces."""
+"""Key of the caller's model settings, which ``Retry`` replaces, in a run's state."""
 
 _Policy = Callable[[RetryPolicyContext], Awaitable[Any]]
 
@@ -113,7 +113,7 @@ class Retry(Middleware):
         return self._settings
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Add the retry settings below the settings of the agent and the ``RunConfig``."""
+        """Add the retry settings below the agent's and the ``RunConfig``'s."""
         config = run.run_config
         run.state.setdefault(GIVEN_SETTINGS, config.model_settings)
         given = config.model_settings or ModelSettings()
@@ -124,7 +124,7 @@ class Retry(Middleware):
         await call_next(run)
 
     def _merged(self, *given: ModelRetrySettings | None) -> ModelRetrySettings:
-        """Merge the user's settings, field by field; the later ones win."""
+        """The later settings win, field by field."""
         if given == (None, None):
             return self._settings
         merged: Any = ModelSettings(retry=self._settings)
@@ -139,7 +139,7 @@ class Retry(Middleware):
         return complete
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Run the tool, and retry it if it fails and is named in ``tools``."""
+        """Run the tool; retry it if it fails and is named in ``tools``."""
         # In a replay, the recorded result is the result of the last attempt.
         is_replay = call.run is not None and call.run._tape is not None
         attempts = self.attempts if self.tools and not is_replay and await self._may_repeat(call) else 1
@@ -188,7 +188,7 @@ def _rules_for(tools: frozenset[str]) -> ToolRules:
 
 
 def _backoff_delay(backoff: ModelRetryBackoffSettings, attempt: int) -> float:
-    """Return the delay after the attempt of this number, without jitter."""
+    """Without jitter."""
     initial, longest = backoff.initial_delay or 0.0, backoff.max_delay or 0.0
     try:
         return min(initial * (backoff.multiplier or 0.0) ** (attempt - 1), longest)
@@ -197,7 +197,7 @@ def _backoff_delay(backoff: ModelRetryBackoffSettings, attempt: int) -> float:
 
 
 def _spread_delay(asked: float | None, backoff: ModelRetryBackoffSettings, attempt: int) -> float:
-    """Return the delay after the attempt of this number, with jitter.
+    """Return the delay with jitter.
 
     If a server requests the same wait from many clients, they must not all return at the same time, and none
     too early. So the jitter is added to the requested time: up to a quarter of it or the usual delay,
@@ -210,12 +210,7 @@ def _spread_delay(asked: float | None, backoff: ModelRetryBackoffSettings, attem
 
 
 def _retry_policy(backoff: ModelRetryBackoffSettings, longest_wait: float) -> _Policy:
-    """Return the policy for transient errors; no other one retries a call.
-
-    Args:
-        backoff: The delays if the server requests none.
-        longest_wait: Seconds; if the server requests more, the call is not retried.
-    """
+    """Retry transient errors, unless the server requests more than ``longest_wait`` seconds."""
     transient: Any = retry_policies.any(
         retry_policies.provider_suggested(),
         retry_policies.network_error(),
@@ -270,7 +265,7 @@ async def _emit(context: RetryPolicyContext, delay: float) -> None:
 
 
 def _replayed_policy(tape: Tape) -> _Policy:
-    """Retry a call without a delay if the recorded run retried it."""
+    """Retry a call without a delay if the recorded run did."""
 
     async def decide(context: RetryPolicyContext) -> Any:
         del context
@@ -281,7 +276,7 @@ def _replayed_policy(tape: Tape) -> _Policy:
 
 
 def _only_policy(policy: Callable[[RetryPolicyContext], Any]) -> Any:
-    """Return a user's policy as the only one that retries a call."""
+    """Make a user's policy the only one that retries."""
 
     @functools.wraps(policy, assigned=())
     def decide(context: RetryPolicyContext) -> Any:
@@ -292,7 +287,7 @@ def _only_policy(policy: Callable[[RetryPolicyContext], Any]) -> Any:
 
 
 def _asked(context: RetryPolicyContext) -> float | None:
-    """Return the delay in seconds that the server requests; None if it requests none."""
+    """Return the delay in seconds that the server requests."""
     error = context.error
     own = error.retry_after if isinstance(error, ProviderRequestError) else None
     wait: float | None = context.normalized.retry_after if own is None else own

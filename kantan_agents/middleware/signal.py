@@ -6,14 +6,14 @@ import asyncio
 
 
 class Signal:
-    """Wakes the task that created it. Any thread may set it, even with another event loop."""
+    """Wakes the task that created it. Any thread may set it."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._event = asyncio.Event()
 
     def set(self) -> bool:
-        """Wake the task; return False if its event loop is closed."""
+        """Wake the task; False if its event loop is closed."""
         if asyncio._get_running_loop() is self._loop:  # None instead of an exception outside of a loop
             self._event.set()
             return True

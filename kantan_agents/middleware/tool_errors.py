@@ -1,4 +1,4 @@
-"""``ToolErrors``: choose the result that the model receives when a tool fails."""
+"""``ToolErrors``: the model's result if a tool fails."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ToolErrors(Middleware):
         self._policy = policy
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Run the tool, and apply the policy if it raises."""
+        """Apply the policy if the tool raises."""
         try:
             return await call_next(call)
         except Exception as error:

@@ -1,1 +1,1 @@
-"""``Approve``: human approval of tool calls; paused runs can be stored and resumed."""
+"""``Approve``: human approval of tool calls."""

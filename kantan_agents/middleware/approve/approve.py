@@ -1,4 +1,4 @@
-"""``Approve``: require human approval before tools are called."""
+"""``Approve``: human approval of tool calls."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ class Approve(Middleware):
         self._handler = handler
 
     passes_edits_on = True
-    """``decide`` accepts edited arguments only if a middleware of the agent sets this."""
+    """``decide`` requires it for edited arguments."""
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Register the policy with the SDK, and load the edited arguments of a resumed run."""
+        """Register the policy, and load edited arguments."""
         run.state[self] = edits_of(run.input)
         add_approval_policy(run, self)
         await call_next(run)
@@ -80,11 +80,11 @@ class Approve(Middleware):
         """Call the handler, if any, and make the call with the approved arguments.
 
         Raises:
-            MiddlewareResultError: E80, the handler did not return a decision, or it rejected a computer
-                action, whose result is an image and cannot carry the reason to the model.
-            InvalidOptionError: E75, the call needs approval, but there is no handler and the SDK cannot pause
-                it.
-            ApprovalStateError: E85, the arguments were edited for another call with the same id.
+            MiddlewareResultError: E80, no decision, or a rejected computer action, whose image cannot carry
+                the reason.
+            InvalidOptionError: E75, approval is needed, but there is no handler and the SDK cannot pause the
+                call.
+            ApprovalStateError: E85, the arguments were edited for another call with this id.
         """
         edit: Edit | None = call.run.state.get(self, {}).get(call.call_id)
         if edit is not None:
@@ -162,7 +162,6 @@ def _pending(call: ToolCall) -> PendingCall:
 
 
 def _edited_arguments(call: ToolCall, edit: Edit) -> str:
-    """Return the edited arguments; fail the run if they were approved for another call."""
     # The call as the model wrote it: a middleware may have replaced `call.arguments`.
     made = call.tool_context
     if (getattr(made, "tool_name", None), getattr(made, "tool_arguments", None)) == (edit.tool, edit.written):
@@ -175,7 +174,7 @@ def _edited_arguments(call: ToolCall, edit: Edit) -> str:
 
 
 def _rejection_text(call: ToolCall, rejected: Rejected) -> str:
-    """Return the rejection as a tool result; fail the run for a computer action, which cannot return text."""
+    """A computer action returns an image, which cannot carry the reason, so its rejection fails the run."""
     if not isinstance(call.tool, ComputerTool):
         return rejected.reason
     reason = f"what a computer does was rejected, which ends the run: {rejected.reason}"

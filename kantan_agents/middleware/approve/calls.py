@@ -1,4 +1,4 @@
-"""Tool calls that wait for approval, and their decisions: ``Approved`` and ``Rejected``."""
+"""Calls that wait for approval, and decisions on them."""
 
 from __future__ import annotations
 
@@ -92,15 +92,14 @@ class Rejected:
 
 Decision = Approved | Rejected
 ApprovalHandler = Callable[[PendingCall], Awaitable[Decision]]
-"""Decides on a call that needs approval; the run waits for it."""
+"""The run waits for its decision."""
 
 ApprovalRule = Callable[[PendingCall], "bool | Awaitable[bool]"]
-"""Returns whether a call needs approval."""
 
 
 @attrs.frozen
 class Edit:
-    """Edited arguments of one call, with the call as the model wrote it."""
+    """Edited arguments of a call."""
 
     tool: str
     written: str

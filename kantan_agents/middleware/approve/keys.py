@@ -1,4 +1,4 @@
-"""The keys that sign paused runs: an argument, an environment variable, or a file next to the database."""
+"""The keys that sign paused runs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from kantan_agents.support.private_files import open_private
 from kantan_agents.traces import registry
 
 Key = bytes | str
-"""A secret of at least ``MIN_BYTES`` bytes; a str counts as its UTF-8 bytes."""
+"""A secret of at least ``MIN_BYTES`` bytes; a str counts in UTF-8."""
 
 Keys = Key | Sequence[Key]
-"""One or more keys: the first signs, and each verifies."""
+"""The first signs, and each verifies."""
 
 MIN_BYTES: Final = 16
 _FILE_BYTES: Final = 32
@@ -34,7 +34,7 @@ _HOW_TO_GIVE: Final = (
 
 
 def given_keys(key: Keys | None) -> tuple[bytes, ...]:
-    """Return the keys of the argument ``key``, or else of the environment; empty if there are none.
+    """Return the argument's keys, or else the environment's.
 
     Raises:
         InvalidOptionError: E75, a key is too short or has another type. The error does not show it.
@@ -50,10 +50,7 @@ def given_keys(key: Keys | None) -> tuple[bytes, ...]:
 
 
 def recorded_keys(*, create: bool) -> tuple[bytes, ...]:
-    """Return the key in the file next to the database of ``record_traces``. Reads a file.
-
-    Args:
-        create: Whether to create a missing file.
+    """Return the key in the file next to the recorder's database.
 
     Raises:
         ApprovalStateError: E85, there is no key, or its file is not safe to use.
@@ -114,7 +111,7 @@ def _problem(status: os.stat_result) -> str | None:
 
 
 def _make(path: Path) -> None:
-    """Create the key file atomically, without replacing one."""
+    """Create the file atomically, without replacing one."""
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     descriptor = open_private(temporary)
     try:

@@ -1,4 +1,4 @@
-"""Paused runs as signed JSON: the state, the agent's name and a signature of both.
+"""Paused runs as signed JSON.
 
 The signature covers the exact characters, so nothing is parsed before it has been verified.
 """
@@ -35,23 +35,18 @@ _WHITE_SPACE: Final = " \t\r\n"
 
 
 class StoredRunAgent(Protocol):
-    """The part of ``Agent`` that reading a stored run needs."""
+    """The used part of ``Agent``."""
 
     name: str
 
     @property
     def sdk_agent(self) -> Any:
-        """The agent as the SDK sees it."""
+        """The SDK's agent."""
         ...
 
 
 def text_of(context: Mapping[str, Any], keys: Sequence[bytes], leave_out: Sequence[str] = ()) -> str:
-    """Return the paused run of a context as signed JSON; the first of ``keys`` signs.
-
-    Args:
-        context: The context.
-        keys: The keys.
-        leave_out: Keys of the context to omit.
+    """Return the paused run of a context as JSON, signed with the first key, without ``leave_out``.
 
     Raises:
         ApprovalStateError: E85, the context holds a value that JSON cannot represent.
@@ -80,23 +75,22 @@ def _with_less(state: RunState[Any, Any], leave_out: Sequence[str]) -> RunState[
 async def state_of(
     agent: StoredRunAgent, text: Any, keys: Sequence[bytes], *, trust_unsigned: bool
 ) -> RunState[Any, Any]:
-    """Verify the signature of a stored run, and return the run.
+    """Return a stored run after verifying its signature.
 
     Args:
         agent: The agent that was run.
         text: The stored run.
-        keys: The keys that may have signed it; if empty, the key next to the trace database.
+        keys: The accepted keys; if empty, the key next to the trace database.
         trust_unsigned: Whether to accept the unsigned format of earlier versions.
 
     Raises:
-        ApprovalStateError: E85, no key matches, the text was changed, or it is not a stored run of this
-            agent.
+        ApprovalStateError: E85, no key matches, or it is not a run of this agent.
     """
     return await state_from(agent, await _verified(agent, text, keys, trust_unsigned=trust_unsigned))
 
 
 async def state_from(agent: StoredRunAgent, data: dict[str, Any]) -> RunState[Any, Any]:
-    """Return the run in the result of ``state_data``. Only trusted code may be able to write that data.
+    """Return the run in data of ``state_data``, which only trusted code may write.
 
     Raises:
         ApprovalStateError: E85, it is not a run of this agent.
@@ -143,9 +137,9 @@ def _recorded_keys() -> tuple[bytes, ...]:
 
 
 def state_data(state: RunState[Any, Any]) -> dict[str, Any]:
-    """Return a state as JSON data, with ``user_rules`` separate from the rest of the context.
+    """Return a state as JSON data, with ``user_rules`` apart from the context.
 
-    Only rules that code created are restored as rules: a dict that a file put there stays a dict.
+    Only rules that code created are restored as rules, not a dict from a file.
     """
     data, ours = state.to_json(), {}
     stored = data["context"]["context"]
@@ -158,7 +152,7 @@ def state_data(state: RunState[Any, Any]) -> dict[str, Any]:
 
 
 def as_json(value: Any) -> Any:
-    """Return rules in a context as JSON data; for the ``default`` of ``json.dumps``."""
+    """Encode rules; for the ``default`` of ``json.dumps``."""
     if isinstance(value, ToolRulesMode):
         value = UserRules(value)
     if isinstance(value, UserRules):
@@ -168,14 +162,14 @@ def as_json(value: Any) -> Any:
 
 @attrs.frozen
 class SignedText:
-    """A stored run whose signature has not been verified; ``agent`` and ``state`` are JSON."""
+    """A stored run before its verification; ``agent`` and ``state`` are JSON."""
 
     agent: str
     state: str
     signature: str
 
     def verified(self, keys: Sequence[bytes]) -> tuple[str, dict[str, Any]]:
-        """Return the name of the agent and the state of the run.
+        """Return the agent's name and the state.
 
         Raises:
             ApprovalStateError: E85, no key matches the signature.
@@ -188,13 +182,13 @@ class SignedText:
 
 
 def signed(agent: str, state: str, key: bytes) -> str:
-    """Return the signed form of a paused run; ``state`` is ASCII JSON."""
+    """Return a signed run; ``state`` is ASCII JSON."""
     name = json.dumps(agent)
     return f'{{"{_VERSION}":1,"agent":{name},"signature":"{_sign(key, name, state)}","state":{state}}}'
 
 
 def read_signed(text: str) -> SignedText | None:
-    """Return the parts of a signed run; None if the text has another format."""
+    """Split a signed run; None for another format."""
     text = text.strip(_WHITE_SPACE)
     header = _HEADER.match(text)
     if header is None or not text.endswith("}") or not text.isascii():
@@ -203,11 +197,6 @@ def read_signed(text: str) -> SignedText | None:
 
 
 def _read_unsigned(text: str) -> dict[str, Any]:
-    """Return the state in the unsigned format of earlier versions.
-
-    Raises:
-        ApprovalStateError: E85, the text has another format, such as a signed run that was changed.
-    """
     try:
         state = json.loads(text)
     except (ValueError, RecursionError) as error:

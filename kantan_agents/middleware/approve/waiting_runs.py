@@ -1,4 +1,4 @@
-"""Runs that wait for approval: list their pending calls, store them as JSON, decide and resume."""
+"""List, store, decide and resume runs that wait for approval."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _EDITS = "_kantan_edits"
 
 
 class Resumable(Protocol[OutputT_co]):
-    """The part of ``Agent`` that resuming a run needs."""
+    """The used part of ``Agent``."""
 
     name: str
 
     @property
     def sdk_agent(self) -> Any:
-        """The agent as the SDK sees it."""
+        """The SDK's agent."""
         ...
 
     async def run_async(
@@ -101,7 +101,7 @@ async def decide(
 def decided(
     agent: Resumable[Any], state: RunState[Any, Any], decisions: Mapping[str, Decision]
 ) -> RunState[Any, Any]:
-    """Apply decisions to a run, as ``decide`` does."""
+    """Apply decisions, as ``decide`` does."""
     waiting = {item.call_id: item for item in state.get_interruptions()}
     ids = [item.call_id for item in state.get_interruptions()]
     edits: dict[str, Edit] = {}
@@ -156,7 +156,7 @@ async def resume(
 
 
 def edits_of(input: Any) -> Edits:
-    """Return the edited arguments attached to a run's input."""
+    """Return the edits attached to a run's input."""
     edits: Edits = getattr(input, _EDITS, {}) if isinstance(input, RunState) else {}
     return edits
 

@@ -1,4 +1,4 @@
-"""``Budget``: limit the calls, tokens and cost of all runs that share it."""
+"""``Budget``: limits on calls, tokens and cost."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Budget(Middleware):
         self._warned_of: set[tuple[str, str]] = set()
 
     def _ledger_of(self, run: Run) -> BudgetLedger:
-        """Return the shared ledger; a replay costs nothing and has its own."""
+        """Return the shared ledger; a replay has its own."""
         playback = None if run._tape is None else current_playback.get()
         if playback is None:
             return self._ledger
@@ -146,9 +146,8 @@ class Budget(Middleware):
 
         Raises:
             BudgetExceededError: E83, the remaining budget is too small.
-            UnknownUsageError: E42, this answer or an earlier one has no usage, and ``on_unknown_usage`` is
-                ``"raise"``.
-            InvalidOptionError: E75, ``max_cost`` is set and ``prices`` has no price for this model.
+            UnknownUsageError: E42, an answer has no usage, and ``on_unknown_usage`` is ``"raise"``.
+            InvalidOptionError: E75, ``max_cost`` is set, but the model has no price.
         """
         ledger = self._ledger_of(call.run)
         try:
@@ -186,7 +185,6 @@ class Budget(Middleware):
         return answer
 
     def _unknown_usage(self, call: ModelCall, price: tuple[float, float], ledger: BudgetLedger) -> None:
-        """If a limit depends on the missing usage, log a warning or reject all further calls."""
         what = "tokens" if self._limits.tokens is not None else "cost"
         if what == "cost" and (self._limits.cost is None or not any(price)):
             return
@@ -208,11 +206,11 @@ class Budget(Middleware):
         _log.warning(message, model=model, limit=limit, **values)
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Reserve the call and make it; if an entry of ``per_tool`` is used up, return that as the result.
+        """Reserve and make the call; if its entry in ``per_tool`` is used up, return a message.
 
         Raises:
             BudgetExceededError: E83, ``max_tool_calls`` is reached.
-            InvalidOptionError: E75, ``per_tool`` names a tool that does not exist.
+            InvalidOptionError: E75, ``per_tool`` names a missing tool.
         """
         names = self.named_tools
         entries: list[str] = []
@@ -241,7 +239,7 @@ class Budget(Middleware):
         return price
 
     def _price_of_answer(self, call: ModelCall) -> tuple[float, float]:
-        """Return the price of the model that answered, which a middleware may have chosen."""
+        """A middleware may have changed the model."""
         price = self._known_price(call)
         if price is not None or self._limits.cost is None:
             return price or (0.0, 0.0)

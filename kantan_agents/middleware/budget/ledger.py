@@ -1,6 +1,6 @@
-"""``BudgetLedger``: the usage and the reservations of a ``Budget``. Thread-safe.
+"""``BudgetLedger``: usage and reservations. Thread-safe.
 
-Reported usage is converted to counts that can neither refill nor break a budget.
+Reported counts can neither refill nor break a budget.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from kantan_agents.support.ledger import Ledger, LimitReachedError, Reservation
 from kantan_agents.support.log import get_logger
 
 _MOST_TOKENS = 2**63 - 1
-"""Larger counts are capped at this value."""
+"""Larger counts are capped."""
 
 _COUNTS = ("input_tokens", "output_tokens", "total_tokens")
 _MILLION = 1_000_000
 
 Spent = dict[str, float]
-"""Usage of one model call by name: finite numbers, 0 or more."""
+"""Usage of one model call: finite numbers, 0 or more."""
 
 WITHOUT_USAGE = "calls_without_usage"
-"""Name of the count of calls with unknown usage; they are charged their reservation."""
+"""Counts calls with unknown usage, which are charged their reservation."""
 
 # Prefixes of the amounts of a tool, and of an entry of ``per_tool``.
 _TOOL = "calls of "
@@ -37,7 +37,7 @@ _log = get_logger("kantan_agents.middleware")
 
 @attrs.frozen(kw_only=True)
 class BudgetLimits:
-    """The limits of a ``Budget``; None means unlimited."""
+    """None means unlimited."""
 
     model_calls: int | None = None
     tool_calls: int | None = None
@@ -84,7 +84,7 @@ class BudgetUse:
 
 
 class BudgetLedger(Ledger):
-    """Counts usage and reserves a share of the limits for calls in progress."""
+    """Counts usage, and reserves shares for calls in progress."""
 
     def __init__(self, limits: BudgetLimits) -> None:
         amounts = {name: getattr(limits, name) for name in ("model_calls", "tool_calls", "tokens", "cost")}
@@ -101,20 +101,16 @@ class BudgetLedger(Ledger):
         return BudgetUse(**{**counts, "cost": cost, "per_tool": tools})
 
     def reset(self) -> None:
-        """Set all counts to zero. Calls in progress are counted when they end."""
+        """Calls in progress are counted when they end."""
         super().reset()
         self._closed = None
 
     def close(self, reason: UnknownUsageError) -> None:
-        """Reject all further model calls until ``reset``."""
+        """Reject model calls until ``reset``."""
         self._closed = reason
 
     def reserve_model_call(self, tokens: int | None, cost: float | None) -> Reservation:
-        """Reserve tokens and cost for a model call.
-
-        Args:
-            tokens: Maximum number of output tokens; None reserves the average so far.
-            cost: Cost of that many output tokens; None reserves the average so far.
+        """Reserve output tokens and their cost; None reserves the average so far.
 
         Raises:
             BudgetExceededError: E83, the remaining budget is too small.
@@ -136,7 +132,7 @@ class BudgetLedger(Ledger):
             raise _exceeded(reached) from None
 
     def reserve_tool_call(self, tool: str, entries: Sequence[str] = ()) -> Reservation | str:
-        """Reserve a tool call; if the limit of an entry is reached, return that entry.
+        """Reserve a tool call, or return the used-up entry.
 
         Raises:
             BudgetExceededError: E83, the limit of all tool calls is reached.
@@ -158,14 +154,8 @@ def _exceeded(reached: LimitReachedError) -> BudgetExceededError:
 def spent_by(answer: Any, price: tuple[float, float], reserved: Reservation, *, was_requested: bool) -> Spent:
     """Return the usage of an answered call.
 
-    The report is untrusted. A call without a report costs its reservation. An invalid count is 0 and is
-    logged; the call then costs at least its reservation.
-
-    Args:
-        answer: The model's answer.
-        price: Price of a million input and output tokens.
-        reserved: The reservation of the call.
-        was_requested: Whether a model was called: an answer that a middleware created uses no tokens.
+    The report is untrusted: without one, the call costs its reservation, and with an invalid count at least
+    that. If not ``was_requested``, a middleware created the answer, which uses no tokens.
     """
     usage = getattr(answer, "usage", None)
     reported = {name: getattr(usage, name, None) for name in _COUNTS}
@@ -191,27 +181,20 @@ def spent_by(answer: Any, price: tuple[float, float], reserved: Reservation, *, 
 
 
 def spent_by_broken_off(reserved: Reservation) -> Spent:
-    """Charge the reservation for an answer that broke off, as its usage is unknown."""
+    """Charge the reservation, as the usage of a broken-off answer is unknown."""
     return {name: reserved.amounts[name] for name in ("tokens", "cost")} | {WITHOUT_USAGE: True}
 
 
 def spent_by_other(
     usage: Any, price: tuple[float, float], reserved: Reservation, *, is_complete: bool
 ) -> Spent:
-    """Return the usage of another request for the same answer.
-
-    Args:
-        usage: Its known usage.
-        price: Price of a million input and output tokens.
-        reserved: The reservation of the call.
-        is_complete: Whether the usage is complete.
-    """
+    """Return the usage of another request for the same answer."""
     spent = spent_by(ModelResponse([], usage, None), price, reserved, was_requested=True)
     return spent if is_complete else {**spent, WITHOUT_USAGE: True}
 
 
 def count_of(value: Any) -> int | None:
-    """Return a number of tokens, at most ``_MOST_TOKENS``; None if the value is invalid."""
+    """Return a token count, at most ``_MOST_TOKENS``; None if invalid."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:  # `not` catches NaN
         return None
     if value >= _MOST_TOKENS:
@@ -220,5 +203,5 @@ def count_of(value: Any) -> int | None:
 
 
 def cost_of(price: tuple[float, float], read: int, written: int) -> float:
-    """Return the cost of tokens, at most the largest float."""
+    """Return the cost, at most the largest float."""
     return min(price[0] * read / _MILLION + price[1] * written / _MILLION, sys.float_info.max)

@@ -1,4 +1,4 @@
-"""``Cache``: answer a repeated request with the stored answer."""
+"""``Cache``: stored answers for equal requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kantan_agents.traces.capture import ModelAnswer
 SPAN = "cache"
 
 _KEPT_ELSEWHERE = ModelAnswer(())
-"""Placeholder for an answer that a recording or a journal has."""
+"""A recording or a journal has the answer."""
 
 _AT_PROVIDER = ("previous_response_id", "conversation_id")
 _leading: ContextVar[tuple[str, ...]] = ContextVar("kantan_agents_cache_leading", default=())
@@ -127,7 +127,7 @@ class Cache(Middleware):
         """Return the stored answer, or make the call and store its answer.
 
         Raises:
-            RunKeyError: E175, the context of the run has no tenant.
+            RunKeyError: E175, the run has no tenant.
         """
         request = Request(call.instructions, call.input, call.settings, call.tools, call.options)
         try:
@@ -170,7 +170,6 @@ class Cache(Middleware):
             return None
 
     async def _asked_once(self, key: str, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Make the request, unless an equal one is in flight."""
         seat = self._flights.board(key)
         if not seat.leads:
             try:
@@ -212,7 +211,7 @@ class Cache(Middleware):
     async def _asked(
         self, key: str, call: ModelCall, call_next: ModelNext
     ) -> tuple[ModelResponse, bytes | None]:
-        """Make the request; return the answer, and its stored form if it is stored."""
+        """Return the answer, and its form if it was stored."""
         self._count(misses=1)
         was_sent, call._was_sent = call._was_sent, False
         try:
@@ -302,7 +301,7 @@ def _store(given: Any) -> CacheStore:
 
 
 def _kept_elsewhere(call: ModelCall, model: Model, request: Request) -> bool | None:
-    """Return whether a recording or a journal has the answer of a cache; None without either."""
+    """Whether a recording or a journal has a cached answer; None without either."""
     run = call.run
     if run._tape is not None:
         return bool(run._tape.has_cached(call, model, request))

@@ -1,4 +1,4 @@
-"""An entry of a cache: the key of a request, the stored form of its answer, and which answers are stored."""
+"""Keys of requests, and stored answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kantan_agents.traces.capture import ModelAnswer
 from kantan_agents.traces.capture.canonical import digest
 
 VERSION: Final = 2
-"""Part of each key. Increase it when keys are computed in another way."""
+"""Part of each key; increase it when keys change."""
 
 _PARTS: Final = (*OPTIONS, "handoffs", "output_schema", "tracing")
 # The fields that the tool's description covers, and those that only the SDK reads.
@@ -52,9 +52,6 @@ _encode: Final = msgspec.json.Encoder(enc_hook=jsonable, order="sorted").encode
 def request_key(call: ModelCall, request: Request, model: Model, tenant: Key) -> str:
     """Return the key of a request, 64 hexadecimal digits.
 
-    It covers the model, its provider and URL, everything its client sends, the instructions, conversation,
-    settings, tools, handoffs and output schema, and the tenant.
-
     Raises:
         TypeError, ValueError, OverflowError, RecursionError: A part has no JSON form, so the request cannot
             be distinguished from others.
@@ -67,14 +64,14 @@ def request_key(call: ModelCall, request: Request, model: Model, tenant: Key) ->
 
 
 def _further_options(request: Request) -> dict[str, Any]:
-    """Return arguments that no part of the request covers, such as those that a later SDK adds."""
+    """A later SDK may add arguments."""
     return {
         name: value for name, value in request.options.items() if value is not None and name not in _PARTS
     }
 
 
 def _further_fields(tool: Any) -> dict[str, Any]:
-    """Return the data in fields that a later SDK may add to a function tool and send."""
+    """A later SDK may add fields and send them."""
     fields = vars(tool) if isinstance(tool, FunctionTool) else {}
     return {
         name: value
@@ -100,12 +97,12 @@ _ACTED: Final = ("mcp_call", "mcp_approval_request", "code_interpreter_call")
 
 @attrs.frozen
 class StoredAnswer:
-    """An answer from a store.
+    """A stored answer.
 
     Attributes:
-        answer: The answer. Its usage is zero, because no model is called.
+        answer: Its usage is zero, because no model is called.
         stored_at: Unix time in seconds.
-        tokens: Tokens that the answer took when a model generated it.
+        tokens: The original usage.
     """
 
     answer: ModelAnswer
@@ -114,7 +111,7 @@ class StoredAnswer:
 
 
 def why_not_stored(call: ModelCall, answer: ModelResponse) -> str | None:
-    """Return the reason not to store an answer; None if it is complete and valid."""
+    """None if it is complete and valid."""
     items = answer.output
     if not call._was_sent:
         return "no model was asked"
@@ -141,9 +138,9 @@ def _refuses(item: Any) -> bool:
 
 
 def packed(key: str, call: ModelCall, answer: ModelResponse, now: float) -> bytes | None:
-    """Return the stored form of an answer; None if it has no JSON form or contains something to redact.
+    """Return the stored form; None if it has no JSON form or contains something to redact.
 
-    In another run, the placeholder for it would have another value.
+    In another run, the placeholder would have another value.
     """
     tokens = answer.usage.total_tokens
     data = {"response_id": answer.response_id, "at": now, "tokens": tokens if isinstance(tokens, int) else 0}
@@ -158,7 +155,7 @@ def packed(key: str, call: ModelCall, answer: ModelResponse, now: float) -> byte
 
 
 def unpacked(key: str, stored: bytes) -> StoredAnswer:
-    """Return a stored answer.
+    """Read the stored form.
 
     Raises:
         ValueError, TypeError, KeyError: It is damaged, or stored under another key.

@@ -1,4 +1,4 @@
-"""``Flights``: sends one of several equal requests at the same time. Thread-safe."""
+"""``Flights``: sends one of several equal requests. Thread-safe."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Seat:
         key: Their common key.
         leads: Whether this one is sent.
         signal: Set when there is an answer, or when this one has to be sent.
-        body: The stored form of the leader's answer; None if there is none.
+        body: The stored form of the leader's answer.
     """
 
     key: str
@@ -29,7 +29,7 @@ class Seat:
 
 
 class Flights:
-    """The requests in flight, each with the equal ones that wait for its answer."""
+    """The requests in flight, and the equal ones that wait."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -41,7 +41,7 @@ class Flights:
         return len(self._open)
 
     def board(self, key: str) -> Seat:
-        """Join the equal requests; the first one leads."""
+        """Join; the first one leads."""
         with self._lock:
             waiting = self._open.get(key)
             if waiting is None:
@@ -52,14 +52,14 @@ class Flights:
             return seat
 
     def land(self, seat: Seat, body: bytes | None) -> None:
-        """Give the leader's answer to the others; without one, each sends its own request."""
+        """Give the leader's answer to the others; without one, all are sent."""
         with self._lock:
             for waiting in self._open.pop(seat.key, ()):
                 waiting.body = body
                 waiting.signal.set()
 
     def leave(self, seat: Seat) -> None:
-        """Leave without an answer, as after a cancellation; if this one leads, the next one takes over."""
+        """Leave without an answer, as after a cancellation; the next one leads."""
         with self._lock:
             waiting = self._open.get(seat.key)
             if waiting is None:

@@ -1,8 +1,8 @@
-"""The recipient of a request: everything that a model, its client and its HTTP client add to each request.
+"""The recipient of a request: everything that a model, its client and its HTTP client add to it.
 
-All fields count unless they are excluded here, so new fields of the SDK or of the OpenAI client distinguish
-requests as well. A meaningless difference costs one request; an overlooked one gives one caller the answer of
-another. The result holds keys and other secrets: hash it, never store it.
+All fields count unless excluded here, so new fields of the SDK or the client distinguish requests as well. A
+meaningless difference costs one request; an overlooked one gives a caller the answer of another. The result
+holds keys and other secrets: hash it, never store it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kantan_agents.models.origin import origin_of
 from kantan_agents.models.protocol import ProviderModel
 
 IDENTITY: Final = "cache_identity"
-"""The attribute by which a model or a provider states what distinguishes its requests from others."""
+"""With this attribute, a model or provider identifies itself."""
 
 _PROCESS: Final = secrets.token_hex(8)
 _DEEPEST: Final = 12
@@ -61,7 +61,7 @@ _OVERRIDES: Final = (
 
 
 def recipient_of(model: Model) -> list[Any]:
-    """Return the recipient of a model's requests, and everything sent along, as JSON data for a key.
+    """Return the recipient and everything sent along, as JSON data for a key.
 
     Raises:
         TypeError, RecursionError: It cannot be distinguished from others.
@@ -73,7 +73,7 @@ def recipient_of(model: Model) -> list[Any]:
 
 
 def _overrides() -> Iterator[Any]:
-    """Yield the context variables through which an application adds headers to the SDK's requests."""
+    """Applications add headers through these context variables."""
     for module, name in _OVERRIDES:
         found = getattr(sys.modules.get(module), name, None)
         if found is not None:
@@ -117,7 +117,6 @@ def _fields(owner: Any) -> Iterator[tuple[str, Any]]:
 
 @lru_cache(maxsize=64)
 def _made_on_demand(kind: type) -> frozenset[str]:
-    """Return the cached properties of a class."""
     return frozenset(
         name
         for one in kind.__mro__
@@ -221,7 +220,7 @@ _lock = Lock()
 
 
 def _object(value: Any) -> list[Any]:
-    """Return the identity in this process of an object that cannot be compared by value."""
+    """Return the identity, in this process, of an object without a comparable value."""
     key = id(value)
     found: Any = _known.get(key)
     if found is not None and found[0]() is value:

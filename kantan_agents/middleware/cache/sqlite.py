@@ -1,4 +1,4 @@
-"""``SQLiteStore``: stores answers in a file, which several processes may share."""
+"""``SQLiteStore``: a file, which several processes may share."""
 
 from __future__ import annotations
 
@@ -130,7 +130,6 @@ class _Opened:
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """Give one thread at a time the connection, in a transaction."""
         if os.getpid() != self._pid:
             # A thread of the parent may have held the lock. Closing its connection would drop its file locks.
             self._lock, self._pid = Lock(), os.getpid()
@@ -154,7 +153,6 @@ class _Opened:
         return database
 
     def close(self) -> None:
-        """Close the connection, if this process has opened it."""
         if self._connection is not None and os.getpid() == self._pid:
             self._connection.close()
             self._connection = None

@@ -1,4 +1,4 @@
-"""The stores of answers: ``CacheStore``, and ``MemoryStore``."""
+"""``CacheStore``, and ``MemoryStore``."""
 
 from __future__ import annotations
 

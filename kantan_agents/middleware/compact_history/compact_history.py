@@ -110,7 +110,7 @@ class CompactHistory(Middleware):
         """Shorten the request if it would be too long, and send it.
 
         Raises:
-            RequestTooLongError: E177, it cannot be made short enough, and ``on_too_long`` is ``"raise"``.
+            RequestTooLongError: E177, it stays too long, and ``on_too_long`` is ``"raise"``.
         """
         limits = self._limits_for(_name_of(call))
         if call.internal or limits is None:

@@ -1,4 +1,4 @@
-"""``CompactionPlan``: the parts of a conversation that are omitted when it is sent."""
+"""``CompactionPlan``: the omitted parts of a conversation."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _WRITTEN_NOTICE, _WRITTEN_SUMMARY = (
 
 @attrs.frozen
 class CompactionPlan:
-    """The omitted and replaced items, by their index in the conversation.
+    """Omitted and replaced items, by index.
 
-    It concerns a prefix of the conversation, so it still applies when the conversation grows, and the
-    requests made with it have the same prefix.
+    It concerns a prefix of the conversation, so it still applies when the conversation grows, and later
+    requests have the same prefix.
 
     Attributes:
-        replaced: The items that are sent instead of others: results as stubs, or cut.
-        removed: The indexes of omitted items.
-        summary: A summary of the omitted items; None if there is none.
+        replaced: The items that are sent instead: results as stubs, or cut.
+        removed: The omitted items.
+        summary: A summary of the omitted items.
         unread: Number of omitted items that the summary does not cover.
     """
 
@@ -38,12 +38,12 @@ class CompactionPlan:
 
     @property
     def covers(self) -> int:
-        """Length of the prefix that the plan concerns."""
+        """Length of the prefix."""
         return max([-1, *self.replaced, *self.removed]) + 1
 
     @property
     def text(self) -> str | None:
-        """The text that is sent instead of the omitted items; None if there are none."""
+        """Replaces the omitted items; None if there are none."""
         if not self.removed:
             return None
         parts = []
@@ -55,10 +55,10 @@ class CompactionPlan:
 
     @property
     def note(self) -> dict[str, Any] | None:
-        """The item that holds ``text``.
+        """The item with ``text``.
 
         Its role is user: text of a model that has read untrusted text must not have the authority of
-        instructions, and many models require that the first message is the user's.
+        instructions, and many models require that the user's message is first.
         """
         text = self.text
         return None if text is None else {"role": "user", "content": text}
@@ -80,7 +80,7 @@ WHOLE = CompactionPlan()
 
 
 def read_text(text: str) -> tuple[int, str | None] | None:
-    """Parse the text of a plan into the number of unread items and the summary; None for other text."""
+    """Parse the text of a plan; None for other text."""
     notice = _WRITTEN_NOTICE.match(text)
     unread = 0 if notice is None else int(notice[1].replace(",", ""))
     rest = text if notice is None else text[notice.end() :].removeprefix("\n")

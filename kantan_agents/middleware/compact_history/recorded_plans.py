@@ -1,4 +1,4 @@
-"""The plans of a replayed run: they may depend on earlier runs, which are not replayed."""
+"""Plans of a replayed run, which may depend on earlier runs, which are not replayed."""
 
 from __future__ import annotations
 
@@ -21,31 +21,23 @@ from kantan_agents.traces.recorder.masking import mask_data
 
 @attrs.frozen
 class RecordedPlan:
-    """The plan of a recorded model call.
-
-    Attributes:
-        plan: The plan.
-        was_asked: Whether a summary was, or may have been, written for this call.
-    """
+    """A recorded plan; ``was_asked`` if a summary was, or may have been, written for it."""
 
     plan: CompactionPlan
     was_asked: bool
 
 
 class RecordedPlans:
-    """Finds the plans of the model calls of a recorded run, in order."""
+    """The plans of a recorded run, in order."""
 
     def __init__(self, record: RunRecord) -> None:
         self._record = record
         self._next: dict[str, int] = {}
 
     def find(self, call: ModelCall, items: Sequence[Any], *, by_agent: bool) -> RecordedPlan | None:
-        """Return the plan of the recorded call that this one repeats; None if there is no such call.
+        """Return the plan of the recorded call that this one repeats, if any.
 
-        Args:
-            call: The call.
-            items: The whole conversation.
-            by_agent: Whether an agent summarizes, whose runs are recorded separately.
+        With ``by_agent``, an agent summarizes, whose runs are recorded separately.
         """
         now = [canonical(item) for item in _as_recorded(call, items)]
         was_asked = by_agent and bool(self._record.inner_runs)
@@ -71,12 +63,9 @@ def _as_recorded(call: ModelCall, items: Sequence[Any]) -> list[Any]:
 
 
 def plan_between(items: Sequence[Any], whole: Sequence[bytes], sent: Any) -> CompactionPlan | None:
-    """Return the plan that turns a conversation into the recorded request; None if there is no such plan.
+    """Return the plan that turns a conversation into the recorded request, if any.
 
-    Args:
-        items: The items of the conversation.
-        whole: The canonical form of each item as it would be recorded.
-        sent: The recorded items.
+    ``whole`` has the canonical form of each item as it would be recorded.
     """
     if isinstance(sent, str) or sent is None:
         return None
@@ -114,7 +103,6 @@ def _note(item: Any) -> tuple[int, str | None] | None:
 
 
 def _is_shorter(item: Any, whole: Any) -> bool:
-    """Return whether a recorded item may be a result that was shortened."""
     return (
         can_be_shortened(whole)
         and isinstance(item, Mapping)

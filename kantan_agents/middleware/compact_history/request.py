@@ -1,7 +1,4 @@
-"""``CallRequest``: the size of the request of a model call, whole and shortened.
-
-Digests identify conversations with the same prefix.
-"""
+"""``CallRequest``: the size of a request, whole and shortened."""
 
 from __future__ import annotations
 
@@ -25,12 +22,7 @@ _SIZE = 20
 
 @attrs.frozen(eq=False)
 class Sent:
-    """The request under a plan.
-
-    Attributes:
-        items: Its items; a str if the input of the call is one.
-        estimate: Its estimated tokens.
-    """
+    """The request under a plan; ``items`` is a str if the call's input is."""
 
     items: Any
     estimate: int
@@ -40,7 +32,7 @@ class Sent:
 
     @property
     def counted(self) -> Counted | None:
-        """The provider's count for the longest known prefix."""
+        """The count for the longest known prefix."""
         return self._memory.counted(self._model, self._digests)
 
     @property
@@ -51,14 +43,14 @@ class Sent:
 
     @property
     def size(self) -> float:
-        """Tokens of the request: the count of the known prefix, and an estimate for the rest."""
+        """The count of the known prefix, and an estimate for the rest."""
         counted = self.counted
         if counted is None:
             return self.estimate * self.ratio
         return counted.tokens + counted.ratio * (self.estimate - counted.estimate)
 
     def learn(self, answer: Any) -> None:
-        """Store the provider's count, if it is the count of a single request."""
+        """Store the count, if it is of a single request."""
         usage = getattr(answer, "usage", None)
         tokens, requests = getattr(usage, "input_tokens", None), getattr(usage, "requests", None)
         if isinstance(tokens, int) and tokens > 0 and requests == 1:
@@ -69,12 +61,7 @@ class Sent:
 class CallRequest:
     """The request of a model call.
 
-    Attributes:
-        limits: The limits of its model.
-        conversation: Its conversation.
-        digests: For each item, a digest of the conversation up to it; empty if the request is short.
-        memory: The memory of the run.
-        model: Name of the model; None if it has no name.
+    ``digests`` has one digest for each prefix of the conversation; it is empty if the request is short.
     """
 
     limits: TokenLimits
@@ -101,20 +88,20 @@ class CallRequest:
 
     @property
     def is_long_enough(self) -> bool:
-        """Whether it may be too long, at the highest plausible number of tokens."""
+        """Whether it may be too long, at the highest plausible count."""
         return bool(self.digests)
 
     @property
     def plan(self) -> CompactionPlan:
-        """The plan that applies if nothing more has to be omitted."""
+        """The plan so far."""
         return self.memory.plan(self.limits.most, self.digests)
 
     def keep(self, plan: CompactionPlan, *, is_shared: bool) -> None:
-        """Store a plan for the following requests."""
+        """Store a plan for later requests."""
         self.memory.keep_plan(self.limits.most, self.digests, plan, is_shared=is_shared)
 
     def estimate(self, plan: CompactionPlan) -> int:
-        """Return the estimated tokens under a plan."""
+        """Estimate the tokens under a plan."""
         return self._head + self.conversation.size(plan)
 
     def sent(self, plan: CompactionPlan) -> Sent:
@@ -132,7 +119,7 @@ class CallRequest:
 
 
 def digests_of(items: Iterable[Any]) -> Iterator[bytes]:
-    """Yield for each item a digest of the conversation up to and with it."""
+    """Yield a digest of each prefix."""
     so_far = b""
     for item in items:
         so_far = hashlib.blake2b(so_far + _content_of(item), digest_size=_SIZE).digest()
@@ -147,7 +134,7 @@ def _content_of(item: Any) -> bytes:
 
 
 def _without_ids(item: Any) -> Any:
-    """Return an item without fields about its storage, which a session may omit."""
+    """A session may omit these fields."""
     if not isinstance(item, Mapping) or not ("role" in item or "call_id" in item):
         return item
     return {name: value for name, value in item.items() if name not in ("id", "status") and value is not None}

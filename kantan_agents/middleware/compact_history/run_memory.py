@@ -1,4 +1,4 @@
-"""The memory of one run, and its use of the memory of other runs."""
+"""The memory of one run."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class RunMemory:
 
     Args:
         run: The run.
-        shared: The memory of all runs with the same ``CompactHistory``. Replays do not use it, nor do durable
-            runs, because they may resume in another process.
+        shared: The memory of all runs. Replays do not use it, nor do durable runs, because they may resume in
+            another process.
 
     Attributes:
-        recorded: In a replay, the plans of the recorded run; else None.
+        recorded: In a replay, the recorded plans.
     """
 
     def __init__(self, run: Run, shared: Memory) -> None:
@@ -40,18 +40,18 @@ class RunMemory:
         self.recorded = None if record is None else RecordedPlans(record)
 
     def plan(self, key: Any, digests: Sequence[bytes]) -> CompactionPlan:
-        """Return the plan for the longest known prefix; plans of this run win."""
+        """Plans of this run win."""
         plan = self._own.plan(key, digests)
         return self._shared.plan(key, digests) if plan is WHOLE and self._shared is not None else plan
 
     def keep_plan(self, key: Any, digests: Sequence[bytes], plan: CompactionPlan, *, is_shared: bool) -> None:
-        """Store a plan for all requests with this prefix; if ``is_shared``, for other runs as well."""
+        """Store a plan; if ``is_shared``, for other runs as well."""
         self._own.keep_plan(key, digests, plan)
         if is_shared and self._shared is not None:
             self._shared.keep_plan(key, digests, plan)
 
     def counted(self, model: Any, digests: Sequence[bytes]) -> Counted | None:
-        """Return the count for the longest known prefix; counts of this run win."""
+        """Counts of this run win."""
         own = self._own.counted(model, digests)
         return own if own is not None or self._shared is None else self._shared.counted(model, digests)
 
@@ -65,11 +65,11 @@ class RunMemory:
                 memory.keep_count(model, digests, counted)
 
     def ratio(self, model: Any) -> float:
-        """Return the latest ratio of counted to estimated tokens in this run; 1 if unknown."""
+        """Counted tokens for each estimated one; 1 if unknown."""
         return self._ratios.get(model, 1.0)
 
     def tokens_of_tools(self, tools: Sequence[Any]) -> int:
-        """Return the estimated tokens of tools and handoffs."""
+        """Estimate the tokens of tools and handoffs."""
         total = 0
         for tool in tools:
             known = self._tools.get(id(tool))
@@ -81,7 +81,7 @@ class RunMemory:
         return total
 
     def say_once(self, call: ModelCall, message: str) -> None:
-        """Log a message, once for each run."""
+        """Log once for each run."""
         if message not in self._said:
             self._said.add(message)
             _log.info(message, run_id=call.run.id, agent=call.agent)

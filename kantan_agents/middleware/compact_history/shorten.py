@@ -1,4 +1,4 @@
-"""Decides which parts of a conversation are omitted within ``TokenLimits``, the least harmful first."""
+"""Decides which parts are omitted, the least harmful first."""
 
 from __future__ import annotations
 
@@ -24,11 +24,7 @@ _NOTE = tokens_of_text(NOTICE.format(count=1_000)) + 8
 
 @attrs.frozen
 class TokenLimits:
-    """The limits of the requests to one model.
-
-    ``most`` is the maximum number of tokens. A request is shortened from ``begin`` tokens, to ``target`` if
-    possible. The latest ``keep_turns`` turns stay, with ``keep_first`` the user's first one as well.
-    """
+    """Limits in tokens: shortened from ``begin``, to ``target`` if possible, never above ``most``."""
 
     most: int
     begin: int
@@ -44,7 +40,7 @@ class TokenLimits:
 
 @attrs.frozen
 class Conversation:
-    """The items of a request, with the estimated tokens of each."""
+    """Items with their estimated tokens."""
 
     items: Sequence[Any]
     sizes: Sequence[int]
@@ -55,7 +51,7 @@ class Conversation:
         return cls(items, [tokens_of_item(item) for item in items])
 
     def size(self, plan: CompactionPlan) -> int:
-        """Return the estimated tokens under a plan."""
+        """Estimate the tokens under a plan."""
         saved = sum(self.sizes[place] for place in plan.removed)
         saved += sum(
             self.sizes[place] - tokens_of_item(item)
@@ -77,10 +73,9 @@ def shortened(
 ) -> CompactionPlan:
     """Return a plan for a conversation that has become too long.
 
-    If it removes turns, it has the summary of the plan before, and the newly removed items count as unread.
-    It is the plan before if the target is out of reach, little can be saved, and the request may be sent
-    without it. ``size`` is in tokens of the provider, ``ratio`` in such tokens for each estimated one; with
-    ``summarises``, space is reserved for a summary.
+    It has the summary of the plan before; newly removed items count as unread. It is the plan before if the
+    target is out of reach, little can be saved, and the request may be sent without it. ``ratio`` is counted
+    tokens for each estimated one.
     """
     draft = _Draft(conversation, before, limits, size, ratio, limits.summary if summarises else 0)
     draft.cut_giants()
@@ -136,14 +131,13 @@ class _Draft:
         return [place for place in places if place not in self._removed and can_be_shortened(items[place])]
 
     def cut_giants(self) -> None:
-        """Cut each result that alone exceeds the maximum."""
+        """Cut results that alone exceed the maximum."""
         if self.size <= self._limits.target:
             return
         for place in self._results(self._newest):
             self._cut(place, self._limits.most, self._limits.target // 4)
 
     def _cut(self, place: int, longest: float, wanted: float) -> None:
-        """Cut a result to ``wanted`` tokens, if it has more than ``longest``."""
         whole = self._ratio * self._conversation.sizes[place]
         if self._ratio * self._size_of(place) <= longest or whole <= 0:
             return
@@ -158,7 +152,7 @@ class _Draft:
             self._replace(place, shorter)
 
     def stub_old_results(self) -> None:
-        """Replace results with stubs, the oldest first, until the target is reached."""
+        """The oldest first, until the target is reached."""
         newest = set(self._newest)
         old = [turn for turn in self._turns if turn not in newest and turn.kind != "fixed"]
         for place in self._results(old):
@@ -169,7 +163,7 @@ class _Draft:
                 self._replace(place, stub)
 
     def remove_old_turns(self) -> None:
-        """Remove turns, the oldest first, until the rest and their summary fit the target."""
+        """The oldest first, until the rest and their summary fit the target."""
         if self.size <= self._limits.target:
             return
         taken: list[int] = []
@@ -207,7 +201,7 @@ class _Draft:
 
 
 def _newest_turns(turns: Sequence[ConversationTurn], count: int) -> list[ConversationTurn]:
-    """Return the latest turns, with the latest one of the user even if it is older."""
+    """Includes the user's latest turn, even if it is older."""
     newest = list(turns[len(turns) - count :] if count < len(turns) else turns)
     if not any(turn.kind == "user" for turn in newest):
         newest = [turn for turn in turns if turn.kind == "user"][-1:] + newest
@@ -215,7 +209,7 @@ def _newest_turns(turns: Sequence[ConversationTurn], count: int) -> list[Convers
 
 
 def _common_length(sizes: list[float], needed: float) -> float:
-    """Return the length to which all sizes have to be cut so that ``needed`` is saved."""
+    """Return the length to which sizes must be cut to save ``needed``."""
     sizes = sorted(sizes, reverse=True)
     total = 0.0
     for count, size in enumerate(sizes, 1):

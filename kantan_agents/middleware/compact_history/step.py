@@ -1,4 +1,4 @@
-"""``Step``: the plan of one model call, summarized, recorded and reported."""
+"""``Step``: plans, summarizes and reports one model call."""
 
 from __future__ import annotations
 
@@ -40,11 +40,9 @@ _log = get_logger("kantan_agents.middleware")
 
 
 class Step:
-    """Decides, summarizes and reports for one model call.
+    """Plans, summarizes and reports one model call.
 
-    ``call_next`` also sends the requests for summaries, of at most ``window`` tokens. Without a
-    ``summariser``, turns are omitted without a summary. With ``raises``, a request that stays too long is an
-    error.
+    ``call_next`` also sends the requests for summaries, of at most ``window`` tokens.
     """
 
     def __init__(
@@ -63,7 +61,7 @@ class Step:
         self._raises = raises
 
     async def plan_for(self, request: CallRequest) -> CompactionPlan:
-        """Return the plan under which the request is sent.
+        """Return the plan for the request.
 
         Raises:
             RequestTooLongError: E177, it stays too long.
@@ -81,7 +79,7 @@ class Step:
         return await self._reported(request, before, wanted, is_to_be_summarised=grows)
 
     def _wanted(self, request: CallRequest, before: CompactionPlan) -> CompactionPlan:
-        """Return the plan for the request; newly omitted items are not summarized yet."""
+        """Newly omitted items are not summarized yet."""
         sent = request.sent(before)
         if sent.size <= request.limits.begin:
             return before
@@ -104,7 +102,7 @@ class Step:
     async def _as_recorded(
         self, request: CallRequest, before: CompactionPlan, recorded: RecordedPlan
     ) -> CompactionPlan:
-        """Return the plan of the recorded call; request a summary only if the recorded run did."""
+        """Request a summary only if the recorded run did."""
         plan = recorded.plan
         if plan == before:
             return before
@@ -134,7 +132,6 @@ class Step:
         *,
         is_to_be_summarised: bool = False,
     ) -> CompactionPlan:
-        """Summarize if necessary, store the plan, and report it in trace, log and events."""
         call = self._call
         names: dict[str, Any] = {"model": request.model, "limit": request.limits.most}
         error: Exception | None = None
@@ -159,7 +156,6 @@ class Step:
     async def _summarised(
         self, request: CallRequest, before: CompactionPlan, wanted: CompactionPlan
     ) -> CompactionPlan:
-        """Return the plan with a summary of all items that it omits."""
         assert self._summariser is not None
         read = before.removed if before.summary is not None and not before.unread else frozenset()
         places = sorted(wanted.removed - read)

@@ -1,4 +1,4 @@
-"""Summaries of parts of a conversation, written by a model."""
+"""Summaries of parts of a conversation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OVERHEAD = 300  # tokens: the instructions, and the text between the parts
 _LEAST_PART = 200
 
 Ask: TypeAlias = Callable[[str, str], Awaitable[str]]
-"""Takes instructions and a transcript, and returns the answer."""
+"""Takes instructions and a transcript."""
 
 _log = get_logger("kantan_agents.middleware")
 _LONGEST_RESULT = 2_000  # characters
@@ -52,12 +52,12 @@ _HIDDEN = frozenset(
 
 
 class NoSummaryError(Exception):
-    """The model's answer has no text."""
+    """The answer has no text."""
 
 
 @attrs.frozen(eq=False)
 class Summariser:
-    """Writes summaries: a model, an agent, or, without either, the model of the call."""
+    """A model, an agent, or, without either, the model of the call."""
 
     model: Model | None = None
     settings: ModelSettings | None = None
@@ -66,7 +66,7 @@ class Summariser:
 
     @classmethod
     def of(cls, given: object) -> Summariser:
-        """Return an instance for the value of the option.
+        """Read the option.
 
         Raises:
             ModelNotFoundError: E19, it is an unknown name.
@@ -95,7 +95,7 @@ class Summariser:
         return None if self.model is None else name_of(self.model)
 
     def asks(self, call: ModelCall, call_next: ModelNext) -> Ask:
-        """Return the function that requests a summary during a call."""
+        """Return the function that requests a summary."""
         if self.agent is not None:
             return self._run
         # The agent's limit on answers does not apply to summaries.
@@ -129,14 +129,14 @@ class Summariser:
 
 
 async def summary_of(items: Sequence[Any], earlier: str | None, *, ask: Ask, most: int, window: int) -> str:
-    """Return a summary of a part of a conversation.
+    """Summarize items, after an earlier summary.
 
     Args:
-        items: The items of the part.
+        items: The items.
         earlier: The summary of the items before them.
         ask: Requests a summary.
-        most: Estimated tokens of the summary; a longer answer is cut.
-        window: Maximum estimated tokens of a request for a summary.
+        most: Maximum estimated tokens of the summary; a longer answer is cut.
+        window: Maximum estimated tokens of a request.
 
     Raises:
         NoSummaryError: An answer is empty.
@@ -165,15 +165,14 @@ def _fitting(text: str, most: int) -> str:
 
 
 def transcript_of(items: Iterable[Any]) -> list[str]:
-    """Return one entry for each item; results of tools are cut."""
+    """One entry for each item; results of tools are cut."""
     return [entry for entry in map(_entry, items) if entry]
 
 
 def parts_of(entries: Iterable[str], most: int, count: int) -> list[str]:
-    """Join the entries to at most ``count`` parts of at most ``most`` estimated tokens.
+    """Join entries to at most ``count`` parts of at most ``most`` estimated tokens.
 
-    An entry that is longer than a part is cut in the middle. If there are too many parts, the oldest are
-    omitted.
+    Longer entries are cut in the middle; if there are too many parts, the oldest are omitted.
     """
     parts: list[list[str]] = [[]]
     space = most

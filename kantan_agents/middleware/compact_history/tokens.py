@@ -12,10 +12,10 @@ from typing import Any
 from kantan_agents.traces.capture.canonical import canonical
 
 IMAGE = 1_000
-"""Tokens of an image of any size: providers scale images down, and count from 85 to about 1,600."""
+"""For any size: providers scale images down, and count from 85 to about 1,600."""
 
 FILE = 5_000
-"""Tokens of a file, whose text only the provider reads."""
+"""For a file, whose text only the provider reads."""
 
 _ITEM = 4  # the role and type that a provider adds around each item
 _MEDIA = {"image_url": IMAGE, "file_data": FILE, "file_url": FILE}
@@ -27,11 +27,11 @@ _GENERATED = "image_generation_call"
 
 
 def tokens_of_text(text: str) -> int:
-    """Estimate the number of tokens.
+    """Estimate tokens by bytes.
 
-    A token is 4 letters or spaces, or 2 digits or punctuation characters. Each character of 3 bytes in UTF-8
+    A token is 4 letters or spaces, or 2 digits or punctuation characters. A character of 3 bytes in UTF-8
     (Chinese, Japanese, Korean, Hindi, Thai) is a token, of 2 bytes (Greek, Cyrillic, Arabic, accents) half a
-    token, and of 4 bytes (emoji) 2 tokens.
+    token, of 4 bytes (emoji) 2 tokens.
     """
     data = text.encode("utf-8", "surrogatepass")
     size = len(data)
@@ -46,14 +46,14 @@ def tokens_of_text(text: str) -> int:
 
 
 def tokens_of_item(item: Any) -> int:
-    """Estimate the tokens of an item of a conversation."""
+    """Estimate the tokens of an item."""
     if isinstance(item, Mapping) and item.get("type") == _GENERATED:
         return _ITEM + IMAGE
     return _ITEM + _tokens_of(item)
 
 
 def tokens_of_tool(tool: Any) -> int:
-    """Estimate the tokens of the description of a tool or a handoff."""
+    """Estimate the tokens of a tool's or handoff's description."""
     texts = [getattr(tool, name, None) for name in ("name", "description", "tool_name", "tool_description")]
     schema = getattr(tool, "params_json_schema", None) or getattr(tool, "input_json_schema", None)
     if isinstance(schema, Mapping):

@@ -1,8 +1,7 @@
-"""Divides a conversation into turns, the smallest parts that can be omitted from a request.
+"""Turns: the smallest parts that can be omitted from a request.
 
-A provider rejects a tool call without its result, a result without its call, and a reasoning item without the
-item that follows it. So a turn is a message of the user, or one answer of the model together with the results
-of its tools.
+A provider rejects a call without its result, a result without its call, and a reasoning item without its
+successor. So a turn is a message of the user, or one answer together with the results of its tools.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ _INSTRUCTIONS = ("system", "developer")
 
 @attrs.frozen
 class ConversationTurn:
-    """Items that belong together: ``items[start:stop]``.
+    """``items[start:stop]``, which belong together.
 
-    Its kind is ``"user"`` if it has a message of the user, and ``"fixed"`` if it must stay: instructions, and
-    calls or results without a counterpart, such as a call that waits for an approval.
+    ``"user"`` has a message of the user. ``"fixed"`` must stay: instructions, and calls or results without a
+    counterpart, such as a call that waits for an approval.
     """
 
     start: int
@@ -41,7 +40,7 @@ class ConversationTurn:
 
 
 def turns_of(items: Sequence[Any]) -> list[ConversationTurn]:
-    """Return the turns of a conversation, in order; each item is in exactly one."""
+    """Each item is in exactly one turn."""
     links, loose = _links(items)
     starts: list[int] = []
     is_open = False
@@ -66,7 +65,7 @@ def _kind_and_role(item: Any) -> tuple[str, str | None]:
 
 
 def _links(items: Sequence[Any]) -> tuple[list[tuple[int, int]], set[int]]:
-    """Return the indexes of calls with their results, and of calls and results without a counterpart."""
+    """Return calls with their results, and those without a counterpart."""
     # Some providers count call ids anew in each answer, so a result belongs to the oldest open call.
     waiting: dict[tuple[str, Any], list[int]] = defaultdict(list)
     links: list[tuple[int, int]] = []
@@ -90,7 +89,7 @@ def _id_of_call(kind: str, item: Any) -> Any:
 
 
 def _merged(starts: list[int], length: int, links: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the turns as index pairs; turns that a call and its result span are merged."""
+    """Merge turns that a call and its result span."""
     reaches = dict(links)
     merged: list[tuple[int, int]] = []
     furthest = -1

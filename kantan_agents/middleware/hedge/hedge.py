@@ -1,4 +1,4 @@
-"""``Hedge``: make a second request when the first one is slower than usual."""
+"""``Hedge``: a second request when the first one is slow."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Hedge(Middleware):
         return self._stats
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Make the call, a second time if the first takes longer than usual."""
+        """Make a second request if the first takes longer than usual."""
         if call.run._tape is not None or call._race is not None:
             return await call_next(call)
         try:
@@ -210,11 +210,7 @@ class Latencies:
     """A quantile of the latest latencies of each model. Thread-safe.
 
     A cancelled request counts with the time until its cancellation. Its real latency is longer, but both are
-    above the quantile, which therefore stays the same.
-
-    Args:
-        quantile: Between 0 and 1.
-        window: Number of latencies of a model to remember.
+    above the quantile, which stays the same.
     """
 
     def __init__(self, quantile: float, window: int) -> None:
@@ -238,7 +234,7 @@ class Latencies:
             insort(in_order, seconds)
 
     def of(self, model: Hashable) -> float | None:
-        """Return the quantile for a model; None if too few latencies are known."""
+        """Return the quantile; None if too few latencies are known."""
         with self._lock:
             known = self._models.get(model)
             if known is None or len(known[1]) < self._least:
@@ -247,12 +243,7 @@ class Latencies:
 
 
 class Allowance:
-    """A token bucket that limits second requests to a share of the requests. Thread-safe.
-
-    Args:
-        share: The share.
-        most: Maximum number of saved second requests.
-    """
+    """A token bucket that limits second requests to a share. Thread-safe."""
 
     def __init__(self, share: float, most: float) -> None:
         self._share = share
@@ -266,7 +257,7 @@ class Allowance:
             self._left = min(self._left + self._share, self._most)
 
     def spend(self) -> bool:
-        """Return whether a second request may be made, and count it."""
+        """Whether a second request may be made; counts it."""
         with self._lock:
             if self._left < 1:
                 return False

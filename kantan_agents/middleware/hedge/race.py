@@ -1,4 +1,4 @@
-"""``Race``: two requests for one answer; the first answer counts."""
+"""``Race``: of two requests, the first answer counts."""
 
 from __future__ import annotations
 
@@ -38,11 +38,7 @@ class Contender:
     is_over: bool = False
 
     def claim(self, answer: ModelResponse | None) -> bool:
-        """Record the first part of its answer; return whether this answer counts.
-
-        Args:
-            answer: The answer; None for the start of a stream.
-        """
+        """Whether its answer counts, which has arrived or, if None, started to arrive."""
         if not self.race.win(self):
             self.late_answer = answer
             return False
@@ -51,7 +47,7 @@ class Contender:
         return True
 
     async def run(self, call_next: ModelNext) -> None:
-        """Make the request, and store its answer or error."""
+        """Make the request."""
         try:
             with self.scope:
                 self.answer = await call_next(self.call)
@@ -72,7 +68,7 @@ class Contender:
 
     @property
     def usage(self) -> tuple[Any, bool] | None:
-        """The usage, and whether it is complete, if its answer does not count; None if unknown."""
+        """The usage of a lost answer, and whether it is complete; None if unknown."""
         if self.late_answer is not None:
             return self.late_answer.usage, True
         if self.call.broken_off is not None:
@@ -88,11 +84,8 @@ class Contender:
 class Race:
     """The requests for one answer.
 
-    Attributes:
-        contenders: The requests, in order.
-        winner: The request whose answer counts; None until one arrives.
-        is_decided: Set when an answer starts to arrive, or when the only request has failed.
-        is_over: Set when the winner has ended, or when all have failed.
+    ``is_decided`` is set when an answer starts to arrive or the only request has failed, ``is_over`` when the
+    winner has ended or all have failed.
     """
 
     def __init__(self) -> None:
@@ -109,7 +102,7 @@ class Race:
         return contender
 
     def win(self, contender: Contender) -> bool:
-        """Make a contender the winner if there is none yet, and cancel the others; return whether it won."""
+        """Make it the winner, unless there is one, and cancel the others."""
         if self.winner is None:
             self.winner = contender
             self.is_decided.set()
@@ -120,7 +113,7 @@ class Race:
         return self.winner is contender
 
     def ended(self, contender: Contender) -> None:
-        """Record that a request has ended."""
+        """A request has ended."""
         if contender.ends_process:
             for other in self.contenders:
                 other.scope.cancel()

@@ -1,1 +1,1 @@
-"""``LimitConcurrency``: limits and orders concurrent model calls or runs."""
+"""``LimitConcurrency``: limits concurrent model calls or runs."""

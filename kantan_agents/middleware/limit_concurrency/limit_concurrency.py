@@ -1,4 +1,4 @@
-"""``LimitConcurrency``: limit concurrent model calls or runs; tenants take turns."""
+"""``LimitConcurrency``: limits concurrent model calls or runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Limited = Literal["model_calls", "runs"]
 SPAN = "wait_for_place"
 
 _held: ContextVar[tuple[tuple[Any, HeldPlace], ...]] = ContextVar("kantan_agents_places", default=())
-"""The slots that this task, or the run or call around it, holds, each with its ``LimitConcurrency``."""
+"""The slots of this task, and of the runs or calls around it."""
 
 
 class LimitConcurrency(Middleware):
@@ -103,23 +103,23 @@ class LimitConcurrency(Middleware):
         return self._places.stats()
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """With ``of="runs"``, run the rest of the pipeline once a slot is free.
+        """With ``of="runs"``, wait for a slot.
 
         Raises:
             QueueFullError: E173, too many runs of this key wait.
             QueueTimeoutError: E174, no slot was free in time.
-            RunKeyError: E175, the context has a key that cannot be used.
+            RunKeyError: E175, the key cannot be used.
         """
         async with self._place(run):
             await call_next(run)
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """With ``of="model_calls"``, make the call once a slot is free.
+        """With ``of="model_calls"``, wait for a slot.
 
         Raises:
             QueueFullError: E173, too many calls of this key wait.
             QueueTimeoutError: E174, no slot was free in time.
-            RunKeyError: E175, the context has a key that cannot be used.
+            RunKeyError: E175, the key cannot be used.
         """
         async with self._place(call.run):
             return await call_next(call)

@@ -1,7 +1,7 @@
 """``Places``: gives slots to waiting tasks; keys take turns. Thread-safe.
 
-``Window``: the number of slots, learned from the provider's rate limits by additive increase and
-multiplicative decrease (Chiu and Jain, 1989), so that clients of one provider converge to fair shares.
+``Window``: their number, by additive increase and multiplicative decrease (Chiu and Jain, 1989), so that
+clients of one provider converge to fair shares.
 """
 
 from __future__ import annotations
@@ -54,13 +54,7 @@ class ConcurrencyStats:
 
 @attrs.define(eq=False)
 class HeldPlace:
-    """A slot in use.
-
-    Attributes:
-        key: Its key.
-        round: The round of the window in which it was given.
-        is_open: Whether it is still in use.
-    """
+    """A slot in use, from a round of the window."""
 
     key: Key
     round: int
@@ -69,7 +63,7 @@ class HeldPlace:
 
 @attrs.define(eq=False)
 class Waiter:
-    """A task that waits for a slot; ``place`` is None until it gets one."""
+    """A task that waits for a slot."""
 
     key: Key
     signal: Signal = attrs.field(factory=Signal)
@@ -77,12 +71,9 @@ class Waiter:
 
 
 class Places:
-    """The slots of a ``LimitConcurrency``, and the tasks that wait for one.
+    """The slots, and the tasks that wait for one.
 
-    Args:
-        window: The number of slots.
-        each: Maximum for one key; None for no limit.
-        max_waiting: Maximum of waiting tasks of one key.
+    ``each`` and ``max_waiting`` are limits for each key.
     """
 
     def __init__(self, window: Window, each: int | None, max_waiting: int) -> None:
@@ -99,11 +90,11 @@ class Places:
 
     @property
     def limit(self) -> int:
-        """The current number of slots."""
+        """Number of slots."""
         return self._window.size
 
     def enter(self, key: Key) -> HeldPlace | Waiter | int:
-        """Return a slot, a waiter if none is free, or the number of waiting tasks if there are too many."""
+        """Return a slot, a waiter, or the number of waiting tasks if there are too many."""
         with self._lock:
             self._serve()
             queue = self._queues.get(key)
@@ -122,7 +113,7 @@ class Places:
     def leave(self, place: HeldPlace, *, is_overloaded: bool | None, pause: float = 0.0) -> None:
         """Take a slot back, and give it to the next task.
 
-        ``is_overloaded``: whether the provider has rejected the call because of its rate; None if unknown.
+        ``is_overloaded``: whether the provider rejected the call because of its rate; None if unknown.
         ``pause``: seconds for which no call of this key may start.
         """
         with self._lock:
@@ -135,7 +126,7 @@ class Places:
             self._serve()
 
     def withdraw(self, waiter: Waiter, *, timed_out: bool = False) -> HeldPlace | None:
-        """Stop waiting; return the slot that was given in the meantime, if any."""
+        """Stop waiting; return the slot that was given meanwhile, if any."""
         with self._lock:
             if waiter.place is not None:
                 return waiter.place
@@ -153,7 +144,7 @@ class Places:
             self._serve()
 
     def keep_apart(self, key: Key, seconds: float) -> None:
-        """Start one call of this key every ``seconds`` seconds, from that time on; 0 stops this."""
+        """Start one call of this key every ``seconds``, from that time on; 0 stops this."""
         if seconds > 0:
             with self._lock:
                 self._apart[key] = seconds
@@ -163,7 +154,7 @@ class Places:
                 self._apart.pop(key, None)
 
     def pause_of(self, key: Key) -> float | None:
-        """Return for how many seconds a key is paused; None if it is not."""
+        """Seconds until the end of the pause; None without one."""
         until = self._paused_until.get(key)
         return None if until is None else max(until - monotonic(), 0.0)
 
@@ -239,11 +230,9 @@ class Places:
 
 
 class Window:
-    """A number of slots from 1 to ``most``, which is also the first value. Not thread-safe.
+    """A number of slots, at first ``most``. Not thread-safe.
 
-    Attributes:
-        round: Counts the decreases. The outcome of a call from an earlier round does not concern the new
-            size.
+    ``round`` counts the decreases: the outcome of a call from an earlier round does not concern the new size.
     """
 
     def __init__(self, most: int, *, adapts: bool) -> None:
@@ -258,12 +247,7 @@ class Window:
         return int(self._size)
 
     def learn(self, begun_in: int, *, is_overloaded: bool) -> None:
-        """Learn from a call that has ended.
-
-        Args:
-            begun_in: The round in which it started.
-            is_overloaded: Whether the provider has rejected it because of its rate.
-        """
+        """Learn from a call that started in a round."""
         if not self._adapts:
             return
         if not is_overloaded:

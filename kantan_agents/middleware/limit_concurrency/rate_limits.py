@@ -1,4 +1,4 @@
-"""Reads overload and requested pauses from a provider's errors and answers."""
+"""Reads overload and pauses from a provider's errors and answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kantan_agents.errors import ProviderRequestError
 from kantan_agents.models.protocol.http.error_bodies import is_out_of_credit, retry_after
 
 LONGEST_PAUSE: Final = 60.0
-"""Seconds. A provider that requests a longer pause is called again after this time."""
+"""Seconds; longer requested pauses are cut."""
 
 _STATUSES: Final = (429, 503, 529)
 _OPENAI: Final = ("requests", "tokens")
@@ -25,14 +25,14 @@ _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def is_overload(error: BaseException) -> bool:
-    """Return whether a provider has rejected a call because of its rate."""
+    """Whether a provider rejected a call because of its rate."""
     status = error.status if isinstance(error, ProviderRequestError) else getattr(error, "status_code", None)
     # An account without credit is not a rate limit.
     return status in _STATUSES and not is_out_of_credit(error)
 
 
 def pause_after(error: BaseException) -> float:
-    """Return for how many seconds no call may start after an overload; 0 if the provider states nothing."""
+    """Seconds without calls after an overload; 0 if unknown."""
     asked = error.retry_after if isinstance(error, ProviderRequestError) else None
     headers = getattr(getattr(error, "response", None), "headers", None)
     if asked is None and isinstance(headers, Mapping):
@@ -43,7 +43,7 @@ def pause_after(error: BaseException) -> float:
 
 
 def pause_of_answer(headers: Mapping[str, str]) -> float:
-    """Return for how many seconds no call may start after an answer; 0 if no limit is used up."""
+    """Seconds without calls after an answer; 0 if no limit is used up."""
     return _bounded(_until_refilled(headers))
 
 
@@ -52,7 +52,7 @@ def _bounded(seconds: float | None) -> float:
 
 
 def _until_reset(headers: Mapping[str, Any]) -> float | None:
-    """Return the seconds until all used-up limits are reset; None if no limit is used up.
+    """Return the seconds until all used-up limits are reset.
 
     Reads OpenAI's ``x-ratelimit-*`` (a duration) and Anthropic's ``anthropic-ratelimit-*`` (a time).
     """
@@ -60,7 +60,7 @@ def _until_reset(headers: Mapping[str, Any]) -> float | None:
 
 
 def _until_refilled(headers: Mapping[str, Any]) -> float | None:
-    """Return the seconds until each used-up limit allows a call again; None if no limit is used up.
+    """Return the seconds until each used-up limit allows a call again.
 
     Limits refill continuously, and their reset time is when they are full. So one of N requests is back after
     1/N of the time. The tokens of the next call are unknown: it waits for a tenth of them.
@@ -92,7 +92,7 @@ def _used_up(headers: Mapping[str, Any]) -> Iterator[_Limit]:
 
 
 def _duration(text: str) -> float | None:
-    """Parse a duration such as ``1m30s`` or ``200ms`` into seconds; None if it is invalid."""
+    """Parse ``1m30s`` or ``200ms`` into seconds."""
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         return None
@@ -100,7 +100,7 @@ def _duration(text: str) -> float | None:
 
 
 def _seconds_until(text: str) -> float | None:
-    """Return the seconds until an RFC 3339 time, 0 if it is past; None if it is invalid."""
+    """Parse an RFC 3339 time; 0 if it is past."""
     try:
         # Python 3.10 does not read the "Z".
         at = datetime.fromisoformat(text.replace("Z", "+00:00"))

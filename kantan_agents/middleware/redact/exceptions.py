@@ -1,4 +1,4 @@
-"""``redacted_exception``: copies an exception and its chain, with redacted strings."""
+"""Copies an exception and its chain, with redacted strings."""
 
 from __future__ import annotations
 
@@ -20,12 +20,8 @@ def redacted_exception(error: BaseException, change: Change) -> BaseException:
     """Return ``error``, or a copy of it if ``change`` changes any of its strings.
 
     A copy's class is a subclass of the class of ``error`` with the same name, or of the nearest base class
-    that allows subclasses. Its ``str()``, ``repr()``, arguments, attributes and notes are redacted, and so
-    are its cause, its context and its group members.
-
-    Args:
-        error: The exception.
-        change: Returns redacted data, or the same object if there is nothing to redact.
+    that allows subclasses. ``str()``, ``repr()``, arguments, attributes, notes, cause, context and group
+    members are redacted. ``change`` returns the same object if there is nothing to redact.
     """
     copies: dict[int, BaseException] = {}
     reachable = [*_reachable(error)]
@@ -37,7 +33,7 @@ def redacted_exception(error: BaseException, change: Change) -> BaseException:
 
 
 def message_of(error: BaseException) -> str:
-    """Return ``str(error)``; the name of its class if that raises."""
+    """Return ``str(error)``, or its class if that raises."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001 - __str__ is user code
@@ -104,7 +100,7 @@ def _attribute(value: Any, change: Change) -> Any:
 
 
 def _kind(error: BaseException) -> type:
-    """Return the class of an exception, or the original class of a copy."""
+    """Return the class, for a copy the original one."""
     kind: type = vars(type(error)).get("_redacted_class", type(error))
     return kind
 
@@ -142,7 +138,7 @@ def _set(error: BaseException, name: str, value: Any) -> None:
 
 
 class _Unhooked:
-    """Prevents calls of a base class's ``__init_subclass__`` for the class of a copy."""
+    """Prevents calls of ``__init_subclass__`` for the class of a copy."""
 
     __slots__ = ()
 
@@ -169,7 +165,7 @@ def _reduced(self: BaseException) -> Any:
 
 
 def _copy_fields(error: BaseException, copy: BaseException, change: Change) -> None:
-    """Copy fields outside ``__dict__``: slots, and fields of built-in classes such as ``errno``."""
+    """Copy slots, and fields of built-in classes such as ``errno``."""
     for kind in type(error).__mro__:
         for name, field in vars(kind).items():
             is_field = isinstance(field, (MemberDescriptorType, GetSetDescriptorType))
@@ -181,7 +177,6 @@ def _copy_fields(error: BaseException, copy: BaseException, change: Change) -> N
 
 
 def _link(error: BaseException, copies: dict[int, BaseException]) -> None:
-    """Give ``error`` or its copy the copies of its cause and its context."""
     copy, suppressed = copies[id(error)], error.__suppress_context__
     cause, context = error.__cause__, error.__context__
     if cause is not None and (copy is not error or copies[id(cause)] is not cause):

@@ -1,4 +1,4 @@
-"""Apply a function to the strings and numbers in JSON text, complete or streamed."""
+"""Change the strings and numbers in JSON text, complete or streamed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STRUCTURE = re.compile(r"[{}\[\]:,]")
 
 
 def looks_like_json(text: str) -> bool:
-    """Return whether ``text`` is a JSON object or list."""
+    """Whether it is a JSON object or list."""
     return text.lstrip().startswith(("{", "[")) and is_valid_json(text)
 
 
@@ -36,7 +36,7 @@ def is_valid_json(text: str) -> bool:
 
 
 def change_json(text: str, change: Change) -> str:
-    """Return JSON text with ``change`` applied to every string and number.
+    """Apply ``change`` to every string and number.
 
     A changed number becomes a string. In invalid JSON, everything that looks like a string or a number is
     changed.
@@ -51,13 +51,13 @@ def change_json(text: str, change: Change) -> str:
 
 
 def strings_in(text: str) -> Iterator[str]:
-    """Yield the strings and numbers in valid JSON text, as ``change_json`` passes them on."""
+    """Yield the strings and numbers, as ``change_json`` passes them on."""
     for found in _TOKEN.finditer(text):
         yield json.loads(found[0], strict=False) if found[0].startswith('"') else found[0]
 
 
 class _Changer:
-    """Changes the strings and numbers of one JSON text, and tracks their keys."""
+    """Changes strings and numbers, and tracks their keys."""
 
     def __init__(self, change: Change) -> None:
         self._change = change
@@ -67,11 +67,10 @@ class _Changer:
 
     @property
     def key(self) -> str:
-        """The key of the next value."""
         return self._key
 
     def passed(self, structure: str) -> str:
-        """Track the keys in the text between two values, and return it."""
+        """Track the keys in the text between two values."""
         for sign in _STRUCTURE.findall(structure):
             if sign == ":":
                 self._key = self._last
@@ -85,7 +84,6 @@ class _Changer:
         return structure
 
     def changed(self, token: str) -> str:
-        """Return a string or number in its changed form."""
         if not token.startswith('"'):
             changed = self._change(token, self._key)
             return token if changed == token else json.dumps(changed)
@@ -99,7 +97,7 @@ class _Changer:
 
 
 class _Rest:
-    """Rewrites the rest of text that stops being JSON, such as ``hunter2}`` in ``{"password": hunter2}``."""
+    """Rewrites text that is not JSON, such as ``hunter2}`` in ``{"password": hunter2}``."""
 
     def __init__(self, rewriter: TextRewriter, key: str) -> None:
         self._rewriter = rewriter
@@ -125,9 +123,7 @@ class _Rest:
 class JsonRedaction:
     """Changes streamed JSON text. Each string or number is withheld until it is complete.
 
-    Args:
-        change: Takes a string, or a number as a string, and its key or ""; returns the replacement.
-        as_text: Creates the rewriter for the rest, if the text stops being JSON; None if all of it is JSON.
+    ``as_text`` creates the rewriter for the rest, if the text stops being JSON.
     """
 
     def __init__(self, change: Change, as_text: Callable[[], TextRewriter] | None = None) -> None:
@@ -141,7 +137,7 @@ class JsonRedaction:
         self._is_escaped = False
 
     def feed(self, piece: str) -> str:
-        """Add a piece, and return the complete text so far."""
+        """Return the complete text so far."""
         passed: list[str] = []
         place = 0
         while place < len(piece):
@@ -176,7 +172,7 @@ class JsonRedaction:
         return self._changer.changed(token) if found is not None else token
 
     def _between(self, text: str, *, is_end: bool) -> str:
-        """Return the certain part of the text between two strings or numbers."""
+        """Return the certain part."""
         if self._as_text is None:
             return self._changer.passed(text)
         text = self._word + text

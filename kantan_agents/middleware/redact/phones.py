@@ -1,18 +1,18 @@
-"""The formats of phone numbers, for the rule ``"phone"`` of ``Redact``."""
+"""The formats of phone numbers, for ``Redact``."""
 
 from __future__ import annotations
 
 import re
 
 NUMBER_SIGNS = "0123456789+-.()/ "
-"""All characters of phone and card numbers."""
+"""Characters of phone and card numbers."""
 
 _NO_WORD_BEFORE = r"(?<![A-Za-z0-9_])"
 _NO_WORD_AFTER = r"(?![A-Za-z0-9_])"
 NO_NUMBER_BEFORE = (
     r"(?:(?<!\d[.,])|(?<=\d{8},)|(?<=\d[ -]\d{3},)|(?<=\d[ -]\d{4},)|(?<=\d-\d{3}\.)|(?<=\d-\d{4}\.))"
 )
-"""Not after a fraction or thousands separator. After many digits, or a phone number, it separates entries."""
+"""Not after a fraction or thousands separator, except after many digits or a phone number."""
 _NO_UUID_BEFORE = r"(?<![0-9A-Fa-f]{4}-)"
 _NO_PART_BEFORE = f"{_NO_WORD_BEFORE}{NO_NUMBER_BEFORE}{_NO_UUID_BEFORE}"
 # The digits of a number. After its shortest length, a space or dot before another number ends it; other
@@ -60,7 +60,7 @@ _LONGEST_GROUP = 10  # `978-` and the longest group after it
 
 
 def phone_length(found: re.Match[str]) -> int:
-    """Return the length of a match of ``PHONE``, or 0 if it is a date or part of another number."""
+    """Return the length of a match; 0 for a date or part of another number."""
     text, start = found.string, found.start()
     if text[start] == "+":
         return len(found[0])
@@ -74,6 +74,6 @@ def phone_length(found: re.Match[str]) -> int:
 
 
 def _is_iban(text: str) -> bool:
-    """Verify the check digits of an IBAN (ISO 13616)."""
+    """Verify the check digits (ISO 13616)."""
     signs = text.replace(" ", "")
     return int("".join(str(int(sign, 36)) for sign in f"{signs[4:]}{signs[:4]}")) % 97 == 1

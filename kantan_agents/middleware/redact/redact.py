@@ -1,4 +1,4 @@
-"""``Redact``: remove personal data and secrets from model input, answers and traces."""
+"""``Redact``: removes personal data and secrets."""
 
 from __future__ import annotations
 
@@ -117,12 +117,12 @@ class Redact(Middleware):
         return Redaction(self._rules, self._placeholders, None).data(data)
 
     def trace_metadata(self, run: Run) -> Mapping[str, Any]:
-        """Redact the run's metadata and errors from here on, before its trace is opened."""
+        """Start to redact metadata and errors before the trace is opened."""
         self._of(run)
         return {}
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Redact the input, and with ``restore`` put the original values into the final output.
+        """Redact the input, and with ``restore`` restore the final output.
 
         Raises:
             RedactedContentBlockedError: E84, something was found and the mode is ``"block"``.
@@ -142,7 +142,7 @@ class Redact(Middleware):
             _restore_result(run, redaction)
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Redact the input of the model, its answer and its stream."""
+        """Redact the input, the answer and the stream."""
         redaction = self._of(call.run)
         await redaction.ahead(call.input, "the conversation")
         call.input = redaction.input(call.input, "the conversation")
@@ -163,7 +163,7 @@ class Redact(Middleware):
         return answer
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Redact the result of a tool; with ``restore`` the tool receives the original values."""
+        """Redact the result; with ``restore``, the tool receives the original values."""
         redaction = self._of(call.run)
         written = call.arguments
         if self._restore:
@@ -201,7 +201,7 @@ class Redact(Middleware):
 
 
 async def _redacted(redaction: Redaction, awaitable: Awaitable[T]) -> T:
-    """Await the rest of the run, and redact its errors."""
+    """Redact the errors of the rest of the run."""
     try:
         return await awaitable
     except Exception as error:
@@ -235,14 +235,8 @@ def _restore_result(run: Run, redaction: Redaction) -> None:
 def _redacted_span(call: ModelCall, redact: Callable[[Any], Any]) -> Iterator[_Record]:
     """Record a model call in a span around the model's own span, which then records no content.
 
-    The model records its answer before a middleware can redact it.
-
-    Args:
-        call: The call, with its input redacted for the model.
-        redact: Returns the recorded form of the input.
-
-    Yields:
-        A function that records the redacted answer.
+    The model records its answer before a middleware can redact it. Yields a function that records the
+    redacted answer.
     """
     tracing = call.options.get("tracing")
     if not isinstance(tracing, ModelTracing) or not tracing.include_data():

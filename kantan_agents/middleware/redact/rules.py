@@ -1,4 +1,4 @@
-"""The rules of ``Redact``: addresses, phone and card numbers, keys and tokens, and custom patterns.
+"""The rules of ``Redact``.
 
 A rule searches text that may be incomplete. It returns its findings, and the index up to which more text
 cannot change them. Each decision depends on nearby characters only, so the running time is linear, and
@@ -20,7 +20,7 @@ from kantan_agents.support.secrets import scan
 
 Span = tuple[int, int]
 Known = tuple[int, int, int]
-"""Start and end index, and the index of the preceding name that identifies the secret."""
+"""Start, end, and the index of the preceding name that identifies the secret."""
 
 _WIDE = dict(zip(range(0xFF01, 0xFF5F), map(chr, range(0x21, 0x7F)), strict=True))
 _DASHES = dict.fromkeys((0x2010, 0x2011, 0x2012, 0x2013, 0x2212), "-")
@@ -44,7 +44,7 @@ class Rule(Protocol):
 
 
 def plain(text: str) -> str:
-    """Convert full-width letters, dashes and spaces to ASCII; the length stays the same."""
+    """Convert full-width characters to ASCII; the length stays the same."""
     return text if text.isascii() else text.translate(_PLAIN)
 
 
@@ -55,8 +55,8 @@ class SignsRule:
         pattern: Matches candidates; it may look at a few characters before the match and at one after it.
         signs: All characters that the pattern can match.
         longest: Maximum number of characters that the pattern can match and look at.
-        check: Returns the length of the actual match within a candidate, 0 if there is no match. It may look
-            at a few characters around the candidate.
+        check: Returns the length of the match within a candidate, 0 without one. It may look at a few
+            characters around it.
     """
 
     def __init__(self, pattern: str, signs: str, longest: int, check: Callable[[re.Match[str]], int]) -> None:
@@ -66,7 +66,7 @@ class SignsRule:
         self._check = check
 
     def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[Span], int]:  # noqa: ARG002
-        """Return the findings; they are final up to the run of ``signs`` at the end of the text."""
+        """Final up to the run of ``signs`` at the end of the text."""
         final = len(text)
         if not whole:
             tail = text[max(start, final - self._longest) :]
@@ -82,7 +82,7 @@ class SignsRule:
 
 
 def card_length(found: re.Match[str]) -> int:
-    """Return the length of the card number at the start of a match: 13 to 19 digits with a check digit."""
+    """Return the length of a card number: 13 to 19 digits with a check digit."""
     text = found[0]
     digits = [(place, int(sign)) for place, sign in enumerate(text) if sign.isdigit()]
     for count in range(min(len(digits), 19), 12, -1):
@@ -99,7 +99,7 @@ def _passes_luhn(digits: list[int]) -> bool:
 
 
 def address_length(found: re.Match[str]) -> int:
-    """Return the length of the IP address at the start of a match, or 0."""
+    """Return the length of an IP address, or 0."""
     candidate = found[0].rstrip(".")
     if candidate.endswith(":") and not candidate.endswith("::"):
         candidate = candidate[:-1]
@@ -153,10 +153,10 @@ _LEADING = ".'%-"
 
 
 class EmailRule:
-    """Finds e-mail addresses around each ``@``."""
+    """Finds e-mail addresses."""
 
     def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[Span], int]:  # noqa: ARG002
-        """Return the addresses; they are final up to the word at the end of the text."""
+        """Final up to the word at the end of the text."""
         final = len(text)
         if not whole:
             final -= self._local_length(text, start, final)
@@ -191,14 +191,13 @@ class EmailRule:
 class SecretRule:
     """Finds keys, tokens and passwords, as the recorder does.
 
-    Attributes:
-        longest: Number of characters before a secret that its detection depends on.
+    ``longest``: number of characters before a secret that its detection depends on.
     """
 
     longest = 128
 
     def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[Known], int]:  # noqa: ARG002
-        """Return the secrets, without the names before them."""
+        """The names before secrets are not part of them."""
         secrets, final = scan(text, start, whole=whole)
         return [(secret.start, secret.end, secret.begin) for secret in secrets], final
 
@@ -217,13 +216,13 @@ KINDS: Mapping[str, Rule] = {
     "ip": AddressRule(),
     SECRET: SecretRule(),
 }
-"""The built-in rules by name, in the order in which they are applied."""
+"""The built-in rules, in the order in which they are applied."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
 
 
 def make_rules(rules: Any, longest: int) -> dict[str, Rule]:
-    """Return the rules for the option ``rules`` of ``Redact``, by name.
+    """Read the option ``rules`` of ``Redact``.
 
     Raises:
         InvalidOptionError: E75, a rule is unknown, or a pattern or name is invalid.
@@ -276,11 +275,10 @@ class PatternRule:
 
     @classmethod
     def make(cls, pattern: Any, longest: int) -> PatternRule:
-        """Return the rule for a pattern, given as a str or compiled.
+        """Compile a pattern.
 
         Raises:
-            InvalidOptionError: E75, the pattern is not a regular expression for str, or it matches the empty
-                string.
+            InvalidOptionError: E75, it is not a regular expression for str, or it matches the empty string.
         """
         try:
             compiled = re.compile(pattern)
@@ -292,7 +290,7 @@ class PatternRule:
         return cls(compiled, longest)
 
     def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[tuple[int, int]], int]:
-        """Return the matches, and the index up to which more text cannot change them."""
+        """See ``Rule.find``."""
         spans: list[tuple[int, int]] = []
         place = start
         while place < len(text):

@@ -18,7 +18,7 @@ _LONGEST_KEY = 16_384
 
 @attrs.frozen
 class Finding:
-    """A span found by rules; ``rule`` is the name of the rule that found the longest part."""
+    """A span; ``rule`` is the rule that found the longest part."""
 
     start: int
     end: int
@@ -26,14 +26,10 @@ class Finding:
 
 
 class TextRedaction:
-    """Redacts streamed text. Text that may be part of a finding is withheld until that is certain.
+    """Redacts streamed text, independently of how it is split.
 
-    The result does not depend on how the text is split.
-
-    Args:
-        rules: The rules, by name.
-        replace: Takes the rule's name and a value; returns the replacement.
-        placeholders: Finds placeholders; rules do not apply inside of one.
+    Text that may be part of a finding is withheld until that is certain. Rules do not apply inside of
+    placeholders.
     """
 
     def __init__(
@@ -51,7 +47,7 @@ class TextRedaction:
         self._waiting_length = 0
 
     def feed(self, piece: str) -> str:
-        """Add a piece, and return the text that is certain."""
+        """Return the certain text."""
         self._waiting.append(piece)
         self._waiting_length += len(piece)
         if len(self._text) + self._waiting_length < self._look_again:
@@ -90,7 +86,7 @@ class TextRedaction:
 def find(
     rules: Mapping[str, Rule], placeholders: Placeholders, text: str, start: int, offset: int, *, whole: bool
 ) -> tuple[list[Finding], int]:
-    """Return the findings from ``start`` on, and the index up to which more text cannot change them."""
+    """Return the findings, and the index up to which more text cannot change them."""
     searched = plain(text)
     taken, cut = placeholders.find(text, start, whole=whole)
     spans: list[tuple[Span, str]] = []
@@ -124,7 +120,7 @@ def _crossing(spans: list[Span], cut: int) -> Span | None:
 
 
 def _merged(spans: list[tuple[Span, str]]) -> list[Finding]:
-    """Return the findings in order. Overlapping ones are merged under the rule of the longest."""
+    """Merge overlapping findings under the rule of the longest."""
     merged: list[Finding] = []
     longest = 0
     for (start, end), rule in sorted(spans, key=lambda found: (found[0][0], -found[0][1])):

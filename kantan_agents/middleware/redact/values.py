@@ -1,4 +1,4 @@
-"""Apply a function to all strings in data: API items, tool results and final outputs."""
+"""Apply a function to all strings in data."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _IDENTIFIER_FIELDS = frozenset(
         "created_by",
     }
 )
-"""Fields of API items with identifiers and types; values that look like identifiers are not changed."""
+"""Values that look like identifiers are not changed."""
 
 _OPAQUE_FIELDS = frozenset({"encrypted_content", "signature"})
-"""Fields of API items with opaque data of the provider."""
+"""Opaque data of the provider."""
 
 _MEDIA_FIELDS = frozenset({"image_url", "file_url", "file_data", "data", "result"})
-"""Fields of API items for images and files."""
+"""Images and files."""
 
 _IDENTIFIER = re.compile(r"[\w.:/+=|-]*", re.ASCII)
 
@@ -60,9 +60,9 @@ _SHORTEST_FILE = 32
 
 
 def change_item(value: Any, change: Change, field: str = "") -> Any:
-    """Return an API item with its strings changed; the same object if nothing changed.
+    """Change the strings of an API item; the same object if nothing changed.
 
-    Identifiers and media stay. Links to media do not: see ``change_sent_item``.
+    Identifiers and media stay, links to media do not.
     """
     if isinstance(value, str):
         text = change(value, field)
@@ -112,14 +112,9 @@ def _in_field(name: Any, value: Any, change: Change) -> Any:
 
 
 def change_value(value: Any, change: Change, name: str = "") -> Any:
-    """Return data with all strings changed, including keys; the same object if nothing changed.
+    """Change all strings in data, including keys; the same object if nothing changed.
 
-    A number or any other object whose ``str()`` or ``repr()`` is changed becomes the changed string.
-
-    Args:
-        value: The data.
-        change: Takes a string and its key or ""; returns the replacement.
-        name: The key of the value.
+    An object whose ``str()`` or ``repr()`` is changed becomes the changed string.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -142,7 +137,7 @@ def change_value(value: Any, change: Change, name: str = "") -> Any:
 
 
 def _change_text_of(value: Any, change: Change, name: str) -> Any:
-    """Return the changed ``str()`` of an object whose fields do not show all of it; else the object."""
+    """Fields may not show all of an object."""
     if type(value) in (str, dict):
         return value
     for write in (str, repr):
@@ -157,7 +152,6 @@ def _change_text_of(value: Any, change: Change, name: str) -> Any:
 
 
 def _change_object(value: Any, change: Change, name: str) -> Any:
-    """Return an object of any class with its fields changed."""
     if isinstance(value, str):
         changed = change(str.__str__(value), name)
         return value if changed == str.__str__(value) else changed
@@ -231,18 +225,18 @@ def _like(value: Any, items: list[Any]) -> Any:
 
 
 def is_data_url(text: str) -> bool:
-    """Return whether the whole string is a data URL with well-formed base64."""
+    """Whether all of it is a data URL with well-formed base64."""
     begin = _DATA_URL.match(text) if text.startswith("data:") else None
     return begin is not None and _is_base64(text, begin.end())
 
 
 def is_media(text: str) -> bool:
-    """Return whether the value of a media field is a data URL or the base64 of a file."""
+    """Whether the value of a media field is a data URL or base64."""
     return is_data_url(text) or (len(text) >= _SHORTEST_FILE and _is_base64(text, 0))
 
 
 def is_link(text: str) -> bool:
-    """Return whether the value of a media field is a URL that the provider fetches."""
+    """Whether the value of a media field is a URL that the provider fetches."""
     return _LINK.fullmatch(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""``UserCall``: a tool call for a user, with the guardrails, hooks and trace span of the SDK."""
+"""``UserCall``: a tool call for a user."""
 
 from __future__ import annotations
 
@@ -45,12 +45,7 @@ from kantan_agents.tools.guards.failures import Failures
 class Outcome:
     """The outcome of a tool call.
 
-    Attributes:
-        tool: The tool.
-        call: The call, in a model's form.
-        output: Output of the tool, or the message of a guardrail that rejected the call or its output.
-        input_results: Results of the tool's input guardrails.
-        output_results: Results of the tool's output guardrails.
+    ``output`` may be the message of a guardrail that rejected the call or its output.
     """
 
     tool: FunctionTool
@@ -61,15 +56,9 @@ class Outcome:
 
 
 class UserCall:
-    """One call of a function tool for a user.
+    """A tool call for a user, with the guardrails, hooks and trace span of the SDK.
 
-    Args:
-        run: The run.
-        agent: The SDK agent that has the tool.
-        tool: The original tool, without the guard for models.
-        guard: Checks the user rules.
-        wrapper: The SDK's context of the run.
-        command: The command with its prefix, for error messages.
+    ``tool`` is the original tool, without the guard for models; ``command`` has its prefix.
     """
 
     def __init__(
@@ -92,7 +81,7 @@ class UserCall:
         self._raising.on_invoke_tool = Failures(tool, tool.on_invoke_tool).invoke
 
     async def make(self, text: str) -> Outcome:
-        """Make the call with JSON arguments in its own trace span, through the middleware of the run.
+        """Make the call with JSON arguments, through the middleware of the run.
 
         Raises:
             KantanAgentsError: The rules deny the call (E8, E10 to E14, ...), or it cannot be made (E56).

@@ -1,4 +1,4 @@
-"""Commands from Markdown files: their text becomes the input of the run."""
+"""Commands from Markdown files, whose text becomes the input."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kantan_agents.tools.skills.limits import Choice, choice_in, choice_of, head
 from kantan_agents.traces.metadata import COMMAND_MODEL
 
 COMMAND_LIMIT: Final = "command "
-"""Prefix of the name of the limit that the tool lists of a command set."""
+"""Prefix of the names of limits that commands set."""
 
 ARGUMENTS: Final = "arguments"
 _KEY: Final = "command"
@@ -31,7 +31,7 @@ _log = get_logger("kantan_agents.commands")
 
 
 def command_of_file(file: CommandFile) -> Command:
-    """Return a Markdown file as a command with one string argument."""
+    """A command with one string argument."""
     schema = {
         "type": "object",
         "properties": {ARGUMENTS: {"type": "string", "description": file.argument_hint or ""}},
@@ -40,18 +40,17 @@ def command_of_file(file: CommandFile) -> Command:
 
 
 def facts_of_file(file: CommandFile) -> ToolFacts:
-    """Return the name and arguments of a command for the user rules."""
+    """Return the facts for the user rules."""
     return ToolFacts((file.name,), ARGUMENTS, schema_of(ARGUMENTS))
 
 
 def begin_with_file(run: Run, file: CommandFile, arguments: str, models: Mapping[str, Any]) -> None:
     """Make the text of a command the input of a run, under the command's limit and with its model.
 
-    ``models`` are the models that files may name. Another name has no effect: a file alone selects no
-    provider.
+    A model that is not in ``models`` has no effect: a file alone selects no provider.
 
     Raises:
-        ModelNotFoundError: E19, the model of the command is unknown.
+        ModelNotFoundError: E19, the model is unknown.
     """
     model = _model_of(file, models)
     if model is not None:
@@ -70,8 +69,8 @@ def begin_with_file(run: Run, file: CommandFile, arguments: str, models: Mapping
 def restore_command(run: Run, models: Mapping[str, Any]) -> None:
     """Restore the limit and the model of a command for a run that continues from its input.
 
-    Such a run is resumed from a ``RunState``, or repeated from recorded items. The first line of its latest
-    input states the limit; a user who writes such a line only restricts the run. The state has the model.
+    The first line of the latest input states the limit; a user who writes such a line only restricts the run.
+    A ``RunState`` has the model.
     """
     model = chosen_in(run.input).get(COMMAND_MODEL) if isinstance(run.input, RunState) else None
     if isinstance(model, str) and model in models:

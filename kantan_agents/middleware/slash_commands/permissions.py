@@ -1,4 +1,4 @@
-"""Checks a command before it is run, and lists the permitted ones for ``/help``."""
+"""Checks commands, and lists the permitted ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _AT_ONCE = 50
 
 
 def facts_of_command(target: Any) -> ToolFacts:
-    """Return the facts about the target of a command for the user rules."""
+    """Return the facts for the user rules."""
     if isinstance(target, CommandFile):
         return facts_of_file(target)
     return target.facts if isinstance(target, ServerPrompt) else facts_of(target)
@@ -94,7 +94,7 @@ async def check_command(
 
 
 async def check_call(run: Run, guard: UserGuard, wrapper: RunContextWrapper[Any], arguments: str) -> None:
-    """Deny a command whose arguments the user may not pass.
+    """Check the arguments.
 
     Raises:
         KantanAgentsError: The rules deny the call (E8, E10 to E14).
@@ -110,7 +110,7 @@ async def check_call(run: Run, guard: UserGuard, wrapper: RunContextWrapper[Any]
 def help_text(
     line: CommandLine, registry: CommandRegistry, visible: Mapping[str, Command], prefix: str
 ) -> str:
-    """Return the output of ``/help``, or of an unknown command: the commands that the user may run.
+    """Return the output of ``/help``, or of an unknown command.
 
     Raises:
         UnknownCommandError: E54, there is no such command, or the user may not run it.

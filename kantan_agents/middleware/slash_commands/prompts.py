@@ -1,4 +1,4 @@
-"""The prompts of an agent's MCP servers as commands: ``/mcp__SERVER__PROMPT``."""
+"""Prompts of MCP servers as commands: ``/mcp__SERVER__PROMPT``."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from kantan_agents.tools.mcp.server_connections import ask_server, is_of_sdk
 from kantan_agents.tools.server_names import Surroundings, names_in_rules, origin_of, safe
 
 _FETCHED: Final = "prompt"
-"""The step of a durable run that stores the messages of a prompt."""
+"""The step of a durable run that stores the messages."""
 
 _log = get_logger("kantan_agents.commands")
 
 
 @attrs.frozen(eq=False)
 class ServerPrompt:
-    """A prompt of an MCP server; user rules apply to it as to a tool of this server."""
+    """User rules apply as to a tool of its server."""
 
     server: MCPServer
     name: str
@@ -40,7 +40,7 @@ class ServerPrompt:
 
 
 async def prompt_commands(agent: SDKAgent, commands: Iterable[Command]) -> list[Command]:
-    """Return the prompts of an agent's MCP servers as commands, except names of its other commands."""
+    """Return the prompts of the agent's servers; existing names win."""
     taken = {name for command in commands for name in (command.name, *command.aliases)}
     around = Surroundings(
         agent.local_names, servers_of(agent.tools) | {server.name for server in agent.mcp_servers}
@@ -57,7 +57,7 @@ async def prompt_commands(agent: SDKAgent, commands: Iterable[Command]) -> list[
 
 
 async def begin_with_prompt(run: Run, prompt: ServerPrompt, command: str, arguments: str) -> None:
-    """Make the messages of a prompt the input of a run; ``arguments`` are JSON.
+    """Make the messages of a prompt the input of a run.
 
     Raises:
         PromptNotFetchedError: E39, the server does not return the prompt.
@@ -78,7 +78,7 @@ async def begin_with_prompt(run: Run, prompt: ServerPrompt, command: str, argume
 
 
 async def _prompts_of_all(agent: SDKAgent, around: Surroundings) -> list[list[Command]]:
-    """Return the prompts of each server. A slow server must not delay the others."""
+    """A slow server must not delay the others."""
     found: dict[int, list[Command]] = {}
 
     async def ask(number: int, server: MCPServer) -> None:

@@ -1,4 +1,4 @@
-"""``SlashCommands``: users run tools directly with ``/name``, without the model (spec protocol 1)."""
+"""``SlashCommands``: users run tools with ``/name``, without the model (spec protocol 1)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_in_force
 from kantan_agents.tools.skills import CommandFile, CommandLoader
 
 TRIGGER = "trigger"
-"""Key in the trace metadata of a command's run; the value is ``"user"``."""
+"""Key in the trace metadata; its value is ``"user"``."""
 
 _MAX_INLINE_CHARACTERS = 2000
 _MAX_INLINE_COMMANDS = 50
@@ -191,7 +191,7 @@ class SlashCommands(Middleware):
         return kind_of(run.input, self._prefix)
 
     async def _run_command(self, run: Run) -> RunResult | None:
-        """Return the result of a command; None if the run continues, with a prompt as its input."""
+        """None if the run continues, with a prompt as its input."""
         # Errors that a later stage would raise must be raised before the tool runs.
         if run.mistake is not None:
             raise run.mistake
@@ -266,7 +266,6 @@ def _is_judge(run: Run) -> bool:
 
 
 def _arguments(command: Command, rest: str, prefix: str) -> str:
-    """Return the text after a command, parsed as the JSON arguments of its tool."""
     arguments = command.read(rest, prefix)
     try:
         return json.dumps(arguments, ensure_ascii=False)
@@ -277,7 +276,7 @@ def _arguments(command: Command, rest: str, prefix: str) -> str:
 
 
 async def _remember(run: Run, result: RunResult) -> None:
-    """Add the command to the run's SDK session, if any, as the SDK does for its runs."""
+    """Add the command to the SDK session, as the SDK does for its runs."""
     session = run.options.get("session")
     if session is not None:
         await session.add_items(result.to_input_list())

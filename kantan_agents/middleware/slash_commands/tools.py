@@ -1,4 +1,4 @@
-"""``AgentCommands``: the tools of an agent as slash commands."""
+"""``AgentCommands``: tools as slash commands."""
 
 from __future__ import annotations
 
@@ -27,13 +27,7 @@ _CACHE = "_kantan_commands"
 
 
 class AgentCommands:
-    """Builds the commands of agents, and caches the commands for an agent's own tools until the tools change.
-
-    Args:
-        aliases: Tool names by alias.
-        prefix: The prefix of commands.
-        files: Loads commands from Markdown files; None for none.
-    """
+    """Builds the commands of agents, and caches those for an agent's own tools until the tools change."""
 
     def __init__(self, aliases: Mapping[str, str], prefix: str, files: CommandLoader | None = None) -> None:
         self._aliases = aliases
@@ -44,11 +38,7 @@ class AgentCommands:
     async def of(self, owner: Any, wrapper: RunContextWrapper[Any], name: str | None) -> CommandRegistry:
         """Return the commands of an agent.
 
-        Args:
-            owner: The ``Agent``.
-            wrapper: The SDK's context of the run.
-            name: The command to find. MCP servers are called only if the agent's own tools do not include it.
-                None always calls them.
+        MCP servers are called only if the agent's own tools do not include ``name``, or if it is None.
 
         Raises:
             InvalidOptionError: E75, an alias has the name of a tool, or refers to a missing tool.
@@ -100,7 +90,7 @@ class AgentCommands:
         return list(commands.values())
 
     def _of_files(self, files: Sequence[CommandFile], commands: Sequence[Command]) -> list[Command]:
-        """Return the commands of files, except names of other commands."""
+        """Existing names win."""
         taken = {HELP, *self._aliases, *(name for one in commands for name in (one.name, *one.aliases))}
         found: list[Command] = []
         for file in files:
@@ -116,7 +106,7 @@ class AgentCommands:
         return found
 
     def _without_alias_conflicts(self, tool: Tool) -> Command | None:
-        """Return a server's tool as a command; aliases take precedence over its names."""
+        """Aliases take precedence over the tool's names."""
         command = command_of(tool)
         if command.name not in self._aliases:
             return command
@@ -126,13 +116,13 @@ class AgentCommands:
 
 
 def _fingerprint(tool: Tool) -> tuple[Any, ...]:
-    """Return a cheap key for cache checks; the cached registry keeps the objects with these ids alive."""
+    """The cached registry keeps the objects with these ids alive."""
     schema, description = getattr(tool, "params_json_schema", None), getattr(tool, "description", None)
     return (id(tool), tool.name, id(schema), id(description))
 
 
 def command_of(tool: Tool) -> Command:
-    """Return a tool as a command, with the tool's other names in rules as aliases.
+    """Return a tool as a command; its other names become aliases.
 
     Names with which a server's tool claims to be another tool are excluded.
     """
@@ -148,13 +138,13 @@ def command_of(tool: Tool) -> Command:
 
 
 def unguarded(tool: Tool) -> Tool:
-    """Return the original tool, without the guard that checks the model's rules."""
+    """Without the guard for the model's rules."""
     original = getattr(getattr(tool, "on_invoke_tool", None), "original", None)
     return original if isinstance(original, FunctionTool) else tool
 
 
 async def is_enabled(tool: Tool, wrapper: RunContextWrapper[Any], agent: SDKAgent) -> bool:
-    """Return whether a tool is enabled, as the SDK determines it."""
+    """As the SDK determines it."""
     enabled: Any = getattr(tool, "is_enabled", True)
     answer: Any = enabled(wrapper, agent) if callable(enabled) else enabled
     return bool(await answer if inspect.isawaitable(answer) else answer)

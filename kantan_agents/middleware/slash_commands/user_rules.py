@@ -1,4 +1,4 @@
-"""``UserRules``: rules for users, as an object that only code can create."""
+"""``UserRules``: an object that only code can create."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kantan_agents.errors import ToolRulesTypeError
 from kantan_agents.tool_rules import ToolRules, ToolRulesMode, rules_of
 
 USER_RULES = PERMISSIONS[1]
-"""Context key of the user rules for a single run; they take precedence over ``SlashCommands``."""
+"""Context key; these rules take precedence over ``SlashCommands``."""
 
 
 @attrs.frozen(init=False, repr=False)
@@ -47,11 +47,10 @@ class UserRules:
 
 
 def read_user_rules(value: object) -> ToolRules:
-    """Return the rules in ``context["user_rules"]``.
+    """Return the rules in the context.
 
     Raises:
-        ToolRulesTypeError: E18, ``value`` is neither ``UserRules`` nor a ``ToolRulesMode``, so a file or a
-            model may have written it.
+        ToolRulesTypeError: E18, it is another type, so a file or a model may have written it.
     """
     if isinstance(value, UserRules):
         return value.rules
