@@ -28,7 +28,7 @@ from kantan_agents.support.request_checks import host_check
 from kantan_agents.traces.store import TraceStore
 
 Authorize = Callable[[HTTPConnection], bool | Awaitable[bool]]
-"""Returns whether a request may see the page. It may be a coroutine function."""
+"""Returns whether a request may see the page. May be async."""
 
 _STATIC = files("kantan_agents.page") / "static"
 
@@ -86,7 +86,7 @@ def traces_app(
 
 
 def guarded_app(state: PageState, *middleware: Middleware) -> Starlette:
-    """Return the page with middleware, the outermost first."""
+    """The first middleware is the outermost."""
     app = Starlette(routes=_routes(), middleware=middleware, exception_handlers={Exception: _failed})
     app.state.page = state
     return app

@@ -37,13 +37,12 @@ class _CapturedRequest(Exception):  # noqa: N818 - it carries the request out of
 
 
 async def curl_command(call: ModelCallRecord) -> str:
-    """Return a command for a POSIX shell that sends the request of a recorded call.
+    """Return a command for a POSIX shell.
 
     The SDK builds the request, as in the run, but does not send it.
 
     Raises:
-        InvalidOptionError: E75, the call used another API than OpenAI's, or had a tool that the provider
-            runs.
+        InvalidOptionError: E75, the call used another API than OpenAI's, or had a hosted tool.
     """
     request = await _request(call)
     key = _KEYS.get(call.provider or "", _OTHER_KEY)

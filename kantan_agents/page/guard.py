@@ -1,8 +1,8 @@
 """``RequestGuard``: rejects requests from other sites and unauthorized users.
 
 A page on another site can send requests to 127.0.0.1, and with a name that resolves to 127.0.0.1 also read
-the answers. So the browser must state that a request comes from this page, and the host names of a local page
-are limited.
+the answers. So the browser must state that a request comes from this page, and a local page has few host
+names.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ POLICY: Final = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""Only the page's own files are loaded, no script in the markup runs, and no script parses markup."""
+"""Loads only the page's files; no script in the markup runs, and no script parses markup."""
 
 HEADERS: Final = {
     "Content-Security-Policy": POLICY,
@@ -44,15 +44,13 @@ _log = get_logger("kantan_agents.page")
 
 
 class RequestGuard:
-    """The outermost middleware of the page.
-
-    A proxy in front of it must pass on the header ``Host``.
+    """The outermost middleware. A proxy in front of it must pass on the header ``Host``.
 
     Args:
         app: The application behind it.
         authorize: Whether a request may see the page.
-        accepts_host: Whether a value of ``Host`` is accepted. None accepts any, in a service that decides
-            with ``authorize``.
+        accepts_host: Whether a ``Host`` is accepted; None for any, in a service that decides with
+            ``authorize``.
         follows_links: Whether links on other sites may lead to the page.
     """
 
@@ -104,7 +102,7 @@ class RequestGuard:
 
 
 def _follows_a_link(connection: HTTPConnection) -> bool:
-    """Return whether a window opens the page itself, as by a link in a ticket: that site sees nothing."""
+    """Whether a window opens the page itself, as by a link in a ticket: that site sees nothing."""
     scope, headers = connection.scope, connection.headers
     opens = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
     path = scope["path"].removeprefix(scope.get("root_path", ""))

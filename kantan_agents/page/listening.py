@@ -1,4 +1,4 @@
-"""The listening socket of the page, its host names and its URL."""
+"""The page's socket, host names and URL."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_PORTS: Final = 65_535
 
 @attrs.frozen
 class ListeningPlace:
-    """A listening socket; ``host`` is the host that the user chose."""
+    """A listening socket on the user's host."""
 
     listener: socket.socket
     host: str
@@ -35,16 +35,15 @@ class ListeningPlace:
         return f"http://{self._netloc(host)}/"
 
     def address_for(self, token: str, trace_id: str | None) -> str:
-        """Return the URL to open, with a token and optionally of a run."""
+        """The URL to open, optionally of a run."""
         run = "" if trace_id is None else f"#/run/{quote(trace_id, safe='')}"
         return f"{self.address}?token={quote(token, safe='')}{run}"
 
     @property
     def hosts(self) -> frozenset[str] | None:
-        """The values of ``Host`` that lead here; None if the socket is on all addresses of the machine.
+        """Accepted values of ``Host``; None on all addresses of the machine, whose names are unknown.
 
-        Their names are then unknown. A token is required, and a browser sends its cookie only to the name
-        that set it.
+        A token is required, and a browser sends its cookie only to the name that set it.
         """
         if self._is_any:
             return None
@@ -53,7 +52,7 @@ class ListeningPlace:
         return frozenset({self._netloc(name) for name in names} | bare)
 
     def accepts(self, host: str) -> bool:
-        """Return whether a value of ``Host`` leads here."""
+        """Whether a ``Host`` leads here."""
         return self.hosts is None or host.lower() in self.hosts
 
     @property
@@ -65,11 +64,7 @@ class ListeningPlace:
 
 
 def listen(host: str, port: int) -> ListeningPlace:
-    """Return a listening socket.
-
-    Args:
-        host: The host to bind.
-        port: The port; 0 for a free one.
+    """Listen on a port; 0 for a free one.
 
     Raises:
         InvalidOptionError: E75, the port is taken or not allowed, or the host is not of this machine.

@@ -1,4 +1,4 @@
-"""Serves the page with uvicorn until a signal, to users with a token."""
+"""Serves the page to users with a token."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kantan_agents.page.state import PageState
 from kantan_agents.support.request_checks import bearer_of, is_token
 
 _PATIENCE: Final = 0.5
-"""Seconds for open requests to finish when the server stops."""
+"""Seconds for open requests when the server stops."""
 
 _REFUSED: Final = "refused: open the address with the token that the command has printed"
 _USED: Final = (
@@ -31,9 +31,9 @@ _USED: Final = (
 
 
 def local_app(state: PageState, place: ListeningPlace, token: str, ticket: str | None = None) -> Starlette:
-    """Return the page of a trace database for a listening socket.
+    """Return the page for a socket.
 
-    Every request needs the token, or once the ticket; requests to other host names are rejected.
+    Requests need the token, or once the ticket; other host names are rejected.
     """
     return guarded_app(
         state,
@@ -48,7 +48,7 @@ def local_app(state: PageState, place: ListeningPlace, token: str, ticket: str |
 
 
 def serve(app: Starlette, place: ListeningPlace) -> None:
-    """Serve the page until SIGINT or SIGTERM.
+    """Serve until SIGINT or SIGTERM.
 
     Raises:
         KeyboardInterrupt: It was interrupted.
@@ -81,8 +81,8 @@ class TokenGate:
         app: The application behind it.
         token: The token.
         cookie: Name of the cookie. A browser sends it to all ports of a host, so two pages need two names.
-        ticket: Another token, which is accepted once. It may be in the command line of a browser, which
-            others can see: if someone uses it first, the browser is rejected, so the user notices.
+        ticket: Accepted once instead of the token. It may be in the command line of a browser, which others
+            can see: if someone uses it first, the browser is rejected, so the user notices.
     """
 
     def __init__(self, app: ASGIApp, token: str, cookie: str, ticket: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The state that all requests of a page share."""
+"""The state that all requests share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kantan_agents.traces.store.connection import reading
 
 
 class StoreToCome(TraceStore):
-    """A store that reads an empty database until the real one exists.
+    """Reads an empty database until the real one exists.
 
     A service often creates the page before its recorder has created the file.
     """
@@ -39,7 +39,7 @@ class StoreToCome(TraceStore):
 
     @property
     def path(self) -> Path:
-        """The database, or the empty one. It accesses the database: do not call it on the event loop."""
+        """Accesses the database: do not call it on the event loop."""
         if not self._is_there:
             flush_recorders(self._place)  # a new recorder may be creating it
             try:
@@ -56,7 +56,7 @@ class StoreToCome(TraceStore):
 
 
 def store_at(place: str | os.PathLike[str]) -> TraceStore:
-    """Return the store of a database, which may be created later.
+    """Open a database, which may be created later.
 
     Raises:
         TraceDatabaseError: E60, the file is not a trace database.
@@ -71,15 +71,11 @@ def store_at(place: str | os.PathLike[str]) -> TraceStore:
 
 @attrs.frozen
 class PageState:
-    """The state that all requests of a page share.
+    """The state that all requests share.
 
-    Attributes:
-        store: The trace database.
-        prices: The prices of tokens.
-        may_label: Whether labels may be given.
-        secret: Signs data that a window stores and sends back, such as receipts.
-        token: Required by requests that change something; only the opened page knows it. Processes with the
-            same secret accept the same token.
+    ``secret`` signs data that a window stores and sends back, such as receipts. ``token`` is required by
+    requests that change something; only the opened page knows it. Processes with the same secret accept the
+    same token.
     """
 
     store: TraceStore

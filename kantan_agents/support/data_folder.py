@@ -1,4 +1,4 @@
-"""The folder for the user's data, which tools and sandboxed commands do not see."""
+"""The user's data folder, which tools and sandboxed commands do not see."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def data_folder() -> Path:
-    """Return the folder; it need not exist.
+    """The folder need not exist.
 
     Raises:
         RuntimeError: The user has no home folder.
@@ -18,9 +18,9 @@ def data_folder() -> Path:
 
 
 def data_folder_near(root: str) -> str | None:
-    """Return the folder if it is below a root, or the root in it; else None. No path has links.
+    """Return the folder if it is below a root, or the root in it. No path has links.
 
-    It is created if it is missing, so that neither a tool nor a command can create it.
+    A missing one is created, so that neither a tool nor a command can create it.
     """
     with suppress(RuntimeError, OSError):
         path = os.path.realpath(data_folder())

@@ -1,4 +1,4 @@
-"""The extras of this package, and the error of a feature whose extra is missing."""
+"""The extras of this package, and the error if one is missing."""
 
 from __future__ import annotations
 
@@ -19,13 +19,7 @@ from kantan_agents.errors import (
 
 @attrs.frozen
 class Extra:
-    """An extra.
-
-    Attributes:
-        feature: Name of the feature, for the message.
-        modules: The importable modules that it installs.
-        error: The class of the error.
-    """
+    """An extra: its feature, the importable modules, and the error."""
 
     feature: str
     modules: tuple[str, ...]
@@ -51,9 +45,6 @@ class extra:  # noqa: N801 - reads as a statement
 
         with extra("postgres"):
             import psycopg
-
-    Args:
-        name: The extra, as in pyproject.toml.
 
     Raises:
         ExtraMissingError: E198, or E124, E130, E140, an import in the block has failed.

@@ -1,6 +1,6 @@
-"""Invisible characters, which can hide text or make it look like another: one table for all views.
+"""Invisible characters, which can hide text or make it look like another.
 
-The page's JavaScript has it in ``page/static/lib/invisible.js``, which a test compares with ``javascript()``.
+A test compares ``javascript()`` with ``page/static/lib/invisible.js``.
 """
 
 from __future__ import annotations
@@ -33,28 +33,27 @@ INVISIBLE: Final = (
     "1D173-1D17A",  # layout of music
     "E0000-E0FFF",  # tags, which spell ASCII, and variation selectors
 )
-"""Code points that no font renders: the default ignorables of Unicode, formats, controls and separators."""
+"""Code points that no font renders: default ignorables, formats, controls and separators."""
 
 JOINERS: Final = ("200C-200D", "FE0E-FE0F")
-"""The invisible characters that emoji and words of some scripts need."""
+"""Emoji and words of some scripts need these."""
 
 EMOJI: Final = (
     "00A9", "00AE", "203C", "2049", "2122", "2139", "2190-21FF", "2300-23FF", "24C2", "25A0-27BF",
     "2934-2935", "2B00-2BFF", "3030", "303D", "3297", "3299", "1F000-1FAFF",
 )  # fmt: skip
-"""Characters that a variation selector renders as emoji, or that a joiner combines into one emoji."""
+"""Variation selectors and joiners combine these into emoji."""
 
 JOINED: Final = ("0620-08FF", "0900-0DFF", "1000-109F", "1780-17B3", "17B6-17FF", "1820-18AA")
-"""Letters of scripts in which joiners change the rendering of a word, such as Arabic and Devanagari."""
+"""Letters of scripts in which joiners change the rendering, such as Arabic and Devanagari."""
 
 
 def _class(ranges: tuple[str, ...], form: str) -> str:
-    """Return the inside of a character class; ``form`` formats a code."""
     return "".join("-".join(form.format(int(code, 16)) for code in one.split("-")) for one in ranges)
 
 
 def _pattern(form: str) -> str:
-    """Return the pattern of characters that are shown by code; ``form`` formats a code in a language.
+    """Return the pattern of characters that are shown by code; ``form`` formats a code.
 
     A joiner is not shown where it has an effect. Two in a row, or one elsewhere, have none.
     """
@@ -74,8 +73,6 @@ def _pattern(form: str) -> str:
 
 _PYTHON: Final = "\\U{:08X}"
 SHOWN_BY_CODE: Final = re.compile(_pattern(_PYTHON))
-"""Matches the characters that are shown by code."""
-
 _ANY: Final = re.compile(f"[{_class(INVISIBLE, _PYTHON)}]")
 
 
@@ -86,10 +83,8 @@ _UNDECIDED: Final = re.compile("[\r\u200c\u200d\ufe0f]\\Z")
 def by_code(text: str, *, strict: bool = False) -> str:
     """Show each invisible character as its code, such as ``[U+202E]``.
 
-    Args:
-        text: The text.
-        strict: Whether to show even joiners that emoji and words need, and unassigned and private-use
-            characters, which fonts may lack. For text on which the user bases a decision.
+    With ``strict``, for text on which the user bases a decision, joiners that emoji and words need are shown
+    too, and unassigned and private-use characters, which fonts may lack.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -102,19 +97,19 @@ def by_code(text: str, *, strict: bool = False) -> str:
 
 
 def without_invisible(text: str) -> tuple[str, int]:
-    """Return the text without its invisible characters, and their number."""
+    """Return the rest, and the number of invisible characters."""
     return SHOWN_BY_CODE.subn("", text.replace("\r\n", "\n"))
 
 
 class ByCode:
-    """Shows streamed text by code, as ``by_code`` shows all of it."""
+    """``by_code`` for streamed text."""
 
     def __init__(self) -> None:
         self._last = ""
         self._held = ""
 
     def feed(self, piece: str) -> str:
-        """Accept a piece, and return the part that does not depend on the next character."""
+        """Return the part that does not depend on the next character."""
         text = self._held + piece
         shown = _UNDECIDED.sub("", text)
         self._held = text[len(shown) :]
@@ -133,7 +128,7 @@ class ByCode:
 
 
 def javascript() -> str:
-    """Return the module of the page that has the pattern."""
+    """The page's module with the pattern."""
     pattern = _pattern("\\u{{{:X}}}")
     made_by = "// Made by javascript() in kantan_agents/support/invisible.py."
     return f"{made_by}\n\nexport const INVISIBLE =\n  /{pattern}/gu;\n"

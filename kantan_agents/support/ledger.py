@@ -1,4 +1,4 @@
-"""``Ledger``: used amounts with limits, and reservations for calls in progress."""
+"""``Ledger``: used and reserved amounts with limits."""
 
 from __future__ import annotations
 
@@ -10,20 +10,14 @@ from typing import Final
 import attrs
 
 Amounts = Mapping[str, "float | None"]
-"""Amounts by name, such as ``{"tokens": 1200, "cost": None}``; None if an amount is unknown."""
+"""Such as ``{"tokens": 1200, "cost": None}``; None if unknown."""
 
 _NOTHING: Final[Mapping[str, float]] = {}
 
 
 @attrs.define
 class LimitReachedError(Exception):
-    """A reservation would exceed a limit.
-
-    Attributes:
-        name: Name of the amount.
-        limit: Its limit.
-        taken: The used and reserved amount.
-    """
+    """A reservation would exceed a limit; ``taken`` is used or reserved."""
 
     name: str
     limit: float
@@ -32,16 +26,15 @@ class LimitReachedError(Exception):
 
 @attrs.frozen(eq=False)
 class Reservation:
-    """The reserved amounts of a call in progress."""
+    """The reserved amounts of a call."""
 
     amounts: Mapping[str, float] = attrs.field(factory=dict)
 
 
 class Ledger:
-    """Enforces limits on amounts by reservation. Thread-safe.
+    """Enforces limits by reservation. Thread-safe.
 
-    Args:
-        limits: The limit of each amount; missing or None is unlimited.
+    Missing limits and None are unlimited.
     """
 
     def __init__(self, limits: Amounts) -> None:
@@ -53,12 +46,12 @@ class Ledger:
 
     @property
     def used(self) -> dict[str, float]:
-        """A copy of the used amounts; an amount is ``math.inf`` once it is unknown."""
+        """An amount is ``math.inf`` once it is unknown."""
         with self._lock:
             return dict(self._used)
 
     def known(self, name: str) -> float | None:
-        """Return a used amount; None once it is unknown."""
+        """None once it is unknown."""
         used = self._used.get(name, 0.0)
         return None if used == math.inf else used
 
@@ -69,13 +62,13 @@ class Ledger:
 
     @property
     def left(self) -> dict[str, float]:
-        """The amounts that are neither used nor reserved, of amounts with a limit."""
+        """Neither used nor reserved."""
         with self._lock:
             return {name: max(most - self._taken(name), 0) for name, most in self.limits.items()}
 
     @property
     def may_spend(self) -> bool:
-        """Whether the used amounts are below the limits. With a limit of 0, free calls are allowed."""
+        """With a limit of 0, free calls are allowed."""
         used = ((self._used.get(name, 0), most) for name, most in self.limits.items())
         return all(spent < most or spent == most == 0 for spent, most in used)
 
@@ -89,8 +82,8 @@ class Ledger:
         """Reserve amounts.
 
         Args:
-            wanted: The amounts; one that is None is allowed while anything is left.
-            assumed: The reserved amounts instead of None, 0 if missing.
+            wanted: None is allowed while anything is left.
+            assumed: Reserved instead of None, 0 if missing.
             instead_of: A reservation that the new one replaces.
 
         Raises:
@@ -113,29 +106,29 @@ class Ledger:
         return reservation
 
     def release(self, reservation: Reservation, used: Amounts = _NOTHING) -> None:
-        """Replace a reservation with the used amounts."""
+        """Replace a reservation with used amounts."""
         with self._lock:
             self._reserved.discard(reservation)
             self._count(used)
 
     def spend(self, used: Amounts) -> None:
-        """Count used amounts; an unknown amount exceeds each limit."""
+        """An unknown amount exceeds each limit."""
         with self._lock:
             self._count(used)
 
     def reset(self) -> None:
-        """Set the used amounts to zero. Reservations stay."""
+        """Reservations stay."""
         with self._lock:
             self._used = {}
 
     def learn(self, kind: Hashable, used: Amounts) -> None:
-        """Record the amounts that one call of a kind used."""
+        """Record the amounts of one call of a kind."""
         with self._lock:
             before = self._largest.get(kind, _NOTHING)
             self._largest[kind] = {name: max(before.get(name, 0), more or 0) for name, more in used.items()}
 
     def largest(self, kind: Hashable) -> Mapping[str, float] | None:
-        """Return the maximum of each amount that one call of a kind used; None if there was no call."""
+        """Return the maximum of each amount of one call of a kind."""
         return self._largest.get(kind)
 
     def _taken(self, name: str, without: Reservation | None = None) -> float:

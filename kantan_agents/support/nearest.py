@@ -1,4 +1,4 @@
-"""Finds the name that the user probably meant, and the most similar strings."""
+"""Finds the name that the user probably meant."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _FOLDED: Final = str.maketrans("", "", "_- ")
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the most similar of ``names``, ignoring case; None if none is similar."""
+    """Ignores case; None if none is similar."""
     known = sorted(names)
     found = most_similar(name[:_LONGEST].lower(), [one.lower() for one in known], 1, _NEAR)
     return known[found[0]] if found else None
 
 
 def near_keys(keys: Iterable[Any], reserved: str) -> list[str]:
-    """Return the keys that differ from ``reserved`` only by one letter, by case, or by ``-`` and ``_``."""
+    """Return keys that differ only by one letter, by case, or by ``-`` and ``_``."""
     return [key for key in keys if isinstance(key, str) and _is_near(key, reserved)]
 
 
@@ -35,7 +35,7 @@ def _is_near(key: str, reserved: str) -> bool:
 
 
 def _is_one_edit_away(one: str, other: str) -> bool:
-    """Return whether one insertion, deletion, replacement or swap of neighbors makes the strings equal."""
+    """One insertion, deletion, replacement or swap of neighbors."""
     short, long = sorted((one, other), key=len)
     while short and short[0] == long[0]:
         short, long = short[1:], long[1:]
@@ -45,16 +45,10 @@ def _is_one_edit_away(one: str, other: str) -> bool:
 
 
 def most_similar(text: str, others: Sequence[str], limit: int, least: float = 0.0) -> list[int]:
-    """Return the indexes of the most similar strings, the most similar first.
+    """Return the indexes of the most similar strings, in order.
 
-    Similarity is 2 * LCS / (sum of lengths), where LCS is the length of the longest common subsequence: 1 for
-    equal strings, even if empty.
-
-    Args:
-        text: The string.
-        others: The strings to compare it with. Equally similar ones stay in order.
-        limit: Maximum number of results.
-        least: Minimum similarity, from 0 to 1.
+    Similarity is 2 * LCS / (sum of lengths), with the length of the longest common subsequence: 1 for equal
+    strings, even if empty. Equally similar strings stay in order.
     """
     count_common, length = common_letters_with(text), len(text)
     without_letters = str.maketrans("", "", text)
@@ -76,7 +70,7 @@ def most_similar(text: str, others: Sequence[str], limit: int, least: float = 0.
 
 
 def common_letters_with(text: str) -> Callable[[str], int]:
-    """Return a function that computes the length of the longest common subsequence with another string.
+    """Return a function: the length of the longest common subsequence with another string.
 
     Each position of ``text`` is a bit of an integer (Hyyrö, "Bit-parallel LCS-length computation revisited",
     2004).

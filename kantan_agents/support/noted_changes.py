@@ -1,4 +1,4 @@
-"""``changes_noted``: notified before a tool changes a file, as for a chat that can undo it."""
+"""``changes_noted``: notified of changes by tools, as for a chat that can undo them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Protocol
 
 
 class ChangeNotes(Protocol):
-    """Notified of the changes of tools. Its methods raise nothing; methods about files run in threads."""
+    """Its methods raise nothing; those about files run in threads."""
 
     def folder_made(self, root: str, parts: tuple[str, ...]) -> None:
-        """A folder was created; ``parts`` are the names from the root of the tool to it."""
+        """``parts`` are the names from the root of the tool to it."""
         ...
 
     def file_changes(
@@ -34,4 +34,4 @@ class ChangeNotes(Protocol):
 
 
 changes_noted: ContextVar[ChangeNotes | None] = ContextVar("kantan_agents_changes_noted", default=None)
-"""The receiver of notes, even in threads and nested runs; None for no receiver."""
+"""Applies in threads and nested runs."""

@@ -1,11 +1,11 @@
-"""The limits of the library's own model calls, if the settings of a call have none."""
+"""Default limits of the library's own model calls."""
 
 from __future__ import annotations
 
 from typing import Final
 
 MOST_TOKENS: Final = 8_192
-"""Maximum tokens of an answer, including long reasoning."""
+"""Per answer, including long reasoning."""
 
 MOST_SECONDS: Final = 600.0
-"""Timeout of a request, as the default of OpenAI's clients."""
+"""Per request, as the default of OpenAI's clients."""

@@ -1,4 +1,4 @@
-"""Packages whose names are loaded on first use (PEP 562), and packages that are callable."""
+"""Packages with lazy names (PEP 562), and callable packages."""
 
 from __future__ import annotations
 
@@ -16,11 +16,7 @@ def lazy_names(
 
     Importing a module of the package then does not import its neighbors, which may need the SDK. Type
     checkers read the same names from imports under ``TYPE_CHECKING``. A name whose extra is missing is a
-    ``MissingName``.
-
-    Args:
-        package: ``__name__`` of the package.
-        homes: Full names of modules, each with the names that it has.
+    ``MissingName``. ``homes`` has the names in each module.
     """
     home_of = {name: home for home, names in homes.items() for name in names}
 
@@ -49,34 +45,29 @@ def lazy_names(
 
 
 class MissingName(type):
-    """The value of a public name whose extra is missing: a class that fails when it is used.
+    """The value of a public name whose extra is missing.
 
     So ``from kantan_agents import *``, ``hasattr`` and ``pydoc`` work in a plain install. A call and a
     subclass raise the error of the extra, an attribute an ``AttributeError`` with the same message.
-
-    Args:
-        name: The name.
-        package: ``__name__`` of the package.
-        error: The error of each use.
     """
 
     _error: Exception
 
     def __new__(cls, name: str, package: Any, error: Any) -> MissingName:
-        """Create the class; raise for a subclass, which has bases instead of a package."""
+        """A subclass has bases instead of a package, and raises."""
         if not isinstance(package, str):
             raise package[0]._error
         return super().__new__(cls, name, (), {"__module__": package, "__doc__": str(error), "_error": error})
 
     def __init__(cls, *_: object) -> None:
-        """Do nothing: everything is in the class."""
+        """Everything is in the class."""
 
     def __call__(cls, *_: object, **__: object) -> NoReturn:
         """Raise the error of the missing extra."""
         raise cls._error
 
     def __getattr__(cls, name: str) -> NoReturn:
-        """Raise an ``AttributeError`` with the message of the missing extra."""
+        """Raise with the message of the missing extra."""
         # The attributes are unknown, and `hasattr` and `getattr` with a default must work.
         raise AttributeError(str(cls._error), name=name, obj=cls) from cls._error
 
@@ -85,10 +76,7 @@ def make_callable(package: str) -> None:
     """Make a package callable as the function in it that has its name.
 
     Importing a package binds it to its name in the parent. ``from kantan_agents.lab import replay`` then
-    finds the package instead of the function of the same name.
-
-    Args:
-        package: ``__name__`` of the package.
+    finds the package instead of the function.
     """
     name = package.rpartition(".")[2]
 

@@ -12,15 +12,11 @@ _FLAGS = os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 def open_private(path: str | os.PathLike[str], flags: int = os.O_WRONLY | os.O_EXCL) -> int:
-    """Create the file at ``path``, which only its owner may read and write, and return its descriptor.
+    """Create a file that only its owner may read and write, and return its descriptor.
 
     The umask cannot add permissions, and others can never read the file. Windows ignores the mode. All files
-    with content that the library creates are created here.
-
-    Args:
-        path: The file.
-        flags: Flags of ``os.open`` in addition to ``O_CREAT``. Without ``O_EXCL``, an existing file is opened
-            and its mode stays.
+    with content that the library creates are created here. Without ``O_EXCL``, an existing file is opened and
+    its mode stays.
 
     Raises:
         FileExistsError: The file exists.
@@ -30,9 +26,9 @@ def open_private(path: str | os.PathLike[str], flags: int = os.O_WRONLY | os.O_E
 
 
 def create_private(path: Path) -> None:
-    """Create an empty file at ``path`` for its owner only; an existing file stays unchanged.
+    """Create an empty file for its owner only; an existing file stays unchanged.
 
-    SQLite gives its log and its index (``-wal``, ``-shm``) the mode of the database.
+    SQLite gives ``-wal`` and ``-shm`` the mode of the database.
 
     Raises:
         OSError: It cannot be created.

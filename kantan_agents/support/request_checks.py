@@ -1,4 +1,4 @@
-"""Whether a server of this library may answer a request: by its token, its host name and its origin."""
+"""Checks of a request's token, host name and origin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OWN_SITE: Final = frozenset({"same-origin", "none"})  # "none": the user typed 
 
 
 def bearer_of(authorization: str) -> str | None:
-    """Return the token in a header ``Authorization``; None if it has another kind."""
+    """None for another kind than a bearer token."""
     if not authorization.lower().startswith(_BEARER):
         return None
     return authorization[len(_BEARER) :].strip()
@@ -30,7 +30,7 @@ def is_token(given: str, token: str) -> bool:
 
 
 def checked_token(token: str, option: str = "token") -> str:
-    """Return a token.
+    """Return a usable token.
 
     Raises:
         InvalidOptionError: E75, it is too short, or cannot be sent. The message does not contain it.
@@ -47,7 +47,7 @@ def checked_token(token: str, option: str = "token") -> str:
 
 
 def is_remote(host: str) -> bool:
-    """Return whether other machines may reach a host: anything but a loopback address and ``localhost``."""
+    """Anything but a loopback address and ``localhost``."""
     try:
         return not ip_address(host).is_loopback
     except ValueError:
@@ -55,14 +55,14 @@ def is_remote(host: str) -> bool:
 
 
 def host_check(hosts: Sequence[str] | None, *, only_loopback: bool) -> Callable[[str], bool] | None:
-    """Return a function that accepts or rejects a value of the header ``Host``; None to accept all.
+    """Return a function that accepts or rejects a ``Host``; None to accept all.
 
     A page on another site can send requests to this machine under a name that resolves to 127.0.0.1, and read
     the answers: to the browser, they are its own.
 
     Args:
         hosts: The accepted names, each for all ports or with a port.
-        only_loopback: Whether only names of this machine are accepted if ``hosts`` is None.
+        only_loopback: Whether only this machine's names are accepted if ``hosts`` is None.
 
     Raises:
         InvalidOptionError: E75, ``hosts`` is not a list of names as in the header.
@@ -93,25 +93,18 @@ def _name_of(host: str) -> str | None:
 
 
 def has_one_host(values: Callable[[str], Sequence[str]], accepts: Callable[[str], bool] | None) -> bool:
-    """Return whether a request names one accepted host.
-
-    Two headers are rejected, because a proxy may use either of them.
-
-    Args:
-        values: Returns the values of a header.
-        accepts: From ``host_check``.
-    """
+    """Two headers are rejected, because a proxy may use either of them."""
     found = values("host")
     return accepts is None or (len(found) == 1 and accepts(found[0]))
 
 
 def says_other_site(values: Callable[[str], Sequence[str]]) -> bool:
-    """Return whether ``Sec-Fetch-Site`` states that another site sends a request."""
+    """Whether ``Sec-Fetch-Site`` names another site."""
     return any(site not in _OWN_SITE for site in values("sec-fetch-site"))
 
 
 def has_other_origin(values: Callable[[str], Sequence[str]]) -> bool:
-    """Return whether the header ``Origin`` of a request names another host than its own."""
+    """Whether ``Origin`` names another host than ``Host``."""
     own = {
         f"{scheme}://{host.lower()}" for host in values("host")[:1] if host for scheme in ("http", "https")
     }

@@ -1,10 +1,10 @@
-"""Text that databases and requests accept: without half surrogate pairs and null characters."""
+"""Text without half surrogate pairs and null characters."""
 
 from __future__ import annotations
 
 
 def whole_text(text: str) -> str:
-    """Join surrogate pairs to characters, and replace half a pair with U+FFFD."""
+    """Join surrogate pairs, and replace half a pair with U+FFFD."""
     try:
         text.isascii() or text.encode()
     except UnicodeEncodeError:
@@ -13,6 +13,6 @@ def whole_text(text: str) -> str:
 
 
 def storable_text(text: str) -> str:
-    """As ``whole_text``, with U+2400, its symbol, instead of a null character."""
+    """As ``whole_text``, with U+2400 instead of a null character."""
     text = whole_text(text)
     return text.replace("\0", "\N{SYMBOL FOR NULL}") if "\0" in text else text

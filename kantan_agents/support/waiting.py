@@ -1,4 +1,4 @@
-"""Waits for tasks that must finish even if the waiting task is cancelled."""
+"""Waits for tasks even if the waiting task is cancelled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 async def wait_for_end(*tasks: asyncio.Task[Any]) -> None:
-    """Wait until all tasks have ended, however often the waiting task is cancelled meanwhile.
+    """Wait until all tasks have ended, despite cancellations.
 
     Raises:
         asyncio.CancelledError: The waiting task was cancelled. All ``tasks`` have ended nevertheless.
@@ -33,7 +33,7 @@ async def wait_for_end(*tasks: asyncio.Task[Any]) -> None:
 
 
 async def run_to_end(function: Callable[[], object]) -> None:
-    """Call a function in a dedicated thread, and wait for its end, however often the task is cancelled.
+    """Call a function in a dedicated thread, and wait for its end, despite cancellations.
 
     Raises:
         asyncio.CancelledError: The waiting task was cancelled. The function has ended nevertheless.

@@ -1,8 +1,7 @@
 """Test agents without a network, with a scripted model or an offline model server; run evaluations as tests.
 
-Both play the same scripts; ``ReplyLike`` is the type of their replies. ``ScriptedModel`` extends the SDK's
-(``agents.testing``), and its companions are the SDK's. For older SDKs, this package has classes with the same
-names and shapes.
+Both play the same scripts; ``ReplyLike`` is the type of their replies. ``ScriptedModel`` and its companions
+are the SDK's (``agents.testing``), or for older SDKs this package's.
 
 Names are loaded on first use: pytest imports this package for the plugin, and must not import the SDK for it.
 """

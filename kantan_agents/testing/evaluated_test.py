@@ -1,4 +1,4 @@
-"""``evaluated``: turns an evaluation into a test, which fails if the pass rate is certainly too low."""
+"""``evaluated``: turns an evaluation into a test."""
 
 from __future__ import annotations
 
@@ -125,14 +125,14 @@ def evaluated(
 
 @attrs.frozen
 class _Check:
-    """The check of an evaluation; for its fields, see ``evaluated``."""
+    """For its fields, see ``evaluated``."""
 
     min_pass: float
     threshold: float
     is_scored: bool
 
     def __call__(self, evaluation: Evaluation, node: Any, function: Any) -> None:
-        """Fail the test, or warn, or do nothing."""
+        """Fail the test, warn, or do nothing."""
         if evaluation.stopped is not None:
             raise evaluation.stopped
         results = evaluation.results
@@ -150,7 +150,7 @@ class _Check:
             warnings.warn_explicit(warning, UncertainPassRateWarning, code.co_filename, code.co_firstlineno)
 
     def _failing(self, results: tuple[CaseResult, ...]) -> list[str]:
-        """Return a line for each failing case, about the first of its failing runs."""
+        """One line for each failing case, about its first failing run."""
         failing: dict[str, list[CaseResult]] = {}
         for one in results:
             if passes(one, self.threshold, is_scored=self.is_scored) is False:
@@ -181,7 +181,7 @@ def _loaded(dataset: str | os.PathLike[str], root: Path) -> Any:
 
 
 def _database(store: Any, request: Any) -> tuple[TraceStore | Path, str]:
-    """Return the database, and a name for the evaluation that no earlier session has used."""
+    """The name is one that no earlier session has used."""
     name = str(request.node.nodeid)
     if store is None:
         directory = request.getfixturevalue("tmp_path_factory").mktemp("evaluated")
@@ -201,7 +201,6 @@ def _problems(result: CaseResult, threshold: float) -> str:
 
 
 def _failed_scores(results: tuple[CaseResult, ...]) -> Iterator[str]:
-    """Yield the number of failed scores and the first errors, if any."""
     errors = [
         f"  {one.case_id}: {metric} failed, {score.error}{_trace_note(one)}"
         for one in results

@@ -1,4 +1,4 @@
-"""A model server on 127.0.0.1 that sends scripted replies over real HTTP, without a network or a key."""
+"""A model server on 127.0.0.1 that sends scripted replies over HTTP."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _REPEATED = "x-stainless-retry-count"  # OpenAI client: how often it has sent th
 _GRACE_SECONDS = 1
 _POLL_SECONDS = 0.002
 _UNTIL_CONNECTED = 3
-"""Iterations of the event loop from accepting a connection to ``connection_made``."""
+"""Event loop iterations from accepting a connection to ``connection_made``."""
 
 
 class OfflineServer:
@@ -218,7 +218,7 @@ class OfflineServer:
         return await resolve(step, recorded)
 
     def _abort(self, request: Request) -> None:
-        """Close the connection of a request without a response."""
+        """Close a connection without a response."""
         client = request.client
         connections: list[Any] = (
             list(self._server.server_state.connections) if self._server is not None else []
@@ -268,13 +268,13 @@ def _server_sent(events: Iterator[dict[str, Any]], *, done: bool) -> Iterator[st
 
 
 class PromptServer(uvicorn.Server):
-    """Stops on an event; uvicorn's own server polls for its end every tenth of a second."""
+    """Stops on an event; uvicorn's server polls every tenth of a second."""
 
     _loop: asyncio.AbstractEventLoop | None = None
     _end: asyncio.Event
 
     def stop(self) -> None:
-        """Stop the server, from any thread."""
+        """May be called from any thread."""
         self.should_exit = True
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._end.set)
@@ -287,7 +287,7 @@ class PromptServer(uvicorn.Server):
             await self._end.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no more connections, and give the open ones a second to finish."""
+        """Give open connections a second to finish."""
         # asyncio does not close a connection that it accepts while its server closes: accept no more first.
         loop = asyncio.get_running_loop()
         for server in self.servers:

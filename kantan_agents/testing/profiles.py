@@ -1,7 +1,7 @@
-"""Profiles with which ``OfflineServer`` imitates how providers handle structured output.
+"""Profiles of providers for ``OfflineServer``.
 
-A profile rejects the requests that the provider rejects, and formats replies as its models do. Only
-structured answers of the script (a dict or a pydantic object) are formatted. All others are sent unchanged.
+A profile rejects the requests that the provider rejects, and formats structured answers of the script (a dict
+or a pydantic object) as its models do. All others are sent unchanged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FINAL = "final_answer"
 
 
 def _format_type(body: Body) -> str | None:
-    """Return the type of the requested response format, for either API."""
+    """For either API."""
     requested = body.get("response_format") or (body.get("text") or {}).get("format") or {}
     return requested.get("type") if isinstance(requested, dict) else None
 
@@ -113,7 +113,6 @@ _LONGEST_NAME = 64
 
 
 def _wrong_name(body: Body) -> Reply | None:
-    """Return the error reply to an invalid name of a tool for OpenAI."""
     for place, given in _names_of_tools(body):
         problem = None
         if re.match(_NAME, given) is None:
@@ -129,7 +128,7 @@ def _wrong_name(body: Body) -> Reply | None:
 
 
 def _names_of_tools(body: Body) -> Iterator[tuple[str, str]]:
-    """Yield the names of tools in a request of either API, in its tools and its earlier calls."""
+    """In either API, in its tools and its earlier calls."""
     found: list[tuple[str, Any]] = []
     for number, tool in enumerate(body.get("tools") or ()):
         inner = "function" in tool and isinstance(tool["function"], Mapping)
@@ -150,7 +149,7 @@ _NOT_PERMITTED = ("default", "oneOf", "allOf", "not", "if", "minLength", "maxLen
 
 
 def _against_strict(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the path and the reason of each violation of OpenAI's strict form."""
+    """Yield violations of OpenAI's strict form."""
     if not isinstance(schema, Mapping):
         return
     for keyword in _NOT_PERMITTED:
@@ -238,7 +237,7 @@ PROFILES: Mapping[str, Profile] = {
 
 
 def profile_named(profile: str | Profile | None) -> Profile | None:
-    """Return the profile with the given name; a ``Profile`` or None is returned unchanged.
+    """Return a profile by name.
 
     Raises:
         ValueError: No profile has this name.

@@ -1,4 +1,4 @@
-"""Counts events in the examples of a property test, and fails the test if a required one never happens."""
+"""Events in the examples of a property test."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FAILED = default_tool_error_function(None, ValueError("\0")).split("\0")[0]  # 
 
 @attrs.define(eq=False)
 class _Example:
-    """The events of one example; ``outer`` contains it if ``expect_events`` is used twice."""
+    """The events of one example; ``outer`` contains it."""
 
     outer: _Example | None = None
     events: set[str] = attrs.field(factory=set)
@@ -45,7 +45,7 @@ class _Example:
 
 @attrs.define
 class _Counts:
-    """The events of all examples of one test."""
+    """The events of all examples of a test."""
 
     examples: int = 0
     events: Counter[str] = attrs.field(factory=Counter)
@@ -53,21 +53,21 @@ class _Counts:
 
     @property
     def is_repeated(self) -> bool:
-        """Whether the next examples would be the same."""
+        """The next examples would be the same."""
         return self.settings is None or self.settings.derandomize
 
 
 _example: ContextVar[_Example | None] = ContextVar("kantan_agents_example", default=None)
 _running: list[_Example] = []
-"""The innermost running examples, in all threads."""
+"""The innermost examples, in all threads."""
 _lock = Lock()
 
 
 def _current() -> _Example | None:
     """Return the example that this code runs in.
 
-    Threads that a test starts do not know its context, and a task may outlive the example that it knows. They
-    belong to the running example, if it is the only one.
+    Threads do not know its context, and a task may outlive the example that it knows. They belong to the
+    running example, if it is the only one.
     """
     example = _example.get()
     if example is not None and not example.is_over:
@@ -199,7 +199,7 @@ class expect_events:  # noqa: N801 - a decorator
 
 
 def _counted(inner: Callable[..., Any], running: list[_Counts]) -> Callable[..., Any]:
-    """Return the test of one example, which counts its events if it succeeds."""
+    """Counts the events of an example if it succeeds."""
     if inspect.iscoroutinefunction(inner):
 
         @functools.wraps(inner)

@@ -1,4 +1,4 @@
-"""The pytest plugin: the fixture ``replayed``, ``--update-recordings``, and a summary of pass rates.
+"""The pytest plugin: ``replayed``, ``--update-recordings``, and pass rates.
 
 pytest imports this module in every session, so it imports the library only when the fixture is used.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 UPDATE = "--update-recordings"
 PASS_RATE = "kantan_agents_pass_rate"  # noqa: S105 - not a secret
-"""The property of a report in which ``evaluated`` stores the pass rate of a test."""
+"""``evaluated`` stores the pass rate in this property of a report."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -105,7 +105,7 @@ def replayed(pytestconfig: pytest.Config) -> Replayed:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Show the pass rates of evaluated tests; pytest-xdist sends them with the reports."""
+    """Show pass rates; pytest-xdist sends them with the reports."""
     lines = [
         f"{report.nodeid}: {value}"
         for outcome in ("passed", "failed")

@@ -1,4 +1,4 @@
-"""A request that an ``OfflineServer`` received, with the same properties for both APIs of OpenAI."""
+"""A request to an ``OfflineServer``, for both APIs of OpenAI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The replies of a script: their types, and the parser that all replacements for a model share."""
+"""The replies of a script, and their parser."""
 
 from __future__ import annotations
 
@@ -134,11 +134,7 @@ ALLOWED = (
 
 
 def read_reply(value: object, where: str) -> Reply | ReplyFunction:
-    """Return the reply that a value of a script describes, or the function that will return it.
-
-    Args:
-        value: A value of a script.
-        where: Its position, for the error.
+    """Parse a value of a script; a function will return the reply.
 
     Raises:
         InvalidScriptError: E75, ``value`` does not describe a reply.
@@ -160,9 +156,9 @@ def read_reply(value: object, where: str) -> Reply | ReplyFunction:
 
 
 def is_step_fields(value: object) -> bool:
-    """Return whether a dict holds the fields of a ``ModelStep``, not a structured answer.
+    """Whether a dict holds the fields of a ``ModelStep``.
 
-    Field names alone are ambiguous: an answer may have a key such as ``output`` or ``error``.
+    Names alone are ambiguous: an answer may have a key such as ``output`` or ``error``.
     """
     if not isinstance(value, Mapping) or not set(value) <= set(ModelStep.__dataclass_fields__):
         return False
@@ -176,7 +172,7 @@ def is_step_fields(value: object) -> bool:
 
 
 def read_item(item: object, where: str) -> Any:
-    """Return an output item of the SDK; a dict becomes the object it describes."""
+    """A dict becomes the SDK's object that it describes."""
     if isinstance(item, openai.BaseModel):
         return item
     if isinstance(item, Mapping) and isinstance(item.get("type"), str):
@@ -293,12 +289,12 @@ def _not_a_part(value: object, where: str) -> InvalidScriptError:
 
 
 def texts_of(item: ResponseOutputMessage) -> tuple[str | None, str | None]:
-    """Return the text and the ``refusal`` of a message item; None if missing."""
+    """Return the text and the ``refusal`` of a message."""
     texts = [part.text for part in item.content if part.type == "output_text"]
     refusals = [part.refusal for part in item.content if part.type == "refusal"]
     return "".join(texts) if texts else None, "".join(refusals) if refusals else None
 
 
 def call_of(item: ResponseFunctionToolCall) -> ScriptedToolCall:
-    """Return the tool call that an output item describes."""
+    """Convert an output item."""
     return ScriptedToolCall(item.name, item.arguments, item.call_id)

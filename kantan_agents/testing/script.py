@@ -1,4 +1,4 @@
-"""A whole script: the replies of a model in order, or a function that returns the reply to each call."""
+"""A whole script: a list of replies, or a function."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Script: TypeAlias = (
 
 
 def checked_script(script: object, name: str) -> Iterable[object]:
-    """Return a script if it is a list or another iterable of replies.
+    """Check that a script is an iterable of replies.
 
     Raises:
         InvalidScriptError: E75, it is a single reply or something else.
@@ -44,7 +44,7 @@ def checked_script(script: object, name: str) -> Iterable[object]:
 
 
 def read_script(script: object, name: str) -> list[Reply | ReplyFunction]:
-    """Return the checked replies of a script; ``name`` is the argument's name.
+    """Return the parsed replies.
 
     Raises:
         InvalidScriptError: E75, with the position of the first invalid reply.
@@ -54,12 +54,12 @@ def read_script(script: object, name: str) -> list[Reply | ReplyFunction]:
 
 
 def returned_by(name: str) -> str:
-    """Return the position of a reply that a function returned, for an error."""
+    """The position in an error."""
     return f"return value of {name}"
 
 
 async def resolve(step: Reply | ReplyFunction, call: Any) -> Reply:
-    """Return the reply of a step; a function is called, and awaited if it is async.
+    """Return the reply of a step, which may be a sync or async function.
 
     Raises:
         InvalidScriptError: E75, a function returned something that is not a reply.
@@ -72,5 +72,5 @@ async def resolve(step: Reply | ReplyFunction, call: Any) -> Reply:
 
 
 def is_native(value: object) -> bool:
-    """Return whether a value is a list of the SDK's output items, which ``ScriptedModel`` plays unchanged."""
+    """A list of the SDK's output items, which ``ScriptedModel`` plays unchanged."""
     return isinstance(value, (list, tuple)) and all(isinstance(item, openai.BaseModel) for item in value)

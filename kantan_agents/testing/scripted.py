@@ -1,4 +1,4 @@
-"""A scripted model for SDKs without ``agents.testing``, with the names and shapes of that module."""
+"""A scripted model for SDKs without ``agents.testing``."""
 
 from __future__ import annotations
 

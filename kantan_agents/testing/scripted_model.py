@@ -1,4 +1,4 @@
-"""``ScriptedModel``: the SDK's scripted model, or this package's, with the scripts of ``OfflineServer``."""
+"""``ScriptedModel``: with the scripts of ``OfflineServer``."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ class ScriptedModel(StepModel):
                 yield event
 
     def _ask(self) -> None:
-        """Add a step that calls the function of the script, unless added replies come first."""
+        """Call the function of the script, unless added replies come first."""
         if self._answer is not None and not self.remaining_steps:
             super().extend([_asking(self._answer)])
 
 
 def _model_step(value: object, where: str) -> Any:
-    """Return the step that plays a value of a script; values that the SDK can play stay unchanged."""
+    """Values that the SDK can play stay unchanged."""
     reply = read_reply(value, where)
     if not isinstance(reply, Reply):
         return _asking(reply)
@@ -125,7 +125,7 @@ def _delayed(step: ModelStep, seconds: float) -> ModelStep:
 
 
 def _answered(reply: Reply, *, streamed: bool) -> ModelStep | ModelResponse:
-    """Return the step that plays the response of ``OfflineServer`` for a reply."""
+    """Play the response of ``OfflineServer``."""
     if streamed:
         events = [_EVENT.validate_python(event) for event in response_events(reply, _NAME)]
         return ModelStep(stream_events=events)

@@ -1,4 +1,4 @@
-"""``api/labels``: the labeling queue. No response shows a judge's score before the answer is stored."""
+"""``api/labels``: no response shows a judge's score before the answer is stored."""
 
 from __future__ import annotations
 
@@ -29,14 +29,7 @@ Change = Callable[[Request, Mapping[str, Any]], Awaitable[Any]]
 
 
 class RefusedChange(Exception):  # noqa: N818 - a response, not an error of the library
-    """A change that was not made.
-
-    Args:
-        status: The status of the response.
-        code: A code for programs.
-        message: The reason, for users.
-        details: More data for programs.
-    """
+    """A change that was not made; ``code`` and ``details`` are for programs."""
 
     def __init__(self, status: HTTPStatus, code: str, message: str, **details: Any) -> None:
         super().__init__(message)
@@ -45,10 +38,10 @@ class RefusedChange(Exception):  # noqa: N818 - a response, not an error of the 
 
 
 def changing_endpoint(change: Change) -> Callable[[Request], Awaitable[Response]]:
-    """Wrap a function of the request and its JSON object as an endpoint, as ``json_endpoint`` does.
+    """Like ``json_endpoint``, for a function of the request and its JSON object.
 
-    It rejects requests without the token of the page (status 403), with another type than JSON (415) or a
-    large body (413), and all requests if the page is read-only.
+    It rejects requests without the page's token (403), of another type than JSON (415), with a large body
+    (413), and all requests if the page is read-only.
     """
 
     @functools.wraps(change)

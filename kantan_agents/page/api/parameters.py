@@ -12,15 +12,15 @@ from kantan_agents.errors import InvalidOptionError
 
 
 def text_of(query: QueryParams, name: str) -> str | None:
-    """Return a string; None if it is missing or empty."""
+    """None if missing or empty."""
     return query.get(name) or None
 
 
 def flag_of(query: QueryParams, name: str) -> bool:
-    """Return whether a value is ``1``.
+    """Whether it is ``1``.
 
     Raises:
-        InvalidOptionError: E75, it is anything else but ``0`` or empty.
+        InvalidOptionError: E75, it is not ``1``, ``0`` or empty.
     """
     value = query.get(name, "")
     if value not in {"", "0", "1"}:
@@ -29,7 +29,7 @@ def flag_of(query: QueryParams, name: str) -> bool:
 
 
 def count_of(query: QueryParams, name: str, default: int, most: int) -> int:
-    """Return a number from 1 to ``most``.
+    """A number from 1 to ``most``.
 
     Raises:
         InvalidOptionError: E75, it is anything else.
@@ -43,7 +43,7 @@ def count_of(query: QueryParams, name: str, default: int, most: int) -> int:
 
 
 def number_of(query: QueryParams, name: str) -> float | None:
-    """Return a finite number; None if it is missing.
+    """A finite number, or None.
 
     Raises:
         InvalidOptionError: E75, it is anything else.
@@ -61,10 +61,10 @@ def number_of(query: QueryParams, name: str) -> float | None:
 
 
 def time_of(query: QueryParams, name: str) -> datetime | None:
-    """Return a time; None if it is missing.
+    """A time, or None.
 
     Raises:
-        InvalidOptionError: E75, it is not in ISO 8601 format, or has no time zone.
+        InvalidOptionError: E75, it is not ISO 8601, or has no time zone.
     """
     value = query.get(name)
     if not value:

@@ -1,4 +1,4 @@
-"""``api/prompts``: versions of prompts. Names are query parameters, because they may have slashes."""
+"""``api/prompts``. Names are query parameters, because they may have slashes."""
 
 from __future__ import annotations
 

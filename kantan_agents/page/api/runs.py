@@ -1,4 +1,4 @@
-"""``api/runs``: the table of runs, and the choices of its filter."""
+"""``api/runs``: the table of runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ERRORS: Final = {"failed": {"has_failed": True}, "any": {"has_error": True}, "n
 
 
 def filters_of(query: QueryParams) -> dict[str, Any]:
-    """Return the filters in a query as arguments of ``TraceStore.traces``.
+    """Return arguments for ``TraceStore.traces``.
 
     Raises:
         InvalidOptionError: E75, a value is invalid.
@@ -51,7 +51,7 @@ def filters_of(query: QueryParams) -> dict[str, Any]:
 
 
 def words_in(text: str) -> list[str]:
-    """Return the words of a search; a phrase in quotes is one."""
+    """A phrase in quotes is one word."""
     return [phrase or word for phrase, word in _WORD.findall(text)]
 
 

@@ -1,1 +1,1 @@
-"""The page's content as JSON data, independent of HTTP."""
+"""The page's content as JSON data, without HTTP."""

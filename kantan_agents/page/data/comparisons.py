@@ -1,4 +1,4 @@
-"""Evaluations, changed replays, and the comparison of two variants."""
+"""Evaluations, changed replays, and comparisons."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kantan_agents.traces.store import TraceStore
 
 _MOST: Final = 100
 _MOST_CASES: Final = 2_000
-"""Limit on the shown cases, which have the largest differences; the verdict is about all cases."""
+"""Shown cases: those with the largest differences. The verdict is about all cases."""
 
 
 def comparison_list(store: TraceStore) -> dict[str, Any]:
@@ -34,9 +34,9 @@ def comparison_list(store: TraceStore) -> dict[str, Any]:
 
 
 def compared_variants(store: TraceStore, name: str, a: str | None, b: str | None) -> dict[str, Any]:
-    """Return the comparison of two variants of an evaluation, by default the first and the last one.
+    """Compare two variants, by default the first and the last one.
 
-    Its verdicts are adjusted for all variants that are compared with the first one, which ``all`` lists.
+    Verdicts are adjusted for all variants that are compared with the first one, which ``all`` lists.
 
     Raises:
         EvaluationNotFoundError: E104, there is no such evaluation or variant.
@@ -77,7 +77,7 @@ def changed_runs(store: TraceStore, name: str) -> dict[str, Any]:
     """Return the runs of a changed replay.
 
     Raises:
-        InvalidOptionError: E75, there is no replay of this name.
+        InvalidOptionError: E75, it does not exist.
         TraceDatabaseError: E60, the file cannot be read.
     """
     found = Experiment.load(store, name)

@@ -1,4 +1,4 @@
-"""The evaluations and metrics that can be labeled, with the number of waiting results."""
+"""The evaluations and metrics that can be labeled."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ from kantan_agents.lab.evaluation.labels.rows import MetricRow, read_finished, r
 from kantan_agents.traces.store import TraceStore
 
 SCALES: Final = ("yesno", "0-1", "1-5", "1-10")
-"""The scales that the page offers; a request may name any other."""
+"""The page's scales; a request may name others."""
 _MOST: Final = 100
 
 
 def label_choices(store: TraceStore, by: str | None) -> dict[str, Any]:
-    """Return the latest evaluations with their metrics.
-
-    Args:
-        store: The trace database.
-        by: The person whose waiting results are counted; None counts none.
+    """Return the latest evaluations, with the number of results that wait for ``by``.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be read.
@@ -33,7 +29,7 @@ def label_choices(store: TraceStore, by: str | None) -> dict[str, Any]:
 
 
 def check_evaluation(evaluation: Evaluation) -> None:
-    """Check that the stored evaluation can be used.
+    """Check the stored evaluation.
 
     Raises:
         TraceDatabaseError: E60, it is damaged.

@@ -1,4 +1,4 @@
-"""The results that wait for a person's label, read anew for each request.
+"""The results that wait for a person's label.
 
 No state is stored between requests: the sample is the same each time, and the labels are in the file. So any
 number of windows and users can label at the same time, and nothing is lost if the server stops.
@@ -36,17 +36,17 @@ from kantan_agents.support.arguments import checked_int
 from kantan_agents.traces.store import TraceStore
 
 PASSES: Final = 0.5
-"""From this value on a result has passed, for users and judges, as for ``judge_quality``."""
+"""The lowest passing value, as for ``judge_quality``."""
 
 _LONGEST: Final = 20_000
-"""Characters of a string that are shown."""
+"""Shown characters of a string."""
 _MOST: Final = 200
-"""Messages, values and tool calls that are shown, the last ones."""
+"""Shown messages, values and tool calls, the last ones."""
 
 
 @attrs.frozen
 class QueueRequest:
-    """The request of a window: the metric to label, the person, the scale, and the size of the sample."""
+    """A window's metric, person, scale and sample."""
 
     evaluation: str
     metric: str
@@ -57,7 +57,7 @@ class QueueRequest:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> QueueRequest:
-        """Parse the body of a request.
+        """Parse a request.
 
         Raises:
             InvalidOptionError: E75, a value is missing or invalid.
@@ -75,7 +75,7 @@ class QueueRequest:
 
 @attrs.frozen
 class Given:
-    """The outcome of an answer, which is sent to the window.
+    """The outcome of an answer.
 
     If it is not stored, it has the person's earlier label, or nothing if the result is gone.
     """
@@ -87,7 +87,7 @@ class Given:
 
 @attrs.frozen(slots=False)
 class WaitingResults:
-    """The results of a sample, some of which wait; the secret creates the names of results."""
+    """The results of a sample; the secret creates their names."""
 
     evaluation: Evaluation
     asked: QueueRequest
@@ -95,7 +95,7 @@ class WaitingResults:
 
     @classmethod
     def of(cls, store: TraceStore, asked: QueueRequest, secret: bytes) -> WaitingResults:
-        """Return the results of an evaluation in a store.
+        """Read the results.
 
         Raises:
             EvaluationNotFoundError: E104, there is no such evaluation.
@@ -106,11 +106,7 @@ class WaitingResults:
         return cls(evaluation, asked, secret)
 
     def next(self, skipped: Collection[str]) -> dict[str, Any]:
-        """Return the next result, or at the end the agreement between the person and the judge.
-
-        Args:
-            skipped: The names of results that the window has skipped.
-        """
+        """Return the next result, or at the end the agreement with the judge."""
         left = [row for row in self._drawn.results if row.number not in self._labelled]
         waiting = [row for row in left if self._name(row) not in skipped]
         for row in waiting:
@@ -156,7 +152,7 @@ class WaitingResults:
         }
 
     def _variants(self, result: ResultRow) -> list[dict[str, Any]]:
-        """Return the variants of a run once all are labeled: the name of one would reveal the other."""
+        """Only once all are labeled: the name of one would reveal the other."""
         run = [row for row in self._drawn.results if run_of(row) == run_of(result)]
         labelled = self._labelled | {result.number}
         if any(row.number not in labelled for row in run):
@@ -206,7 +202,7 @@ class WaitingResults:
 
 
 def take_back(store: TraceStore, receipt: list[Any]) -> bool:
-    """Take the label of a receipt back; return whether it was still stored.
+    """Remove the label of a receipt; return whether it was still stored.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be changed.
@@ -218,18 +214,14 @@ def take_back(store: TraceStore, receipt: list[Any]) -> bool:
 
 
 def _agrees(person: float, score: Score | None) -> bool | None:
-    """Return whether the judge agrees; None if it gave no score, or has another scale."""
+    """None if the judge gave no score, or has another scale."""
     if score is None or score.value is None or not 0 <= score.value <= 1:
         return None
     return (person >= PASSES) == (score.value >= PASSES)
 
 
 def item_data(name: str, case: Case, result: CaseResult) -> dict[str, Any]:
-    """Return the data of a result that a person sees before the answer.
-
-    It contains neither scores nor anything that names the variant. ``name`` is the result's name in the
-    window.
-    """
+    """Return the data that a person sees before the answer: no scores, nothing that names the variant."""
     texts = [("", case.input)] if isinstance(case.input, str) else [_message(one) for one in case.input]
     return {
         "id": name,
@@ -244,7 +236,7 @@ def item_data(name: str, case: Case, result: CaseResult) -> dict[str, Any]:
 
 
 def cut(value: Any) -> dict[str, Any]:
-    """Truncate a string, or JSON data as text, and return it with its whole length."""
+    """Truncate a str, or JSON data as text."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return {"text": text[:_LONGEST], "length": len(text)}
 
@@ -254,7 +246,7 @@ def _last(parts: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _message(item: Any) -> tuple[str, Any]:
-    """Return the role and the content of an input item."""
+    """Return its role and content."""
     if not isinstance(item, Mapping):
         return "", item
     who = str(item.get("role") or item.get("type") or "")

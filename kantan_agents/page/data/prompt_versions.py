@@ -1,4 +1,4 @@
-"""The versions of prompts, their statistics, and their differences."""
+"""Versions of prompts, and their differences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kantan_agents.traces.store import PromptStats, TraceStore
 
 
 def prompt_list(store: TraceStore) -> list[dict[str, Any]]:
-    """Return the prompts, the most recently used one first.
+    """The most recently used one first.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be read.
@@ -23,7 +23,7 @@ def prompt_list(store: TraceStore) -> list[dict[str, Any]]:
 
 
 def prompt_versions(store: TraceStore, name: str) -> list[dict[str, Any]]:
-    """Return the versions of a prompt in the order of their first runs; empty if there is no such prompt.
+    """In the order of their first runs; empty if there is no such prompt.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be read.
@@ -32,7 +32,7 @@ def prompt_versions(store: TraceStore, name: str) -> list[dict[str, Any]]:
 
 
 def changed_lines(diff: str) -> list[dict[str, str]]:
-    """Return the lines of a unified diff with their kinds."""
+    """Return a unified diff's lines with their kinds."""
     kinds = {"+": "added", "-": "removed", " ": "kept", "@": "place"}
     # The first two lines name the versions.
     return [{"kind": kinds.get(line[:1], "kept"), "text": line[1:]} for line in diff.split("\n")[2:] if line]

@@ -1,4 +1,4 @@
-"""Reads a run with its calls from a database, for the page and for report files."""
+"""Reads a run with its calls, for the page and for reports."""
 
 from __future__ import annotations
 
@@ -27,12 +27,7 @@ WHERE r.trace_id = ? AND s.metric NOT LIKE ' %' ORDER BY e.id, s.metric, s.rater
 
 
 def read_run(store: TraceStore, trace_id: str, prices: Prices | None = None) -> dict[str, Any]:
-    """Return a run as JSON data.
-
-    Args:
-        store: The database.
-        trace_id: As for ``store.trace``.
-        prices: The prices of tokens; without them, no cost is known.
+    """Return a run as JSON data; without prices, no cost is known.
 
     Raises:
         TraceNotFoundError: E61, there is no such trace.
@@ -43,7 +38,6 @@ def read_run(store: TraceStore, trace_id: str, prices: Prices | None = None) -> 
 
 
 def _run_view(trace: StoredTrace, scores: Sequence[Mapping[str, Any]], prices: Prices) -> dict[str, Any]:
-    """Return facts, the lines of a timeline, and the recorded calls behind them."""
     summary = trace.summary
     pools = Pools()
     calls = [model_call_data(call, pools, prices) for call in trace.model_calls]
@@ -70,7 +64,7 @@ def _run_view(trace: StoredTrace, scores: Sequence[Mapping[str, Any]], prices: P
 
 
 def _cost(trace: StoredTrace, prices: Prices) -> float | None:
-    """Return the cost of all model calls; None if one is unknown."""
+    """None if the cost of a call is unknown."""
     costs = [cost_of(call, prices) for call in trace.model_calls]
     known = [cost for cost in costs if cost is not None]
     # The tokens of a call without a record are in the spans only.
@@ -110,7 +104,6 @@ def _rules(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, An
 
 
 def _scores_of(path: Path, trace_id: str) -> list[dict[str, Any]]:
-    """Return the scores of evaluators and users for the run of a trace."""
     with reading(path, by_trace=False, with_views=False) as connection:
         if not has_tables(connection):
             return []
@@ -134,14 +127,14 @@ def _score(
 
 @attrs.frozen
 class Pools:
-    """Messages, instructions and tools that the calls of a trace share."""
+    """Messages, instructions and tools that calls share."""
 
     messages: Pool = attrs.field(factory=Pool)
     texts: Pool = attrs.field(factory=Pool)
     tools: Pool = attrs.field(factory=Pool)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the content as JSON data."""
+        """Return the content."""
         return {
             "messages": self.messages.contents,
             "instructions": self.texts.contents,
@@ -150,7 +143,7 @@ class Pools:
 
 
 def model_call_data(call: ModelCallRecord, pools: Pools, prices: Prices) -> dict[str, Any]:
-    """Return a model call; messages, instructions and tools are numbers in the pools."""
+    """Messages, instructions and tools are numbers in the pools."""
     request, answer = call.request, call.answer
     output = request.output
     return {
@@ -180,10 +173,7 @@ def model_call_data(call: ModelCallRecord, pools: Pools, prices: Prices) -> dict
 
 
 def cost_of(call: ModelCallRecord, prices: Prices) -> float | None:
-    """Return the cost of a model call; None if its model has no price, or its usage is unknown.
-
-    A call that was rejected with an error costs nothing.
-    """
+    """None if its model has no price, or its usage is unknown. A rejected call costs nothing."""
     used = tokens_of(call.answer)
     if any(used):
         return prices.cost(call.model, *used, provider=call.provider)
@@ -191,7 +181,7 @@ def cost_of(call: ModelCallRecord, prices: Prices) -> float | None:
 
 
 def tool_call_data(call: ToolCallRecord) -> dict[str, Any]:
-    """Return a tool call, with the decision of the rules."""
+    """Includes the decision of the rules."""
     decision = call.decision
     return {
         "name": call.tool.name,

@@ -1,4 +1,4 @@
-"""The table of runs: a run as a row, and the choices of its filter."""
+"""The table of runs, and the choices of its filter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ON s.trace_id = t.id WHERE s.span_type = 'function' AND s.name IS NOT NULL"""  #
 
 
 def run_row(trace: TraceSummary) -> dict[str, Any]:
-    """Return a run as a row: its facts, and the start of its input, output and error."""
+    """Return a run's facts, and the start of its strings."""
     metadata = trace.metadata
     return {
         "id": trace.trace_id,
@@ -47,7 +47,7 @@ def run_row(trace: TraceSummary) -> dict[str, Any]:
 
 
 def choices(path: Path) -> dict[str, list[str]]:
-    """Return the agents, prompts, versions and tools in the latest thousand traces, sorted.
+    """Return the sorted names in the latest thousand traces.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be read.

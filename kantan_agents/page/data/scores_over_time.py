@@ -1,4 +1,4 @@
-"""The scores of each version of a prompt over time, with the interval of their mean."""
+"""The scores of a prompt's versions over time, with intervals."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from kantan_agents.traces.store.verdicts import Answers
 _UNITS: Final = (timedelta(minutes=1), timedelta(hours=1), timedelta(days=1), timedelta(weeks=1))
 _MOST_PERIODS: Final = 60
 _MOST_SCORES: Final = 5_000
-"""Number of scores of a version that are read, the latest ones."""
+"""The latest scores of a version are read."""
 _MOST_VERSIONS: Final = 8
 _FEWEST: Final = 5
-"""An interval from fewer conversations in a period would be misleading."""
+"""Conversations; an interval from fewer would be misleading."""
 _LEVEL: Final = 0.95
 _START: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Scored(NamedTuple):
-    """A score and its conversation: the scores of one conversation are not independent."""
+    """The scores of one conversation are not independent."""
 
     time: datetime
     value: float
@@ -35,7 +35,7 @@ class Scored(NamedTuple):
 
 
 def scores_over_time(store: TraceStore, name: str) -> dict[str, Any]:
-    """Return the scores of judges for each version of a prompt, by periods of equal length.
+    """Return judges' scores by version and period.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be read.
@@ -74,7 +74,7 @@ def _scores(store: TraceStore, name: str, version: str | None) -> list[Scored]:
 
 
 def _unit(span: timedelta) -> timedelta:
-    """Return the shortest period length that does not give too many periods."""
+    """The shortest period that does not give too many."""
     return next((unit for unit in _UNITS if span <= unit * _MOST_PERIODS), span / _MOST_PERIODS)
 
 
@@ -89,7 +89,7 @@ def _periods(scores: Iterable[Scored], unit: timedelta) -> list[dict[str, Any]]:
 
 
 def _mean(scores: Sequence[Scored]) -> dict[str, Any]:
-    """Return the mean with its interval, which stays inside 0 and 1 if all scores do."""
+    """The interval stays inside 0 and 1 if all scores do."""
     values = [one.value for one in scores]
     interval = _interval(values, [one.conversation for one in scores])
     low, high = (None, None) if interval is None else interval
@@ -97,7 +97,7 @@ def _mean(scores: Sequence[Scored]) -> dict[str, Any]:
 
 
 def _interval(values: Sequence[float], units: Sequence[str]) -> Interval | None:
-    """Return Student's interval, for binary scores the exact one; None for too few conversations."""
+    """Student's interval, for binary scores the exact one; None for too few conversations."""
     if len(set(units)) < _FEWEST:
         return None
     if is_binary(values):

@@ -1,4 +1,4 @@
-"""Two runs side by side, step by step, and their first difference."""
+"""Two runs step by step, and their first difference."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from kantan_agents.traces.store import StoredTrace, TraceStore
 
 @attrs.frozen
 class _Step:
-    """A step of a run; steps of one name, such as ``answer``, are compared."""
+    """Steps of one name, such as ``answer``, are compared."""
 
     name: str
     text: str
 
 
 def side_by_side(store: TraceStore, one: str, other: str) -> dict[str, Any]:
-    """Return two runs, given as for ``store.trace``, as JSON data.
+    """Return two runs, named as for ``store.trace``.
 
     Raises:
         TraceNotFoundError: E61, no trace matches, or more than one.
@@ -44,7 +44,7 @@ def side_by_side(store: TraceStore, one: str, other: str) -> dict[str, Any]:
 
 
 def _record(trace: StoredTrace, wanted: str) -> RunRecord | None:
-    """Return the record of the run with the wanted id, otherwise the outermost one."""
+    """The run with the wanted id, otherwise the outermost one."""
     named = [run for run in trace.runs if run.id.startswith(wanted)]
     ids = {run.id for run in trace.runs}
     outermost = [run for run in trace.runs if run.parent_run not in ids]
@@ -52,7 +52,6 @@ def _record(trace: StoredTrace, wanted: str) -> RunRecord | None:
 
 
 def _parting(one: RunRecord | None, other: RunRecord | None) -> dict[str, Any] | None:
-    """Return the first request or answer that differs, and its differences."""
     where = None if one is None or other is None else parting(one, other)
     if where is None:
         return None
@@ -112,7 +111,7 @@ def _plain(value: Any) -> str:
 
 
 def _paired(one: Sequence[_Step], other: Sequence[_Step]) -> list[dict[str, Any]]:
-    """Return the steps of both runs, paired by name and order."""
+    """Pair steps by name and order."""
     names = [step.name for step in one], [step.name for step in other]
     found: list[dict[str, Any]] = []
     for kind, a, b, c, d in SequenceMatcher(None, *names, autojunk=False).get_opcodes():

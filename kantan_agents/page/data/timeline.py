@@ -1,4 +1,4 @@
-"""The spans of a trace as the lines of a timeline, each with its recorded call."""
+"""The spans of a trace as a timeline, with their recorded calls."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _OWN_KINDS: Final = {REFUSAL_SPAN: "refusal", JUDGE_SPAN: "verdict", CUT_SPAN: "
 
 
 def timeline(trace: StoredTrace) -> list[dict[str, Any]]:
-    """Return the lines in the order of their starts; a line names the one above it as its ``parent``.
+    """Return the lines in the order of their starts, each with its ``parent``.
 
-    ``call`` or ``tool`` of a line is the index of its recorded call in the trace, if there is one.
+    ``call`` or ``tool`` is the index of its recorded call in the trace.
     """
     shown = without_sdk_spans(trace.spans)
     runs = {span.span_id for span in shown if _is_run(span)}
@@ -49,7 +49,7 @@ def _is_run(span: SpanRecord) -> bool:
 
 
 def _is_mark(span: SpanRecord, runs: set[str]) -> bool:
-    """Return whether a span only repeats the run or tool call around it."""
+    """Whether a span only repeats the run or tool call around it."""
     # At the end of a run, the recorder writes its output as a generation.
     is_of_run = span.parent_id is None or span.parent_id in runs
     is_output = span.span_type == "generation" and span.name is None and is_of_run
@@ -92,7 +92,7 @@ def _line(
 def _joined(
     spans: Sequence[SpanRecord], calls: Sequence[ModelCallRecord] | Sequence[ToolCallRecord]
 ) -> dict[str, int]:
-    """Return the index of the call of each span: the nearest one in time, of the same tool."""
+    """The nearest call in time, of the same tool."""
     found: dict[str, int] = {}
     free = set(range(len(calls)))
     for span in sorted((one for one in spans if one.started_at), key=lambda one: str(one.started_at)):
@@ -119,7 +119,7 @@ def _recorded_only(
     begun: datetime | None,
     field: str,
 ) -> list[dict[str, Any]]:
-    """Return lines for the calls without a span, as of models without tracing."""
+    """Lines for calls without a span, as of models without tracing."""
     lines = []
     for place in sorted(set(range(len(calls))) - set(joined.values())):
         call = calls[place]
@@ -156,7 +156,7 @@ def _agent_span(spans: Sequence[SpanRecord], agent: str, time: datetime) -> str 
 
 
 def _break_cycles(lines: list[dict[str, Any]]) -> None:
-    """Move lines whose parents form a cycle to the top, as in a damaged file."""
+    """Move lines of a cycle to the top, as in a damaged file."""
     parents = {line["id"]: line["parent"] for line in lines}
     for line in lines:
         seen = {line["id"]}
@@ -181,7 +181,7 @@ def _name(span: SpanRecord) -> str:
 
 
 def _own_data(span: SpanRecord) -> dict[str, Any] | None:
-    """Return the data of a span that is neither a model call nor a tool call."""
+    """For a span that is neither a model call nor a tool call."""
     if span.span_type in MODEL_SPANS or span.span_type == "function":
         return None
     raw = span.raw if isinstance(span.raw, dict) else {}

@@ -1,4 +1,4 @@
-"""``write_run_report``: writes recorded runs to one HTML file."""
+"""``write_run_report``: recorded runs as one HTML file."""
 
 from __future__ import annotations
 
@@ -51,15 +51,10 @@ _STRUCTURE: Final = frozenset(
 def write_run_report(
     runs: Sequence[dict[str, Any]], path: str | os.PathLike[str], *, redact: Redact | None = None
 ) -> None:
-    """Write runs as one HTML file, which is replaced if it exists.
+    """Write or replace an HTML file.
 
-    The file shows a run as the page does. It sends no requests, and only its owner may read a new file.
-    Secrets are masked as in the recording.
-
-    Args:
-        runs: The runs, from ``read_run``.
-        path: The file.
-        redact: Masks more data in every string.
+    It shows runs from ``read_run`` as the page does. It sends no requests, and only its owner may read a new
+    file. Secrets are masked as in the recording; ``redact`` masks more.
 
     Raises:
         FileArgumentError: E79, the file cannot be written.
@@ -106,13 +101,13 @@ def _hash(text: str) -> str:
 
 
 def _data(runs: Sequence[dict[str, Any]]) -> str:
-    """Return JSON that cannot close its element, whatever the data contains."""
+    """The JSON cannot close its element, whatever the data contains."""
     text = json.dumps(runs, ensure_ascii=True, default=str)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _masked(data: Any, redact: Redact, name: str = "") -> Any:
-    """Return data with every string masked, except the fields that the view depends on."""
+    """Mask every string, except the fields that the view depends on."""
     if isinstance(data, dict):
         if data.keys() == {"text", "length"}:
             known = data["text"] if data["length"] <= MOST else data["text"][:-_UNSURE]
@@ -127,7 +122,7 @@ def _masked(data: Any, redact: Redact, name: str = "") -> Any:
 
 
 def joined_script() -> str:
-    """Return the modules of the run view as one script: a file opened from a disk cannot load modules."""
+    """Join the modules: a file opened from a disk cannot load modules."""
     modules = (_EXPORT.sub("", _IMPORT.sub("", read_static(name))) for name in MODULES)
     return '"use strict";\n' + "\n".join(modules)
 
@@ -137,5 +132,5 @@ def _joined_style() -> str:
 
 
 def read_static(name: str) -> str:
-    """Return one of the page's own files."""
+    """Read one of the page's files."""
     return (files("kantan_agents.page") / "static" / name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""``mask``: replaces the secrets in text with ``***``; ``shown_url``: removes them from a URL."""
+"""Replaces secrets in text with ``***``, and removes them from URLs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OF_KANTAN_LLM = (
 
 
 def mask(text: str) -> str:
-    """Return ``text`` with secrets masked; at least those that kantan-llm masks, and in the same form."""
+    """Mask at least the secrets that kantan-llm masks, in the same form."""
     if not may_contain_secret(text):
         return text
     for pattern, masked in _OF_KANTAN_LLM:
@@ -33,6 +33,6 @@ def mask(text: str) -> str:
 
 
 def shown_url(url: object) -> str:
-    """Return a URL without possible secrets: user, password, query, fragment, and tokens in the path."""
+    """Remove user, password, query and fragment, and mask tokens in the path."""
     parts = urlsplit(str(url))
     return mask(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))

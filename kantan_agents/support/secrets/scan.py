@@ -1,4 +1,4 @@
-"""``scan``: finds secrets in text, complete or streamed, in linear time."""
+"""``scan``: finds secrets in complete or streamed text, in linear time."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kantan_agents.support.secrets.token_formats import BOUNDARY, NEEDLES, NEXT_
 
 
 class Secret(NamedTuple):
-    """A secret, by the indexes of its start, its end, and the name or prefix that identifies it.
+    """A secret: its start, its end, and the start of the name or prefix that identifies it.
 
-    ``quote``: the quotes that a replacement needs, because it replaces a number in JSON.
+    ``quote``: required by a replacement of a number in JSON.
     """
 
     start: int
@@ -27,7 +27,7 @@ class Secret(NamedTuple):
 
 _LONGEST_VALUE = 4096
 _JUDGED = 128
-"""Only this prefix of a value is examined, so that many names in one long value take linear time."""
+"""Examined prefix of a value, so that many names in one long value take linear time."""
 _LONGEST_ROW = 4096
 _LONGEST_OPTION = 72
 _MOST_ESCAPES = 256
@@ -92,7 +92,7 @@ _has_needle = jsonschema_rs.validator_for(
 
 
 def may_contain_secret(text: str) -> bool:
-    """Return whether ``text``, or the strings in it if it is JSON, may contain a secret; False is certain."""
+    """Also for the strings in JSON; False is certain."""
     try:
         return _has_needle(text)
     except ValueError:  # half a surrogate pair
@@ -100,12 +100,9 @@ def may_contain_secret(text: str) -> bool:
 
 
 def scan(text: str, start: int = 0, *, whole: bool = True) -> tuple[list[Secret], int]:
-    """Return the secrets in ``text`` in order, and the index up to which more text cannot change them.
+    """Return the secrets in order, and the index up to which more text cannot change them.
 
-    Args:
-        text: The text. The characters before ``start`` are for lookbehind only.
-        start: Index at which to start.
-        whole: Whether the text is complete.
+    Characters before ``start`` are for lookbehind only; ``whole`` if the text is complete.
     """
     if whole and not may_contain_secret(text):
         return [], len(text)
@@ -262,7 +259,7 @@ def _named(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
 
 
 def _are_names(text: str, begin: int, end: int) -> bool:
-    """Return whether two strings with a comma between them are two names, or a value and the next key."""
+    """Two names, or a value and the next key."""
     return _DIGIT.search(text, begin, end) is None or _AFTER_KEY.match(text, end) is not None
 
 
@@ -271,7 +268,7 @@ def _without_stars(value: str) -> str:
 
 
 def _assigns(text: str, name: re.Match[str], between: re.Match[str]) -> bool:
-    """Return whether the separator after a name assigns a value to it."""
+    """Whether the separator assigns a value to the name."""
     sign = between["sign"]
     if sign == ",":
         return between["quote"] is not None  # a pair such as `("authorization", "...")`
@@ -291,7 +288,6 @@ class _BareEnds:
         self._begin = self._row = self._stop = -1
 
     def after(self, begin: int) -> int:
-        """Return the end of the value at ``begin``."""
         if not self._begin <= begin < self._row:
             found = _BARE.match(self._text, begin)
             self._begin, self._row = begin, found.end() if found is not None else begin
@@ -303,7 +299,7 @@ class _BareEnds:
 
 
 def _end_of_quoted(text: str, begin: int, opened: str) -> int | None:
-    """Return the index of the quote that ends a value; None if it is not in the text."""
+    """Return the index of the closing quote; None if it is not in the text."""
     sign, depth = opened[-1], len(opened) - 1
     limit = min(len(text), begin + _LONGEST_VALUE)
     since, line = begin, -1  # a line end before the quote ends the value as well

@@ -1,4 +1,4 @@
-"""A strategy for the values of a JSON schema: the part of JSON Schema that tools use."""
+"""A strategy for the values of a JSON schema."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _FORMATS: Mapping[str, st.SearchStrategy[str]] = {
 
 
 def valid_values(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
-    """Return a strategy for the values that a schema accepts.
+    """Generate values that a schema accepts.
 
-    References, unions, nested objects and arrays, bounds, patterns and formats are followed. Any other
-    keyword, such as ``if`` or ``not``, only filters.
+    References, unions, nested objects and arrays, bounds, patterns and formats are followed. Other keywords,
+    such as ``if`` or ``not``, only filter.
     """
     is_valid = validity(schema)
     return _values(schema).filter(is_valid)
 
 
 def validity(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
-    """Return a function that checks whether a schema accepts a value."""
+    """Return a validator."""
     validator: Any = jsonschema_rs.validator_for(dict(schema))
     check: Callable[[Any], bool] = validator.is_valid
     return check
@@ -55,7 +55,7 @@ def _values(draw: st.DrawFn, schema: Mapping[str, Any]) -> Any:
 
 
 class _Reader:
-    """Generates one value of a schema, part by part."""
+    """Generates a value part by part."""
 
     def __init__(self, root: Mapping[str, Any], draw: st.DrawFn) -> None:
         self._root = root
@@ -86,7 +86,7 @@ class _Reader:
         return self._draw(json_values(max_leaves=3))
 
     def _resolved(self, schema: Schema, depth: int) -> Mapping[str, Any]:
-        """Follow references, take one branch of each union, and merge conjunctions."""
+        """Follow references, choose union branches, and merge conjunctions."""
         node: Mapping[str, Any] = {} if isinstance(schema, bool) else schema
         while True:
             if "$ref" in node:

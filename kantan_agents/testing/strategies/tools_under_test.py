@@ -1,4 +1,4 @@
-"""The tools for which a strategy generates calls, with their schemas."""
+"""Tools with their schemas."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tools.facts import facts_of
 
 Tools: TypeAlias = Agent[Any] | Mapping[str, Mapping[str, Any]] | Iterable[Callable[..., Any] | Tool]
-"""The tools to call: an agent, functions and tools of the SDK, or JSON schemas of arguments by tool name."""
+"""An agent, functions and tools of the SDK, or JSON schemas of arguments by tool name."""
 
 
 @attrs.frozen(eq=False)
 class ToolUnderTest:
-    """A tool with the strategy for its arguments, and a function that checks arguments against its schema."""
+    """A tool, the strategy for its arguments, and their validator."""
 
     facts: ToolFacts
     arguments: st.SearchStrategy[dict[str, Any]]
@@ -30,13 +30,13 @@ class ToolUnderTest:
 
     @classmethod
     def of(cls, facts: ToolFacts) -> ToolUnderTest:
-        """Return the tool for its facts."""
+        """Read its schema."""
         schema = facts.schema or {}
         return cls(facts, valid_values({"type": "object", **schema}), validity(schema))
 
     @property
     def name(self) -> str:
-        """The name with which a model calls it."""
+        """The model's name for it."""
         return self.facts.names[0]
 
     @property
