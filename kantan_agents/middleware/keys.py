@@ -23,11 +23,7 @@ _ABSENT: Any = object()
 
 
 class KeyOf:
-    """Finds the key of a run.
-
-    Raises:
-        InvalidOptionError: E75, ``per`` is neither a path nor a function.
-    """
+    """Finds the key of a run; E75 for an invalid ``per``."""
 
     def __init__(self, middleware: str, per: Any) -> None:
         is_path = isinstance(per, str) and all(per.split("."))
@@ -43,11 +39,7 @@ class KeyOf:
         return self._per is None
 
     def of(self, run: Run) -> Key:
-        """Return the key; None if the context has none.
-
-        Raises:
-            RunKeyError: E175, it is not a str, an int or a UUID.
-        """
+        """None if the context has none; E175 for another type than str, int or UUID."""
         if self._per is None:
             return None
         context = run.context

@@ -64,11 +64,7 @@ class ListeningPlace:
 
 
 def listen(host: str, port: int) -> ListeningPlace:
-    """Listen on a port; 0 for a free one.
-
-    Raises:
-        InvalidOptionError: E75, the port is taken or not allowed, or the host is not of this machine.
-    """
+    """Listen on a port, 0 for a free one; E75 if that is impossible."""
     if not 0 <= port <= _MOST_PORTS:
         raise InvalidOptionError(option="--port", reason=f"must be from 1 to {_MOST_PORTS:,}, not {port}")
     try:

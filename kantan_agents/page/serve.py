@@ -48,11 +48,7 @@ def local_app(state: PageState, place: ListeningPlace, token: str, ticket: str |
 
 
 def serve(app: Starlette, place: ListeningPlace) -> None:
-    """Serve until SIGINT or SIGTERM.
-
-    Raises:
-        KeyboardInterrupt: It was interrupted.
-    """
+    """Serve until SIGINT, which raises KeyboardInterrupt, or SIGTERM."""
     config = uvicorn.Config(
         app,
         access_log=False,  # a token may be in a URL

@@ -23,10 +23,7 @@ from kantan_agents.traces.store.connection import reading
 
 
 class StoreToCome(TraceStore):
-    """Reads an empty database until the real one exists.
-
-    A service often creates the page before its recorder has created the file.
-    """
+    """A service often creates the page before its recorder has created the file."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -73,9 +70,8 @@ def store_at(place: str | os.PathLike[str]) -> TraceStore:
 class PageState:
     """The state that all requests share.
 
-    ``secret`` signs data that a window stores and sends back, such as receipts. ``token`` is required by
-    requests that change something; only the opened page knows it. Processes with the same secret accept the
-    same token.
+    ``secret`` signs data that a window stores and sends back. ``token`` is required by requests that change
+    something; only the opened page knows it. Processes with the same secret accept the same token.
     """
 
     store: TraceStore

@@ -14,11 +14,7 @@ _HUGE: Final = 1e300  # so that the difference of two numbers is finite as well
 
 
 def checked_int(option: str, value: Any, least: int, most: int | None = None) -> int:
-    """Return an int from ``least`` to ``most``.
-
-    Raises:
-        InvalidOptionError: E75, it is not such an int.
-    """
+    """E75 unless it is an int from ``least`` to ``most``."""
     is_int = isinstance(value, int) and not isinstance(value, bool)
     if is_int and least <= value <= (value if most is None else most):
         return int(value)
@@ -27,11 +23,7 @@ def checked_int(option: str, value: Any, least: int, most: int | None = None) ->
 
 
 def checked_number(option: str, value: Any, *, above_zero: bool = False) -> float:
-    """Return a finite float, 0 or more, or ``above_zero``.
-
-    Raises:
-        InvalidOptionError: E75, it is not such a number.
-    """
+    """E75 unless it is a finite number, 0 or more, or ``above_zero``."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if is_number and 0 <= value <= sys.float_info.max and (value > 0 or not above_zero):
         return float(value)

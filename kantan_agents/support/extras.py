@@ -65,11 +65,7 @@ class extra:  # noqa: N801 - reads as a statement
 
 
 def require_extra(name: str) -> None:
-    """Check that an extra is installed, without importing it.
-
-    Raises:
-        ExtraMissingError: E198, or E124, E130, E140, it is not.
-    """
+    """Check that an extra is installed, without importing it."""
     for module in EXTRAS[name].modules:
         with extra(name):
             if find_spec(module) is None:

@@ -79,16 +79,10 @@ class Ledger:
         *,
         instead_of: Reservation | None = None,
     ) -> Reservation:
-        """Reserve amounts.
+        """Reserve amounts, or raise ``LimitReachedError`` without a change.
 
-        Args:
-            wanted: None is allowed while anything is left.
-            assumed: Reserved instead of None, 0 if missing.
-            instead_of: A reservation that the new one replaces.
-
-        Raises:
-            LimitReachedError: It exceeds a limit together with used and reserved amounts; nothing has
-                changed.
+        An amount of None is allowed while anything is left, and reserves the ``assumed`` amount, 0 if
+        missing. The new reservation replaces ``instead_of``.
         """
         with self._lock:
             for name, more in wanted.items():

@@ -19,12 +19,8 @@ class ChangeNotes(Protocol):
     ) -> None:
         """A file is about to get new content.
 
-        Args:
-            root: The root folder of the tool, without symbolic links.
-            parts: The names from there to the file.
-            folder: Descriptor of the file's folder.
-            before: The state of the file; None if it does not exist.
-            data: Its new content.
+        ``parts`` are the names from the root, which has no symbolic links, to the file in ``folder``, a
+        descriptor. ``before`` is None for a new file.
         """
         ...
 

@@ -17,10 +17,6 @@ def open_private(path: str | os.PathLike[str], flags: int = os.O_WRONLY | os.O_E
     The umask cannot add permissions, and others can never read the file. Windows ignores the mode. All files
     with content that the library creates are created here. Without ``O_EXCL``, an existing file is opened and
     its mode stays.
-
-    Raises:
-        FileExistsError: The file exists.
-        OSError: It cannot be created.
     """
     return os.open(path, flags | _FLAGS, _OWNER_ONLY)
 
@@ -29,9 +25,6 @@ def create_private(path: Path) -> None:
     """Create an empty file for its owner only; an existing file stays unchanged.
 
     SQLite gives ``-wal`` and ``-shm`` the mode of the database.
-
-    Raises:
-        OSError: It cannot be created.
     """
     with suppress(FileExistsError):
         # Resolved, because SQLite would create the target of a broken link.

@@ -30,11 +30,7 @@ def is_token(given: str, token: str) -> bool:
 
 
 def checked_token(token: str, option: str = "token") -> str:
-    """Return a usable token.
-
-    Raises:
-        InvalidOptionError: E75, it is too short, or cannot be sent. The message does not contain it.
-    """
+    """Return a usable token, or raise E75, whose message does not contain it."""
     if not isinstance(token, str):
         reason = f"must be a str, not {type(token).__name__}"
     elif len(token) < SHORTEST_TOKEN:

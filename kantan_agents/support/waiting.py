@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 
 
 async def wait_for_end(*tasks: asyncio.Task[Any]) -> None:
-    """Wait until all tasks have ended, despite cancellations.
-
-    Raises:
-        asyncio.CancelledError: The waiting task was cancelled. All ``tasks`` have ended nevertheless.
-    """
+    """Wait until all tasks have ended; only then raise a cancellation."""
     # Imported here, as below: commands without an event loop import this module too.
     import asyncio
 
@@ -33,11 +29,7 @@ async def wait_for_end(*tasks: asyncio.Task[Any]) -> None:
 
 
 async def run_to_end(function: Callable[[], object]) -> None:
-    """Call a function in a dedicated thread, and wait for its end, despite cancellations.
-
-    Raises:
-        asyncio.CancelledError: The waiting task was cancelled. The function has ended nevertheless.
-    """
+    """Call a function in a dedicated thread; raise a cancellation only after its end."""
     import asyncio
 
     # Not one of the shared threads: in a busy service, they may all be taken.

@@ -28,11 +28,7 @@ def fails(reply: Reply) -> bool:
 
 
 def error_of(reply: Reply, where: str) -> Exception:
-    """Return the OpenAI client's error for a failure, without HTTP.
-
-    Raises:
-        InvalidScriptError: E75, the body of a successful response is given as bytes.
-    """
+    """Return the OpenAI client's error for a failure, without HTTP."""
     if reply.error is not None:
         return reply.error
     if reply.status == OK:

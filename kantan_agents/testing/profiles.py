@@ -237,11 +237,7 @@ PROFILES: Mapping[str, Profile] = {
 
 
 def profile_named(profile: str | Profile | None) -> Profile | None:
-    """Return a profile by name.
-
-    Raises:
-        ValueError: No profile has this name.
-    """
+    """Return a profile by name; ValueError for an unknown one."""
     if profile is None or isinstance(profile, Profile):
         return profile
     try:

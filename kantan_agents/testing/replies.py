@@ -134,11 +134,7 @@ ALLOWED = (
 
 
 def read_reply(value: object, where: str) -> Reply | ReplyFunction:
-    """Parse a value of a script; a function will return the reply.
-
-    Raises:
-        InvalidScriptError: E75, ``value`` does not describe a reply.
-    """
+    """Parse a value of a script; E75 with the position for an invalid one."""
     match value:
         case Reply():
             return value
@@ -158,7 +154,7 @@ def read_reply(value: object, where: str) -> Reply | ReplyFunction:
 def is_step_fields(value: object) -> bool:
     """Whether a dict holds the fields of a ``ModelStep``.
 
-    Names alone are ambiguous: an answer may have a key such as ``output`` or ``error``.
+    Names alone are ambiguous: an answer may have a key such as ``error``.
     """
     if not isinstance(value, Mapping) or not set(value) <= set(ModelStep.__dataclass_fields__):
         return False

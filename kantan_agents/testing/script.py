@@ -31,11 +31,7 @@ Script: TypeAlias = (
 
 
 def checked_script(script: object, name: str) -> Iterable[object]:
-    """Check that a script is an iterable of replies.
-
-    Raises:
-        InvalidScriptError: E75, it is a single reply or something else.
-    """
+    """E75 for a single reply or something else than an iterable."""
     single = isinstance(script, (str, bytes, Mapping, Reply, ScriptedToolCall, Exception, pydantic.BaseModel))
     if isinstance(script, Iterable) and not single:
         return script
@@ -44,11 +40,7 @@ def checked_script(script: object, name: str) -> Iterable[object]:
 
 
 def read_script(script: object, name: str) -> list[Reply | ReplyFunction]:
-    """Return the parsed replies.
-
-    Raises:
-        InvalidScriptError: E75, with the position of the first invalid reply.
-    """
+    """E75 with the position of the first invalid reply."""
     replies = enumerate(checked_script(script, name))
     return [read_reply(value, f"{name}[{index}]") for index, value in replies]
 
@@ -59,11 +51,7 @@ def returned_by(name: str) -> str:
 
 
 async def resolve(step: Reply | ReplyFunction, call: Any) -> Reply:
-    """Return the reply of a step, which may be a sync or async function.
-
-    Raises:
-        InvalidScriptError: E75, a function returned something that is not a reply.
-    """
+    """Return the reply of a step, which may be a sync or async function."""
     while not isinstance(step, Reply):
         name = getattr(step, "__name__", type(step).__name__)
         answer = step(call)

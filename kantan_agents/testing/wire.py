@@ -158,11 +158,7 @@ def response_events(reply: Reply, model: str, *, with_usage: bool = True) -> Ite
 
 
 def completion_body(reply: Reply, model: str, *, with_usage: bool = True) -> dict[str, Any]:
-    """The JSON body of ``POST /v1/chat/completions``.
-
-    Raises:
-        NotSendableError: The reply has several messages, or an item that this API does not have.
-    """
+    """The JSON body of ``POST /v1/chat/completions``, or ``NotSendableError``."""
     text, refusal, calls = _chat_message(reply)
     message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": refusal}
     if calls:
@@ -173,13 +169,10 @@ def completion_body(reply: Reply, model: str, *, with_usage: bool = True) -> dic
 
 
 def completion_events(reply: Reply, model: str, *, with_usage: bool = False) -> Iterator[dict[str, Any]]:
-    """The chunks of a streamed ``POST /v1/chat/completions``.
+    """The chunks of a streamed ``POST /v1/chat/completions``, or ``NotSendableError``.
 
     With ``with_usage``, as for ``include_usage``, a last chunk without choices reports the tokens, and
     ``usage`` of all others is null.
-
-    Raises:
-        NotSendableError: The reply has several messages, or an item that this API does not have.
     """
     chunks_of_reply = _completion_chunks(reply, model, *_chat_message(reply))
     return _with_usage(chunks_of_reply, reply) if with_usage else chunks_of_reply

@@ -34,11 +34,7 @@ _HOW_TO_GIVE: Final = (
 
 
 def given_keys(key: Keys | None) -> tuple[bytes, ...]:
-    """Return the argument's keys, or else the environment's.
-
-    Raises:
-        InvalidOptionError: E75, a key is too short or has another type. The error does not show it.
-    """
+    """Return the argument's keys, or else the environment's."""
     if key is None:
         text = os.environ.get(KEY_VARIABLE)
         return () if text is None else (_checked(KEY_VARIABLE, text),)
@@ -50,11 +46,7 @@ def given_keys(key: Keys | None) -> tuple[bytes, ...]:
 
 
 def recorded_keys(*, create: bool) -> tuple[bytes, ...]:
-    """Return the key in the file next to the recorder's database.
-
-    Raises:
-        ApprovalStateError: E85, there is no key, or its file is not safe to use.
-    """
+    """Return the key in the file next to the recorder's database."""
     database = registry.main_database()
     if database is None:
         raise ApprovalStateError(reason=f"there is no key to sign runs with: {_HOW_TO_GIVE}")
@@ -111,7 +103,7 @@ def _problem(status: os.stat_result) -> str | None:
 
 
 def _make(path: Path) -> None:
-    """Create the file atomically, without replacing one."""
+    """Atomic, and never replaces a file."""
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     descriptor = open_private(temporary)
     try:

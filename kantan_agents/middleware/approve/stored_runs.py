@@ -46,11 +46,7 @@ class StoredRunAgent(Protocol):
 
 
 def text_of(context: Mapping[str, Any], keys: Sequence[bytes], leave_out: Sequence[str] = ()) -> str:
-    """Return the paused run of a context as JSON, signed with the first key, without ``leave_out``.
-
-    Raises:
-        ApprovalStateError: E85, the context holds a value that JSON cannot represent.
-    """
+    """Return the paused run of a context as JSON, signed with the first key, without ``leave_out``."""
     result = context["result"]
     try:
         # The state of an agent used as a tool holds the caller's context, whose result is not JSON.
@@ -75,26 +71,12 @@ def _with_less(state: RunState[Any, Any], leave_out: Sequence[str]) -> RunState[
 async def state_of(
     agent: StoredRunAgent, text: Any, keys: Sequence[bytes], *, trust_unsigned: bool
 ) -> RunState[Any, Any]:
-    """Return a stored run after verifying its signature.
-
-    Args:
-        agent: The agent that was run.
-        text: The stored run.
-        keys: The accepted keys; if empty, the key next to the trace database.
-        trust_unsigned: Whether to accept the unsigned format of earlier versions.
-
-    Raises:
-        ApprovalStateError: E85, no key matches, or it is not a run of this agent.
-    """
+    """Return a stored run after verifying its signature, by default with the key of the trace database."""
     return await state_from(agent, await _verified(agent, text, keys, trust_unsigned=trust_unsigned))
 
 
 async def state_from(agent: StoredRunAgent, data: dict[str, Any]) -> RunState[Any, Any]:
-    """Return the run in data of ``state_data``, which only trusted code may write.
-
-    Raises:
-        ApprovalStateError: E85, it is not a run of this agent.
-    """
+    """Return the run in data of ``state_data``, which only trusted code may write."""
     ours = data.pop(_OURS, {})
     try:
         state = await RunState.from_json(agent.sdk_agent, data)
@@ -162,18 +144,14 @@ def as_json(value: Any) -> Any:
 
 @attrs.frozen
 class SignedText:
-    """A stored run before its verification; ``agent`` and ``state`` are JSON."""
+    """A stored run before its verification."""
 
     agent: str
     state: str
     signature: str
 
     def verified(self, keys: Sequence[bytes]) -> tuple[str, dict[str, Any]]:
-        """Return the agent's name and the state.
-
-        Raises:
-            ApprovalStateError: E85, no key matches the signature.
-        """
+        """Return the agent's name and the state; E85 if no key matches."""
         if not any(hmac.compare_digest(_sign(key, self.agent, self.state), self.signature) for key in keys):
             raise ApprovalStateError(
                 reason="the stored run was changed, or it was signed with another key; nothing was run"

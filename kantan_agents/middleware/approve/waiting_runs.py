@@ -1,4 +1,4 @@
-"""List, store, decide and resume runs that wait for approval."""
+"""Store, decide and resume runs that wait for approval."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class Budget(Middleware):
         self._warned_of: set[tuple[str, str]] = set()
 
     def _ledger_of(self, run: Run) -> BudgetLedger:
-        """Return the shared ledger; a replay has its own."""
+        """A replay has its own ledger."""
         playback = None if run._tape is None else current_playback.get()
         if playback is None:
             return self._ledger
@@ -196,7 +196,7 @@ class Budget(Middleware):
         self._warn("an answer has no usage, so a budget cannot count it", call)
 
     def _warn(self, message: str, call: ModelCall, **values: Any) -> None:
-        """Log once for each model, if a limit on tokens or cost is set."""
+        """Log once for each model, if a limit depends on it."""
         limits = self._limits
         model = _model_name(call) or "the model"
         if (limits.tokens, limits.cost) == (None, None) or (message, model) in self._warned_of:

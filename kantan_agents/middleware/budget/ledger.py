@@ -110,12 +110,7 @@ class BudgetLedger(Ledger):
         self._closed = reason
 
     def reserve_model_call(self, tokens: int | None, cost: float | None) -> Reservation:
-        """Reserve output tokens and their cost; None reserves the average so far.
-
-        Raises:
-            BudgetExceededError: E83, the remaining budget is too small.
-            UnknownUsageError: E42, the ledger is closed.
-        """
+        """Reserve output tokens and their cost; None reserves the average so far. E83, or E42 if closed."""
         if self._closed is not None:
             raise UnknownUsageError(what=self._closed.what, model=self._closed.model)
         used = self.used
@@ -132,11 +127,7 @@ class BudgetLedger(Ledger):
             raise _exceeded(reached) from None
 
     def reserve_tool_call(self, tool: str, entries: Sequence[str] = ()) -> Reservation | str:
-        """Reserve a tool call, or return the used-up entry.
-
-        Raises:
-            BudgetExceededError: E83, the limit of all tool calls is reached.
-        """
+        """Reserve a tool call, or return the used-up entry. E83 if all calls are used up."""
         names = [*(_ENTRY + entry for entry in entries), "tool_calls", _TOOL + tool]
         try:
             return self.reserve(dict.fromkeys(names, 1))
@@ -181,20 +172,20 @@ def spent_by(answer: Any, price: tuple[float, float], reserved: Reservation, *, 
 
 
 def spent_by_broken_off(reserved: Reservation) -> Spent:
-    """Charge the reservation, as the usage of a broken-off answer is unknown."""
+    """The usage of a broken-off answer is unknown, so its reservation is charged."""
     return {name: reserved.amounts[name] for name in ("tokens", "cost")} | {WITHOUT_USAGE: True}
 
 
 def spent_by_other(
     usage: Any, price: tuple[float, float], reserved: Reservation, *, is_complete: bool
 ) -> Spent:
-    """Return the usage of another request for the same answer."""
+    """Usage of another request for the same answer."""
     spent = spent_by(ModelResponse([], usage, None), price, reserved, was_requested=True)
     return spent if is_complete else {**spent, WITHOUT_USAGE: True}
 
 
 def count_of(value: Any) -> int | None:
-    """Return a token count, at most ``_MOST_TOKENS``; None if invalid."""
+    """None if invalid; at most ``_MOST_TOKENS``."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:  # `not` catches NaN
         return None
     if value >= _MOST_TOKENS:

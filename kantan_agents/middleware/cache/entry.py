@@ -64,7 +64,6 @@ def request_key(call: ModelCall, request: Request, model: Model, tenant: Key) ->
 
 
 def _further_options(request: Request) -> dict[str, Any]:
-    """A later SDK may add arguments."""
     return {
         name: value for name, value in request.options.items() if value is not None and name not in _PARTS
     }
@@ -97,13 +96,7 @@ _ACTED: Final = ("mcp_call", "mcp_approval_request", "code_interpreter_call")
 
 @attrs.frozen
 class StoredAnswer:
-    """A stored answer.
-
-    Attributes:
-        answer: Its usage is zero, because no model is called.
-        stored_at: Unix time in seconds.
-        tokens: The original usage.
-    """
+    """A stored answer. Its usage is zero; ``tokens`` is the original usage. ``stored_at`` is Unix time."""
 
     answer: ModelAnswer
     stored_at: float
@@ -158,7 +151,7 @@ def unpacked(key: str, stored: bytes) -> StoredAnswer:
     """Read the stored form.
 
     Raises:
-        ValueError, TypeError, KeyError: It is damaged, or stored under another key.
+        ValueError, TypeError, KeyError: It is damaged, or has another key.
     """
     checksum, body = stored[:_DIGEST], stored[_DIGEST:]
     if digest(key.encode() + body)[:_DIGEST] != checksum:

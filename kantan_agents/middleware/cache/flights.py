@@ -1,4 +1,4 @@
-"""``Flights``: sends one of several equal requests. Thread-safe."""
+"""``Flights``: sends one of several equal requests."""
 
 from __future__ import annotations
 
@@ -15,11 +15,8 @@ from kantan_agents.middleware.signal import Signal
 class Seat:
     """One of several equal requests.
 
-    Attributes:
-        key: Their common key.
-        leads: Whether this one is sent.
-        signal: Set when there is an answer, or when this one has to be sent.
-        body: The stored form of the leader's answer.
+    The first one leads and is sent. ``signal`` is set when its answer is in ``body``, or when this one has to
+    be sent.
     """
 
     key: str
@@ -29,7 +26,7 @@ class Seat:
 
 
 class Flights:
-    """The requests in flight, and the equal ones that wait."""
+    """Requests in flight, and the equal ones that wait. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -61,11 +61,7 @@ _OVERRIDES: Final = (
 
 
 def recipient_of(model: Model) -> list[Any]:
-    """Return the recipient and everything sent along, as JSON data for a key.
-
-    Raises:
-        TypeError, RecursionError: It cannot be distinguished from others.
-    """
+    """Return the recipient, and everything sent along; TypeError or RecursionError if that is impossible."""
     current_model = getattr(type(model), "current_model", None)  # of a NamedModel
     if current_model is not None:
         model = current_model(model)
@@ -220,7 +216,7 @@ _lock = Lock()
 
 
 def _object(value: Any) -> list[Any]:
-    """Return the identity, in this process, of an object without a comparable value."""
+    """Objects without a comparable value have an identity in this process."""
     key = id(value)
     found: Any = _known.get(key)
     if found is not None and found[0]() is value:

@@ -22,13 +22,7 @@ class CompactionPlan:
     """Omitted and replaced items, by index.
 
     It concerns a prefix of the conversation, so it still applies when the conversation grows, and later
-    requests have the same prefix.
-
-    Attributes:
-        replaced: The items that are sent instead: results as stubs, or cut.
-        removed: The omitted items.
-        summary: A summary of the omitted items.
-        unread: Number of omitted items that the summary does not cover.
+    requests have the same prefix. The summary does not cover ``unread`` of the removed items.
     """
 
     replaced: Mapping[int, Any] = attrs.field(factory=dict)

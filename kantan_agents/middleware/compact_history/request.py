@@ -1,4 +1,4 @@
-"""``CallRequest``: the size of a request, whole and shortened."""
+"""``CallRequest``: the size of a request."""
 
 from __future__ import annotations
 
@@ -59,10 +59,7 @@ class Sent:
 
 @attrs.frozen(eq=False)
 class CallRequest:
-    """The request of a model call.
-
-    ``digests`` has one digest for each prefix of the conversation; it is empty if the request is short.
-    """
+    """The request of a model call; ``digests`` of its prefixes are empty if it is short."""
 
     limits: TokenLimits
     conversation: Conversation
@@ -88,7 +85,7 @@ class CallRequest:
 
     @property
     def is_long_enough(self) -> bool:
-        """Whether it may be too long, at the highest plausible count."""
+        """Whether it may be too long."""
         return bool(self.digests)
 
     @property

@@ -21,13 +21,8 @@ _log = get_logger("kantan_agents.middleware")
 class RunMemory:
     """The memory of one run.
 
-    Args:
-        run: The run.
-        shared: The memory of all runs. Replays do not use it, nor do durable runs, because they may resume in
-            another process.
-
-    Attributes:
-        recorded: In a replay, the recorded plans.
+    Replays do not use the shared memory, nor do durable runs, because they may resume in another process. In
+    a replay, ``recorded`` has the recorded plans.
     """
 
     def __init__(self, run: Run, shared: Memory) -> None:

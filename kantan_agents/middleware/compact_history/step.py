@@ -40,10 +40,7 @@ _log = get_logger("kantan_agents.middleware")
 
 
 class Step:
-    """Plans, summarizes and reports one model call.
-
-    ``call_next`` also sends the requests for summaries, of at most ``window`` tokens.
-    """
+    """Plans, summarizes and reports one model call."""
 
     def __init__(
         self,
@@ -61,11 +58,7 @@ class Step:
         self._raises = raises
 
     async def plan_for(self, request: CallRequest) -> CompactionPlan:
-        """Return the plan for the request.
-
-        Raises:
-            RequestTooLongError: E177, it stays too long.
-        """
+        """Return the plan; E177 if the request stays too long."""
         before = request.plan
         recorded = self._recorded(request)
         if recorded is not None:

@@ -66,12 +66,7 @@ class Summariser:
 
     @classmethod
     def of(cls, given: object) -> Summariser:
-        """Read the option.
-
-        Raises:
-            ModelNotFoundError: E19, it is an unknown name.
-            InvalidOptionError: E75, it is neither a model nor an agent.
-        """
+        """Read the option: E19 for an unknown name, E75 for another type."""
         if given is None:
             return cls()
         if isinstance(given, Agent):
@@ -129,17 +124,9 @@ class Summariser:
 
 
 async def summary_of(items: Sequence[Any], earlier: str | None, *, ask: Ask, most: int, window: int) -> str:
-    """Summarize items, after an earlier summary.
+    """Continue an ``earlier`` summary with items.
 
-    Args:
-        items: The items.
-        earlier: The summary of the items before them.
-        ask: Requests a summary.
-        most: Maximum estimated tokens of the summary; a longer answer is cut.
-        window: Maximum estimated tokens of a request.
-
-    Raises:
-        NoSummaryError: An answer is empty.
+    ``most`` and ``window`` are estimated tokens of the summary, which is cut, and of a request.
     """
     instructions = INSTRUCTIONS.format(words=most // 2)
     space = max(window - most - _OVERHEAD, _LEAST_PART)
@@ -172,7 +159,7 @@ def transcript_of(items: Iterable[Any]) -> list[str]:
 def parts_of(entries: Iterable[str], most: int, count: int) -> list[str]:
     """Join entries to at most ``count`` parts of at most ``most`` estimated tokens.
 
-    Longer entries are cut in the middle; if there are too many parts, the oldest are omitted.
+    Longer entries are cut in the middle; of too many parts, the oldest are omitted.
     """
     parts: list[list[str]] = [[]]
     space = most

@@ -38,7 +38,7 @@ class Contender:
     is_over: bool = False
 
     def claim(self, answer: ModelResponse | None) -> bool:
-        """Whether its answer counts, which has arrived or, if None, started to arrive."""
+        """Claim the race; return whether its answer counts. None: a stream has started."""
         if not self.race.win(self):
             self.late_answer = answer
             return False
@@ -68,7 +68,7 @@ class Contender:
 
     @property
     def usage(self) -> tuple[Any, bool] | None:
-        """The usage of a lost answer, and whether it is complete; None if unknown."""
+        """Usage of a lost answer, and whether it is complete."""
         if self.late_answer is not None:
             return self.late_answer.usage, True
         if self.call.broken_off is not None:
@@ -102,7 +102,7 @@ class Race:
         return contender
 
     def win(self, contender: Contender) -> bool:
-        """Make it the winner, unless there is one, and cancel the others."""
+        """The first one wins, and the others are cancelled."""
         if self.winner is None:
             self.winner = contender
             self.is_decided.set()

@@ -33,7 +33,7 @@ Limited = Literal["model_calls", "runs"]
 SPAN = "wait_for_place"
 
 _held: ContextVar[tuple[tuple[Any, HeldPlace], ...]] = ContextVar("kantan_agents_places", default=())
-"""The slots of this task, and of the runs or calls around it."""
+"""The slots of this task, and of runs or calls around it."""
 
 
 class LimitConcurrency(Middleware):

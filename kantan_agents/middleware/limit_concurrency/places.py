@@ -71,10 +71,7 @@ class Waiter:
 
 
 class Places:
-    """The slots, and the tasks that wait for one.
-
-    ``each`` and ``max_waiting`` are limits for each key.
-    """
+    """``each`` and ``max_waiting`` are limits for each key."""
 
     def __init__(self, window: Window, each: int | None, max_waiting: int) -> None:
         self._window = window
@@ -94,7 +91,7 @@ class Places:
         return self._window.size
 
     def enter(self, key: Key) -> HeldPlace | Waiter | int:
-        """Return a slot, a waiter, or the number of waiting tasks if there are too many."""
+        """Return a slot, a waiter, or the number of tasks if too many wait."""
         with self._lock:
             self._serve()
             queue = self._queues.get(key)
@@ -111,10 +108,9 @@ class Places:
             return waiter
 
     def leave(self, place: HeldPlace, *, is_overloaded: bool | None, pause: float = 0.0) -> None:
-        """Take a slot back, and give it to the next task.
+        """Give a slot to the next task, and learn whether the provider was overloaded (None if unknown).
 
-        ``is_overloaded``: whether the provider rejected the call because of its rate; None if unknown.
-        ``pause``: seconds for which no call of this key may start.
+        No call of this key may start for ``pause`` seconds.
         """
         with self._lock:
             place.is_open = False
@@ -126,7 +122,7 @@ class Places:
             self._serve()
 
     def withdraw(self, waiter: Waiter, *, timed_out: bool = False) -> HeldPlace | None:
-        """Stop waiting; return the slot that was given meanwhile, if any."""
+        """Return the slot that was given meanwhile, if any."""
         with self._lock:
             if waiter.place is not None:
                 return waiter.place
@@ -139,12 +135,12 @@ class Places:
         return None
 
     def serve(self) -> None:
-        """Give free slots to waiting tasks, as after a pause."""
+        """Give free slots to waiting tasks."""
         with self._lock:
             self._serve()
 
     def keep_apart(self, key: Key, seconds: float) -> None:
-        """Start one call of this key every ``seconds``, from that time on; 0 stops this."""
+        """Start one call of this key every ``seconds``; 0 stops this."""
         if seconds > 0:
             with self._lock:
                 self._apart[key] = seconds

@@ -1,4 +1,4 @@
-"""Reads overload and pauses from a provider's errors and answers."""
+"""Reads overload and pauses from errors and answers."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ def _bounded(seconds: float | None) -> float:
 
 
 def _until_reset(headers: Mapping[str, Any]) -> float | None:
-    """Return the seconds until all used-up limits are reset.
+    """Seconds until all used-up limits are reset.
 
-    Reads OpenAI's ``x-ratelimit-*`` (a duration) and Anthropic's ``anthropic-ratelimit-*`` (a time).
+    OpenAI sends a duration, Anthropic a time.
     """
     return max((limit.reset for limit in _used_up(headers)), default=None)
 
 
 def _until_refilled(headers: Mapping[str, Any]) -> float | None:
-    """Return the seconds until each used-up limit allows a call again.
+    """Seconds until each used-up limit allows a call again.
 
     Limits refill continuously, and their reset time is when they are full. So one of N requests is back after
     1/N of the time. The tokens of the next call are unknown: it waits for a tenth of them.
@@ -69,7 +69,7 @@ def _until_refilled(headers: Mapping[str, Any]) -> float | None:
 
 
 class _Limit(NamedTuple):
-    """A used-up limit: the seconds until it is full, and the share that a call needs."""
+    """A used-up limit: seconds until it is full, and a call's share."""
 
     reset: float
     share: float

@@ -1,4 +1,4 @@
-"""Change the strings and numbers in JSON text, complete or streamed."""
+"""Change the strings and numbers in JSON text."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def change_json(text: str, change: Change) -> str:
 
 
 def strings_in(text: str) -> Iterator[str]:
-    """Yield the strings and numbers, as ``change_json`` passes them on."""
+    """As ``change_json`` passes them on."""
     for found in _TOKEN.finditer(text):
         yield json.loads(found[0], strict=False) if found[0].startswith('"') else found[0]
 
@@ -70,7 +70,7 @@ class _Changer:
         return self._key
 
     def passed(self, structure: str) -> str:
-        """Track the keys in the text between two values."""
+        """Track the keys between two values."""
         for sign in _STRUCTURE.findall(structure):
             if sign == ":":
                 self._key = self._last
@@ -123,7 +123,7 @@ class _Rest:
 class JsonRedaction:
     """Changes streamed JSON text. Each string or number is withheld until it is complete.
 
-    ``as_text`` creates the rewriter for the rest, if the text stops being JSON.
+    ``as_text`` creates the rewriter for a rest that is not JSON.
     """
 
     def __init__(self, change: Change, as_text: Callable[[], TextRewriter] | None = None) -> None:

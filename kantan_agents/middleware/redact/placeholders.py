@@ -37,10 +37,7 @@ class Placeholders:
 
 
 class Replacements:
-    """The placeholders and values of one run.
-
-    ``numbered`` masks have a number for each value. New placeholders are added to ``values``.
-    """
+    """The placeholders and values of one run."""
 
     def __init__(self, mode: Mode, key: bytes, *, numbered: bool, values: MutableMapping[str, str]) -> None:
         self._mode = mode
@@ -64,7 +61,7 @@ class Replacements:
         return known
 
     def mark_used(self, place: str) -> None:
-        """Reserve an earlier run's placeholder, so that no other value gets it."""
+        """No other value may get an earlier run's placeholder."""
         self._used.add(place)
 
     def learn(self, values: Mapping[str, str]) -> None:

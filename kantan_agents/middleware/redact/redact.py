@@ -235,8 +235,7 @@ def _restore_result(run: Run, redaction: Redaction) -> None:
 def _redacted_span(call: ModelCall, redact: Callable[[Any], Any]) -> Iterator[_Record]:
     """Record a model call in a span around the model's own span, which then records no content.
 
-    The model records its answer before a middleware can redact it. Yields a function that records the
-    redacted answer.
+    The model records its answer before a middleware can redact it.
     """
     tracing = call.options.get("tracing")
     if not isinstance(tracing, ModelTracing) or not tracing.include_data():

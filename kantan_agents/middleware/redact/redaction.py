@@ -44,15 +44,12 @@ class Redaction:
         return Redaction(self.rules, self.placeholders, plain_masks)
 
     def input(self, items: Any, where: str) -> Any:
-        """Redact input: a str or API items.
-
-        Links to images and files stay, because the provider must fetch them.
-        """
+        """Links to images and files stay, because the provider must fetch them."""
         self._mark_all(items)
         return change_sent_item(items, lambda text, field: self._text_or_json(text, field, where))
 
     async def ahead(self, data: Any, where: str) -> None:
-        """Redact long data in pieces, between which other tasks run, and cache the results."""
+        """Redact long data in advance, in pieces, between which other tasks run."""
         texts: list[str] = []
 
         def note(text: str, _field: str) -> str:
@@ -87,7 +84,7 @@ class Redaction:
         return change_item(items, self._masking()._change)
 
     def answer(self, item: Any, *, is_json: bool) -> Any:
-        """Redact an item of an answer; with ``is_json``, its text should be JSON."""
+        """Redact an item of an answer, whose text may be JSON."""
 
         def change(text: str, field: str) -> str:
             if field == "arguments":

@@ -36,8 +36,8 @@ class Rule(Protocol):
 
         Args:
             text: A section of the text.
-            start: Index at which to start; the characters before it are for lookbehind only.
-            offset: Number of characters of the text before this section.
+            start: Start index; characters before it are for lookbehind only.
+            offset: Number of characters before this section.
             whole: Whether the text ends with this section.
         """
         ...
@@ -51,12 +51,8 @@ def plain(text: str) -> str:
 class SignsRule:
     """Finds data of bounded length that consists of a small set of characters.
 
-    Args:
-        pattern: Matches candidates; it may look at a few characters before the match and at one after it.
-        signs: All characters that the pattern can match.
-        longest: Maximum number of characters that the pattern can match and look at.
-        check: Returns the length of the match within a candidate, 0 without one. It may look at a few
-            characters around it.
+    ``pattern`` matches candidates of at most ``longest`` characters, with lookaround. ``check`` returns the
+    length of the match within a candidate, 0 without one.
     """
 
     def __init__(self, pattern: str, signs: str, longest: int, check: Callable[[re.Match[str]], int]) -> None:
@@ -189,10 +185,7 @@ class EmailRule:
 
 
 class SecretRule:
-    """Finds keys, tokens and passwords, as the recorder does.
-
-    ``longest``: number of characters before a secret that its detection depends on.
-    """
+    """Finds keys, tokens and passwords, as the recorder does; ``longest`` is the lookbehind."""
 
     longest = 128
 
@@ -222,11 +215,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
 
 
 def make_rules(rules: Any, longest: int) -> dict[str, Rule]:
-    """Read the option ``rules`` of ``Redact``.
-
-    Raises:
-        InvalidOptionError: E75, a rule is unknown, or a pattern or name is invalid.
-    """
+    """Read the option ``rules`` of ``Redact``; E75 if it is invalid."""
     if rules is None:
         return dict(KINDS)
     made: dict[str, Rule] = {}
@@ -265,9 +254,9 @@ def _invalid(reason: str) -> InvalidOptionError:
 class PatternRule:
     """Finds the matches of a regular expression.
 
-    The text is searched in blocks of ``longest`` characters. A match that starts in one block may extend to
-    the end of the next; only a match that reaches that end is extended further. So the running time is
-    linear, even if the pattern is slow within a block.
+    The text is searched in blocks of ``longest`` characters. A match may extend to the end of the next block;
+    only a match that reaches that end is extended further. So the running time is linear, even if the pattern
+    is slow within a block.
     """
 
     pattern: re.Pattern[str]
@@ -275,11 +264,7 @@ class PatternRule:
 
     @classmethod
     def make(cls, pattern: Any, longest: int) -> PatternRule:
-        """Compile a pattern.
-
-        Raises:
-            InvalidOptionError: E75, it is not a regular expression for str, or it matches the empty string.
-        """
+        """Compile a pattern; E75 if it is invalid or matches the empty string."""
         try:
             compiled = re.compile(pattern)
             matches_empty = compiled.match("") is not None

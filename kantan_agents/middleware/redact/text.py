@@ -28,8 +28,7 @@ class Finding:
 class TextRedaction:
     """Redacts streamed text, independently of how it is split.
 
-    Text that may be part of a finding is withheld until that is certain. Rules do not apply inside of
-    placeholders.
+    Text that may be part of a finding is withheld until that is certain.
     """
 
     def __init__(

@@ -62,7 +62,7 @@ _SHORTEST_FILE = 32
 def change_item(value: Any, change: Change, field: str = "") -> Any:
     """Change the strings of an API item; the same object if nothing changed.
 
-    Identifiers and media stay, links to media do not.
+    Identifiers and media stay.
     """
     if isinstance(value, str):
         text = change(value, field)
@@ -87,7 +87,7 @@ def change_item(value: Any, change: Change, field: str = "") -> Any:
 
 
 def change_sent_item(value: Any, change: Change) -> Any:
-    """Like ``change_item``, but links to media stay, because the provider must fetch them."""
+    """Links to media stay too, because the provider must fetch them."""
     return change_item(
         value, lambda text, field: text if _is_media_link(text, field) else change(text, field)
     )
@@ -225,18 +225,18 @@ def _like(value: Any, items: list[Any]) -> Any:
 
 
 def is_data_url(text: str) -> bool:
-    """Whether all of it is a data URL with well-formed base64."""
+    """A data URL with well-formed base64."""
     begin = _DATA_URL.match(text) if text.startswith("data:") else None
     return begin is not None and _is_base64(text, begin.end())
 
 
 def is_media(text: str) -> bool:
-    """Whether the value of a media field is a data URL or base64."""
+    """A data URL or base64 in a media field."""
     return is_data_url(text) or (len(text) >= _SHORTEST_FILE and _is_base64(text, 0))
 
 
 def is_link(text: str) -> bool:
-    """Whether the value of a media field is a URL that the provider fetches."""
+    """A URL in a media field, which the provider fetches."""
     return _LINK.fullmatch(text) is not None
 
 

@@ -81,11 +81,9 @@ class UserCall:
         self._raising.on_invoke_tool = Failures(tool, tool.on_invoke_tool).invoke
 
     async def make(self, text: str) -> Outcome:
-        """Make the call with JSON arguments, through the middleware of the run.
+        """Make the call through the middleware of the run.
 
-        Raises:
-            KantanAgentsError: The rules deny the call (E8, E10 to E14, ...), or it cannot be made (E56).
-            Exception: Any exception of the tool, a guardrail or a middleware.
+        E8, E10 to E14 if the rules deny it, E56 if it is impossible.
         """
         run, config = self._run, self._run.run_config
         outcome = Outcome(self._tool, self._model_call_item(text))

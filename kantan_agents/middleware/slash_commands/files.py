@@ -48,9 +48,6 @@ def begin_with_file(run: Run, file: CommandFile, arguments: str, models: Mapping
     """Make the text of a command the input of a run, under the command's limit and with its model.
 
     A model that is not in ``models`` has no effect: a file alone selects no provider.
-
-    Raises:
-        ModelNotFoundError: E19, the model is unknown.
     """
     model = _model_of(file, models)
     if model is not None:

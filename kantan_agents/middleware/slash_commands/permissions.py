@@ -48,10 +48,7 @@ async def visible_commands(
     wrapper: RunContextWrapper[Any],
     agent: SDKAgent,
 ) -> dict[str, Command]:
-    """Return the commands that the user may run, by name.
-
-    ``layers`` are the rules for tools and prompts, ``of_files`` for Markdown files.
-    """
+    """Return the permitted commands by name."""
     visible: dict[str, Command] = {}
     for number, command in enumerate(registry):
         if number % _AT_ONCE == _AT_ONCE - 1:
@@ -74,11 +71,7 @@ async def check_command(
     layers: RuleLayers,
     wrapper: RunContextWrapper[Any],
 ) -> None:
-    """Deny a command that the user may never run, before errors in its arguments are reported.
-
-    Raises:
-        KantanAgentsError: The rules deny it, or its tool is not enabled (E8).
-    """
+    """Deny a command that the user may never run, before errors in its arguments are reported."""
     tool = None if isinstance(target, (ServerPrompt, CommandFile)) else target
     try:
         if not layers.decide_tool(guard.facts).allowed:
@@ -94,11 +87,7 @@ async def check_command(
 
 
 async def check_call(run: Run, guard: UserGuard, wrapper: RunContextWrapper[Any], arguments: str) -> None:
-    """Check the arguments.
-
-    Raises:
-        KantanAgentsError: The rules deny the call (E8, E10 to E14).
-    """
+    """Check the arguments."""
     call = ToolCall(run, run.agent.name, None, guard.facts.name, arguments, "", wrapper)
     try:
         await guard.require(wrapper, arguments)
@@ -110,11 +99,7 @@ async def check_call(run: Run, guard: UserGuard, wrapper: RunContextWrapper[Any]
 def help_text(
     line: CommandLine, registry: CommandRegistry, visible: Mapping[str, Command], prefix: str
 ) -> str:
-    """Return the output of ``/help``, or of an unknown command.
-
-    Raises:
-        UnknownCommandError: E54, there is no such command, or the user may not run it.
-    """
+    """Return the output of ``/help``, or E54 for an unknown command."""
     if line.name != HELP:
         registry.require(line.name, lambda command: command.name in visible)
     wanted = HELP_COMMAND.read(line.rest, prefix).get("command", "").removeprefix(prefix)

@@ -57,11 +57,7 @@ async def prompt_commands(agent: SDKAgent, commands: Iterable[Command]) -> list[
 
 
 async def begin_with_prompt(run: Run, prompt: ServerPrompt, command: str, arguments: str) -> None:
-    """Make the messages of a prompt the input of a run.
-
-    Raises:
-        PromptNotFetchedError: E39, the server does not return the prompt.
-    """
+    """Make the messages of a prompt the input of a run; E39 without them."""
     kept = None if run._journal is None else run._journal.known(_FETCHED)
     if kept is None:
         fetch = partial(mcp_prompt, prompt.server, prompt.name, json.loads(arguments))

@@ -23,9 +23,6 @@ def user_layers(
     The providers' ``deny`` and parameter rules apply below the user rules. Their ``allow`` is written for
     models, so it applies only if no user rules have one. The limits of a subagent file always apply. A user
     rule about an alias applies to its tool.
-
-    Raises:
-        ToolRulesTypeError: E18, ``context["user_rules"]`` is not ``UserRules``, a ``ToolRulesMode`` or None.
     """
     explicit = context.get(USER_RULES) if isinstance(context, dict) else None
     own = [(USER, rules)]

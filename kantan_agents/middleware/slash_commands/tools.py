@@ -27,7 +27,7 @@ _CACHE = "_kantan_commands"
 
 
 class AgentCommands:
-    """Builds the commands of agents, and caches those for an agent's own tools until the tools change."""
+    """Caches the commands for an agent's own tools until the tools change."""
 
     def __init__(self, aliases: Mapping[str, str], prefix: str, files: CommandLoader | None = None) -> None:
         self._aliases = aliases
@@ -36,13 +36,9 @@ class AgentCommands:
         self._left_out: set[str] = set()
 
     async def of(self, owner: Any, wrapper: RunContextWrapper[Any], name: str | None) -> CommandRegistry:
-        """Return the commands of an agent.
+        """Return the commands of an agent; E75 for an invalid alias.
 
         MCP servers are called only if the agent's own tools do not include ``name``, or if it is None.
-
-        Raises:
-            InvalidOptionError: E75, an alias has the name of a tool, or refers to a missing tool.
-            Exception: Any exception of an MCP server.
         """
         agent: SDKAgent = owner.sdk_agent
         own = [unguarded(tool) for tool in agent.given_tools]

@@ -47,11 +47,7 @@ class UserRules:
 
 
 def read_user_rules(value: object) -> ToolRules:
-    """Return the rules in the context.
-
-    Raises:
-        ToolRulesTypeError: E18, it is another type, so a file or a model may have written it.
-    """
+    """E18 for another type: a file or a model may have written it."""
     if isinstance(value, UserRules):
         return value.rules
     if isinstance(value, ToolRulesMode):

@@ -1,4 +1,4 @@
-"""Reads query parameters."""
+"""Query parameters; invalid ones are E75."""
 
 from __future__ import annotations
 
@@ -17,11 +17,7 @@ def text_of(query: QueryParams, name: str) -> str | None:
 
 
 def flag_of(query: QueryParams, name: str) -> bool:
-    """Whether it is ``1``.
-
-    Raises:
-        InvalidOptionError: E75, it is not ``1``, ``0`` or empty.
-    """
+    """``1``, ``0`` or empty."""
     value = query.get(name, "")
     if value not in {"", "0", "1"}:
         _reject(name, f"must be 1 or 0, not {value!r}")
@@ -29,11 +25,7 @@ def flag_of(query: QueryParams, name: str) -> bool:
 
 
 def count_of(query: QueryParams, name: str, default: int, most: int) -> int:
-    """A number from 1 to ``most``.
-
-    Raises:
-        InvalidOptionError: E75, it is anything else.
-    """
+    """A number from 1 to ``most``."""
     value = query.get(name)
     if value is None:
         return default
@@ -43,11 +35,7 @@ def count_of(query: QueryParams, name: str, default: int, most: int) -> int:
 
 
 def number_of(query: QueryParams, name: str) -> float | None:
-    """A finite number, or None.
-
-    Raises:
-        InvalidOptionError: E75, it is anything else.
-    """
+    """A finite number, or None."""
     value = query.get(name)
     if not value:
         return None
@@ -61,11 +49,7 @@ def number_of(query: QueryParams, name: str) -> float | None:
 
 
 def time_of(query: QueryParams, name: str) -> datetime | None:
-    """A time, or None.
-
-    Raises:
-        InvalidOptionError: E75, it is not ISO 8601, or has no time zone.
-    """
+    """An ISO 8601 time with a time zone, or None."""
     value = query.get(name)
     if not value:
         return None

@@ -27,11 +27,7 @@ _ERRORS: Final = {"failed": {"has_failed": True}, "any": {"has_error": True}, "n
 
 
 def filters_of(query: QueryParams) -> dict[str, Any]:
-    """Return arguments for ``TraceStore.traces``.
-
-    Raises:
-        InvalidOptionError: E75, a value is invalid.
-    """
+    """Return arguments for ``TraceStore.traces``."""
     found: dict[str, Any] = {name: text_of(query, name) for name in ("agent", "prompt", "version", "tool")}
     found["keywords"] = words_in(query.get("words", ""))
     errors = text_of(query, "errors")

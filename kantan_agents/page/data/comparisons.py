@@ -22,11 +22,7 @@ _MOST_CASES: Final = 2_000
 
 
 def comparison_list(store: TraceStore) -> dict[str, Any]:
-    """Return the latest evaluations and changed replays.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """The latest evaluations and changed replays."""
     return {
         "evaluations": [_evaluation(one) for one in Evaluation.load_all(store)[:_MOST]],
         "experiments": [_experiment(one) for one in islice(Experiment.load_all(store), _MOST)],
@@ -37,11 +33,6 @@ def compared_variants(store: TraceStore, name: str, a: str | None, b: str | None
     """Compare two variants, by default the first and the last one.
 
     Verdicts are adjusted for all variants that are compared with the first one, which ``all`` lists.
-
-    Raises:
-        EvaluationNotFoundError: E104, there is no such evaluation or variant.
-        InvalidOptionError: E75, the variants are the same, or there is only one.
-        TraceDatabaseError: E60, the file cannot be read.
     """
     evaluation = Evaluation.load(store, name)
     check_evaluation(evaluation)
@@ -74,12 +65,7 @@ def compared_variants(store: TraceStore, name: str, a: str | None, b: str | None
 
 
 def changed_runs(store: TraceStore, name: str) -> dict[str, Any]:
-    """Return the runs of a changed replay.
-
-    Raises:
-        InvalidOptionError: E75, it does not exist.
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the runs of a changed replay."""
     found = Experiment.load(store, name)
     return {**_experiment(found), "outcomes": [_outcome(run) for run in found.runs]}
 

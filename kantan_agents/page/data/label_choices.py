@@ -15,11 +15,7 @@ _MOST: Final = 100
 
 
 def label_choices(store: TraceStore, by: str | None) -> dict[str, Any]:
-    """Return the latest evaluations, with the number of results that wait for ``by``.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be read.
-    """
+    """The latest evaluations, with the number of results that wait for ``by``."""
     found = Evaluation.load_all(store)
     return {
         "evaluations": [_evaluation(one, by) for one in found[:_MOST]],
@@ -29,11 +25,7 @@ def label_choices(store: TraceStore, by: str | None) -> dict[str, Any]:
 
 
 def check_evaluation(evaluation: Evaluation) -> None:
-    """Check the stored evaluation.
-
-    Raises:
-        TraceDatabaseError: E60, it is damaged.
-    """
+    """E60 if the stored evaluation is damaged."""
     try:
         body = evaluation.row.body
         _ = (

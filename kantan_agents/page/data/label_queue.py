@@ -57,11 +57,7 @@ class QueueRequest:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> QueueRequest:
-        """Parse a request.
-
-        Raises:
-            InvalidOptionError: E75, a value is missing or invalid.
-        """
+        """Parse a request."""
         sample = body.get("sample")
         return cls(
             checked_name("evaluation", body.get("evaluation")),
@@ -95,12 +91,7 @@ class WaitingResults:
 
     @classmethod
     def of(cls, store: TraceStore, asked: QueueRequest, secret: bytes) -> WaitingResults:
-        """Read the results.
-
-        Raises:
-            EvaluationNotFoundError: E104, there is no such evaluation.
-            TraceDatabaseError: E60, the database cannot be read, or the evaluation is damaged.
-        """
+        """Read the results."""
         evaluation = Evaluation.load(store, asked.evaluation)
         check_evaluation(evaluation)
         return cls(evaluation, asked, secret)
@@ -119,11 +110,7 @@ class WaitingResults:
         return {"item": None, "progress": self._progress(skipped), "agreement": self._agreement()}
 
     def answer(self, item: Any, value: Any, comment: Any) -> Given:
-        """Store an answer, unless the person has labeled the result already.
-
-        Raises:
-            InvalidOptionError: E75, the value is not on the scale, or the comment is not a str.
-        """
+        """Store an answer, unless the person has labeled the result already."""
         stored, word = self.asked.scale.stored(value)
         remark = None if comment is None else checked_name("comment", comment)
         check_unicode("comment", remark)
@@ -202,11 +189,7 @@ class WaitingResults:
 
 
 def take_back(store: TraceStore, receipt: list[Any]) -> bool:
-    """Remove the label of a receipt; return whether it was still stored.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be changed.
-    """
+    """Remove the label of a receipt; return whether it was still stored."""
     number, trace_id, given, before = receipt
     # The label depends only on the number and the trace of its result.
     result = ResultRow(number, ("", "", "", 0), trace_id)

@@ -10,11 +10,7 @@ from kantan_agents.traces.store import PromptStats, TraceStore
 
 
 def prompt_list(store: TraceStore) -> list[dict[str, Any]]:
-    """The most recently used one first.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """The most recently used one first."""
     found: dict[str, list[PromptStats]] = {}
     for stats in store.prompts():
         found.setdefault(stats.prompt_name, []).append(stats)
@@ -23,11 +19,7 @@ def prompt_list(store: TraceStore) -> list[dict[str, Any]]:
 
 
 def prompt_versions(store: TraceStore, name: str) -> list[dict[str, Any]]:
-    """In the order of their first runs; empty if there is no such prompt.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """In the order of their first runs; empty if there is no such prompt."""
     return [_version(stats) for stats in store.prompts(name)]
 
 

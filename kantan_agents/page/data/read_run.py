@@ -27,12 +27,7 @@ WHERE r.trace_id = ? AND s.metric NOT LIKE ' %' ORDER BY e.id, s.metric, s.rater
 
 
 def read_run(store: TraceStore, trace_id: str, prices: Prices | None = None) -> dict[str, Any]:
-    """Return a run as JSON data; without prices, no cost is known.
-
-    Raises:
-        TraceNotFoundError: E61, there is no such trace.
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return a run as JSON data; without prices, no cost is known."""
     trace = store.trace(trace_id)
     return _run_view(trace, _scores_of(store.path, trace.trace_id), prices or Prices())
 

@@ -47,11 +47,7 @@ def run_row(trace: TraceSummary) -> dict[str, Any]:
 
 
 def choices(path: Path) -> dict[str, list[str]]:
-    """Return the sorted names in the latest thousand traces.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the sorted names in the latest thousand traces."""
     with reading(path, with_views=False) as connection:
         known = [mapping_of(text) for text in json.loads(connection.execute(_METADATA).fetchone()[0])]
         tools = json.loads(connection.execute(_TOOLS).fetchone()[0])

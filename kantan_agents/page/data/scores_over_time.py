@@ -35,11 +35,7 @@ class Scored(NamedTuple):
 
 
 def scores_over_time(store: TraceStore, name: str) -> dict[str, Any]:
-    """Return judges' scores by version and period.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return judges' scores by version and period."""
     known = [stats.prompt_version for stats in store.prompts(name) if stats.scores][-_MOST_VERSIONS:]
     # The store cannot select scores without a version, so they are omitted next to scores of versions.
     versions = [one for one in known if one is not None] or known

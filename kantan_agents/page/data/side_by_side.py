@@ -26,12 +26,7 @@ class _Step:
 
 
 def side_by_side(store: TraceStore, one: str, other: str) -> dict[str, Any]:
-    """Return two runs, named as for ``store.trace``.
-
-    Raises:
-        TraceNotFoundError: E61, no trace matches, or more than one.
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return two runs, named as for ``store.trace``."""
     traces = store.trace(one), store.trace(other)
     records = _record(traces[0], one), _record(traces[1], other)
     steps = _paired(*(_steps(trace, record) for trace, record in zip(traces, records, strict=True)))

@@ -10,13 +10,9 @@ from typing import NamedTuple
 
 
 class Format(NamedTuple):
-    """One format; ``name`` is for the documentation.
+    """A format: the visible prefix, the masked rest, and a needle.
 
-    Attributes:
-        name: Its name.
-        prefix: Pattern of the visible part.
-        rest: Pattern of the masked part.
-        needle: Pattern without look-around that finds at least all text with this format.
+    The needle is a pattern without look-around that finds at least all text with this format.
     """
 
     name: str

@@ -51,11 +51,7 @@ class ToolUnderTest:
 
 
 def read_tools(tools: Tools) -> list[ToolUnderTest]:
-    """Return the tools that have a schema.
-
-    Raises:
-        InvalidOptionError: E75, none has.
-    """
+    """Return the tools that have a schema; E75 if none has."""
     if isinstance(tools, Mapping):
         found = [ToolFacts((name,), _first_text(schema), schema) for name, schema in tools.items()]
     else:
