@@ -17,6 +17,7 @@ _MAX_MESSAGE_LENGTH = 2000
 ToolErrorPolicy = (
     Literal["fixed", "message", "raise"] | Callable[[Exception, ToolCall], "str | Awaitable[str]"]
 )
+"""How a tool's exception is handled; see ``ToolErrors``."""
 
 
 class ToolErrors(Middleware):

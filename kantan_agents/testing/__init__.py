@@ -1,7 +1,7 @@
-"""Test agents without a network, with a scripted model or an offline model server; run evaluations as tests.
+"""Test agents without a network: scripted model, offline server, evaluations as tests.
 
-Both play the same scripts; ``ReplyLike`` is the type of their replies. ``ScriptedModel`` and its companions
-are the SDK's (``agents.testing``), or for older SDKs this package's.
+``ScriptedModel`` and ``OfflineServer`` play the same scripts; ``ReplyLike`` is the type of their replies.
+``ScriptedModel`` and its companions are the SDK's (``agents.testing``), or for older SDKs this package's.
 
 Names are loaded on first use: pytest imports this package for the plugin, and must not import the SDK for it.
 """

@@ -33,7 +33,7 @@ _NO_SCORE: Final = "no case has a score; an evaluator that checks something must
 
 
 class UncertainPassRateWarning(UserWarning):
-    """Fewer cases pass than a test requires, but so few are missing that it may be chance."""
+    """Fewer cases pass than a test requires, but the difference may be chance."""
 
 
 def evaluated(
@@ -60,7 +60,8 @@ def evaluated(
     - The test passes if the fraction is at least ``min_pass``.
     - It fails if even the upper bound of the interval is below ``min_pass``. So one unlucky case does not
       fail it: an agent that is just good enough fails in at most 1 of 40 sessions.
-    - In between it passes with an ``UncertainPassRateWarning``, which states how many more cases are needed.
+    - In between it passes with an ``UncertainPassRateWarning``, which states how many more cases are
+      needed for certainty.
 
     With ``min_pass=1.0`` every run of every case must pass. A run passes if it finishes and each of its
     scores is at least ``threshold``. Repeats of a case are averaged, and the interval allows for cases of one

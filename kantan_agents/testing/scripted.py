@@ -55,7 +55,7 @@ class UnconsumedModelSteps(ModelScriptError):  # noqa: N818 - the SDK's name
 
 @dataclass(frozen=True)
 class RecordedCall:
-    """One model call of the SDK, with copies of its arguments."""
+    """One model call of the SDK, with its arguments at the time of the call."""
 
     system_instructions: str | None
     input: Any
@@ -155,7 +155,7 @@ class ScriptedModel(Model):
         return _response(await self._play(_record(args, kwargs, streamed=False)))
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        """Play the next step as stream events: created, one delta for each text part, completed."""
+        """Play the next step as stream events: created, a delta for every text part, completed."""
         call = _record(args, kwargs, streamed=True)
         step = await self._play(call)
         if step.stream_events is not None:
