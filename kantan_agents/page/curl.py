@@ -37,12 +37,9 @@ class _CapturedRequest(Exception):  # noqa: N818 - it carries the request out of
 
 
 async def curl_command(call: ModelCallRecord) -> str:
-    """Return a command for a POSIX shell.
+    """Return a command for a POSIX shell; E75 for another API than OpenAI's, or a hosted tool.
 
     The SDK builds the request, as in the run, but does not send it.
-
-    Raises:
-        InvalidOptionError: E75, the call used another API than OpenAI's, or had a hosted tool.
     """
     request = await _request(call)
     key = _KEYS.get(call.provider or "", _OTHER_KEY)

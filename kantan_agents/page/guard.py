@@ -1,8 +1,7 @@
 """``RequestGuard``: rejects requests from other sites and unauthorized users.
 
-A page on another site can send requests to 127.0.0.1, and with a name that resolves to 127.0.0.1 also read
-the answers. So the browser must state that a request comes from this page, and a local page has few host
-names.
+A page on another site can send requests to 127.0.0.1, and with a name that resolves to it also read the
+answers. So the browser must state that a request comes from this page, and a local page has few host names.
 """
 
 from __future__ import annotations
@@ -46,12 +45,8 @@ _log = get_logger("kantan_agents.page")
 class RequestGuard:
     """The outermost middleware. A proxy in front of it must pass on the header ``Host``.
 
-    Args:
-        app: The application behind it.
-        authorize: Whether a request may see the page.
-        accepts_host: Whether a ``Host`` is accepted; None for any, in a service that decides with
-            ``authorize``.
-        follows_links: Whether links on other sites may lead to the page.
+    Without ``accepts_host``, any host is accepted, in a service that decides with ``authorize``.
+    ``follows_links``: links on other sites may lead to the page.
     """
 
     def __init__(

@@ -71,14 +71,11 @@ class TokenGate:
 
     A program sends it as ``Authorization: Bearer``. A person opens the page once with ``?token=``; the
     browser gets a cookie and a URL without the token, so that it is neither in the history nor in
-    screenshots. The cookie is random, ends with the process, and does not reveal the token.
+    screenshots. The cookie is random, ends with the process, and does not reveal the token. A browser sends
+    it to all ports of a host, so two pages need two names.
 
-    Args:
-        app: The application behind it.
-        token: The token.
-        cookie: Name of the cookie. A browser sends it to all ports of a host, so two pages need two names.
-        ticket: Accepted once instead of the token. It may be in the command line of a browser, which others
-            can see: if someone uses it first, the browser is rejected, so the user notices.
+    The ticket is accepted once. It may be in the command line of a browser, which others can see: if someone
+    uses it first, the browser is rejected, so the user notices.
     """
 
     def __init__(self, app: ASGIApp, token: str, cookie: str, ticket: str | None = None) -> None:

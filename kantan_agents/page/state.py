@@ -53,11 +53,7 @@ class StoreToCome(TraceStore):
 
 
 def store_at(place: str | os.PathLike[str]) -> TraceStore:
-    """Open a database, which may be created later.
-
-    Raises:
-        TraceDatabaseError: E60, the file is not a trace database.
-    """
+    """Open a database, which may be created later; E60 for another file."""
     try:
         return TraceStore(place)
     except TraceDatabaseError:

@@ -1,7 +1,7 @@
 """The library's loggers: structlog on top of ``logging``.
 
-They follow the application's logging configuration and are silent without one. structlog is imported on first
-use: the import takes half as long as a list of traces, which logs nothing.
+They are silent without the application's logging configuration. structlog is imported on first use: the
+import takes half as long as a list of traces, which logs nothing.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class _Logger:
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
     """Return the logger ``kantan_agents.<package>``.
 
-    The event becomes the message, and its values become attributes of the log record; a key that collides
-    with a standard attribute gets a trailing ``_``. The processors are fixed, because structlog's global
-    configuration belongs to the application, and its default prints.
+    Values become attributes of the log record; a key that collides with a standard attribute gets a trailing
+    ``_``. The processors are fixed, because structlog's global configuration belongs to the application, and
+    its default prints.
     """
     return cast("structlog.stdlib.BoundLogger", _Logger(name))
 

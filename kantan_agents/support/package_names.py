@@ -14,9 +14,8 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package that imports its modules on first use.
 
-    Importing a module of the package then does not import its neighbors, which may need the SDK. Type
-    checkers read the same names from imports under ``TYPE_CHECKING``. A name whose extra is missing is a
-    ``MissingName``. ``homes`` has the names in each module.
+    Importing a module of the package then does not import its neighbors, which may need the SDK. ``homes``
+    has the names in each module. A name whose extra is missing is a ``MissingName``.
     """
     home_of = {name: home for home, names in homes.items() for name in names}
 
@@ -47,8 +46,8 @@ def lazy_names(
 class MissingName(type):
     """The value of a public name whose extra is missing.
 
-    So ``from kantan_agents import *``, ``hasattr`` and ``pydoc`` work in a plain install. A call and a
-    subclass raise the error of the extra, an attribute an ``AttributeError`` with the same message.
+    So ``from kantan_agents import *``, ``hasattr`` and ``pydoc`` work in a plain install. Each use raises the
+    error of the extra, an attribute an ``AttributeError``.
     """
 
     _error: Exception

@@ -14,9 +14,9 @@ _FLAGS = os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 def open_private(path: str | os.PathLike[str], flags: int = os.O_WRONLY | os.O_EXCL) -> int:
     """Create a file that only its owner may read and write, and return its descriptor.
 
-    The umask cannot add permissions, and others can never read the file. Windows ignores the mode. All files
-    with content that the library creates are created here. Without ``O_EXCL``, an existing file is opened and
-    its mode stays.
+    The umask cannot add permissions, and others can never read the file. Windows ignores the mode. The
+    library creates all files with content here. Without ``O_EXCL``, an existing file is opened and its mode
+    stays.
     """
     return os.open(path, flags | _FLAGS, _OWNER_ONLY)
 

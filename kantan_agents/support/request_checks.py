@@ -54,14 +54,8 @@ def host_check(hosts: Sequence[str] | None, *, only_loopback: bool) -> Callable[
     """Return a function that accepts or rejects a ``Host``; None to accept all.
 
     A page on another site can send requests to this machine under a name that resolves to 127.0.0.1, and read
-    the answers: to the browser, they are its own.
-
-    Args:
-        hosts: The accepted names, each for all ports or with a port.
-        only_loopback: Whether only this machine's names are accepted if ``hosts`` is None.
-
-    Raises:
-        InvalidOptionError: E75, ``hosts`` is not a list of names as in the header.
+    the answers: to the browser, they are its own. ``hosts`` are accepted for all ports or with a port.
+    Without them, ``only_loopback`` accepts only this machine's names.
     """
     if hosts is None:
         return _is_loopback if only_loopback else None

@@ -23,11 +23,10 @@ _MOST_CASES: Final = 100_000
 class PassRate:
     """The fraction of passing cases.
 
-    A test fails if the rate is too low even at the upper bound of its 95 % interval. An agent whose true rate
-    is ``min_pass`` fails in at most 1 of 40 sessions, however few cases there are. This needs the interval of
-    ``proportion``, Clopper and Pearson's for the effective number of cases; Wilson's, which is narrower,
-    would fail up to 1 of 5 of these sessions on a handful of cases. If all cases must pass, one failing run
-    is enough: an agent that always passes does not fail by chance.
+    A test fails if the rate is too low even at the upper bound of its 95 % interval, so an agent whose true
+    rate is ``min_pass`` fails in at most 1 of 40 sessions. This needs Clopper and Pearson's interval, for the
+    effective number of cases: with Wilson's, up to 1 of 5 sessions on a handful of cases would fail. If all
+    cases must pass, one failing run is enough.
 
     Attributes:
         passed: A case that passes in one of two repeats is half a case.
@@ -93,8 +92,8 @@ def pass_rate(
 ) -> PassRate | None:
     """Return the rate; None if no case has passed or failed.
 
-    A case without a score is omitted: its evaluators have failed, or do not apply to it. A failed assertion
-    of an evaluator is a score that does not suffice. Without evaluators, a run passes if it finishes.
+    A case without a score is omitted: its evaluators have failed, or do not apply to it. Without evaluators,
+    a run passes if it finishes.
     """
     by_case: dict[str, list[bool]] = {}
     units: dict[str, str] = {}
@@ -125,8 +124,7 @@ def passes(result: CaseResult, threshold: float, *, is_scored: bool) -> bool | N
 def shortfall(score: Score, threshold: float) -> str | None:
     """Describe an insufficient score.
 
-    An assertion in an evaluator is a check, as anywhere in a test. If it fails, the score is 0, and its
-    message is the comment.
+    A failed assertion in an evaluator is the score 0, with its message as the comment.
     """
     if is_failed_check(score):
         message = (score.error or "").partition(": ")[2].partition("\n")[0]

@@ -155,7 +155,7 @@ class ScriptedModel(Model):
         return _response(await self._play(_record(args, kwargs, streamed=False)))
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        """Play the next step as stream events: created, a delta for every text part, completed."""
+        """Play the next step as stream events: created, text deltas, completed."""
         call = _record(args, kwargs, streamed=True)
         step = await self._play(call)
         if step.stream_events is not None:

@@ -53,8 +53,7 @@ def request_key(call: ModelCall, request: Request, model: Model, tenant: Key) ->
     """Return the key of a request, 64 hexadecimal digits.
 
     Raises:
-        TypeError, ValueError, OverflowError, RecursionError: A part has no JSON form, so the request cannot
-            be distinguished from others.
+        TypeError, ValueError, OverflowError, RecursionError: A part has no JSON form.
     """
     asked = unredacted_request(call, request, model)
     asked["settings"] = _without_generated(asked["settings"])
@@ -131,9 +130,9 @@ def _refuses(item: Any) -> bool:
 
 
 def packed(key: str, call: ModelCall, answer: ModelResponse, now: float) -> bytes | None:
-    """Return the stored form; None if it has no JSON form or contains something to redact.
+    """Return the stored form; None without a JSON form.
 
-    In another run, the placeholder would have another value.
+    None for an answer with something to redact: in another run, the placeholder would have another value.
     """
     tokens = answer.usage.total_tokens
     data = {"response_id": answer.response_id, "at": now, "tokens": tokens if isinstance(tokens, int) else 0}

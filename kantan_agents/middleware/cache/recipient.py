@@ -1,8 +1,8 @@
 """The recipient of a request: everything that a model, its client and its HTTP client add to it.
 
-All fields count unless excluded here, so new fields of the SDK or the client distinguish requests as well. A
-meaningless difference costs one request; an overlooked one gives a caller the answer of another. The result
-holds keys and other secrets: hash it, never store it.
+All fields count unless excluded here, so new fields of the SDK or the client count as well. A meaningless
+difference costs one request; an overlooked one gives a caller the answer of another. The result holds
+secrets: hash it, never store it.
 """
 
 from __future__ import annotations

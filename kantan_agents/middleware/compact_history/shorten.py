@@ -73,9 +73,8 @@ def shortened(
 ) -> CompactionPlan:
     """Return a plan for a conversation that has become too long.
 
-    It has the summary of the plan before; newly removed items count as unread. It is the plan before if the
-    target is out of reach, little can be saved, and the request may be sent without it. ``ratio`` is counted
-    tokens for each estimated one.
+    It is the plan before if the target is out of reach, little can be saved, and the request may be sent
+    without it. Newly removed items count as unread. ``ratio`` is counted tokens for each estimated one.
     """
     draft = _Draft(conversation, before, limits, size, ratio, limits.summary if summarises else 0)
     draft.cut_giants()

@@ -1,7 +1,7 @@
 """Turns: the smallest parts that can be omitted from a request.
 
 A provider rejects a call without its result, a result without its call, and a reasoning item without its
-successor. So a turn is a message of the user, or one answer together with the results of its tools.
+successor. So a turn is a message of the user, or an answer with its tool results.
 """
 
 from __future__ import annotations

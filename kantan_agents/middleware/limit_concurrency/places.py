@@ -1,6 +1,6 @@
 """``Places``: gives slots to waiting tasks; keys take turns. Thread-safe.
 
-``Window``: their number, by additive increase and multiplicative decrease (Chiu and Jain, 1989), so that
+``Window`` adapts their number by additive increase and multiplicative decrease (Chiu and Jain, 1989), so that
 clients of one provider converge to fair shares.
 """
 

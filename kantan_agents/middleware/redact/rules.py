@@ -1,8 +1,8 @@
 """The rules of ``Redact``.
 
-A rule searches text that may be incomplete. It returns its findings, and the index up to which more text
-cannot change them. Each decision depends on nearby characters only, so the running time is linear, and
-streamed text is redacted like complete text.
+A rule searches text that may be incomplete, and returns its findings and the index up to which more text
+cannot change them. Decisions depend on nearby characters only, so the running time is linear, and streamed
+text is redacted like complete text.
 """
 
 from __future__ import annotations
@@ -34,11 +34,8 @@ class Rule(Protocol):
     def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[Sequence[Span | Known], int]:
         """Return the findings, and the index up to which more text cannot change them.
 
-        Args:
-            text: A section of the text.
-            start: Start index; characters before it are for lookbehind only.
-            offset: Number of characters before this section.
-            whole: Whether the text ends with this section.
+        Characters before ``start`` are for lookbehind only. ``offset`` characters precede the section
+        ``text``, which ends the whole text if ``whole``.
         """
         ...
 

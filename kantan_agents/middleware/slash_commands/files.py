@@ -67,7 +67,6 @@ def restore_command(run: Run, models: Mapping[str, Any]) -> None:
     """Restore the limit and the model of a command for a run that continues from its input.
 
     The first line of the latest input states the limit; a user who writes such a line only restricts the run.
-    A ``RunState`` has the model.
     """
     model = chosen_in(run.input).get(COMMAND_MODEL) if isinstance(run.input, RunState) else None
     if isinstance(model, str) and model in models:

@@ -21,8 +21,7 @@ def user_layers(
     """Return the rule layers for the commands of one run.
 
     The providers' ``deny`` and parameter rules apply below the user rules. Their ``allow`` is written for
-    models, so it applies only if no user rules have one. The limits of a subagent file always apply. A user
-    rule about an alias applies to its tool.
+    models, so it applies only if no user rules have one. The limits of a subagent file always apply.
     """
     explicit = context.get(USER_RULES) if isinstance(context, dict) else None
     own = [(USER, rules)]

@@ -51,13 +51,10 @@ _STRUCTURE: Final = frozenset(
 def write_run_report(
     runs: Sequence[dict[str, Any]], path: str | os.PathLike[str], *, redact: Redact | None = None
 ) -> None:
-    """Write or replace an HTML file.
+    """Write or replace an HTML file with runs from ``read_run``; E79 if that is impossible.
 
-    It shows runs from ``read_run`` as the page does. It sends no requests, and only its owner may read a new
-    file. Secrets are masked as in the recording; ``redact`` masks more.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be written.
+    It sends no requests, and only its owner may read a new file. Secrets are masked as in the recording;
+    ``redact`` masks more.
     """
     place = Path(checked_path("path", path))
     page = report_page([run if redact is None else _masked(run, redact) for run in runs])
