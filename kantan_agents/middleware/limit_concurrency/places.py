@@ -71,7 +71,7 @@ class Waiter:
 
 
 class Places:
-    """``each`` and ``max_waiting`` are limits for each key."""
+    """The slots and the queues for them; ``each`` and ``max_waiting`` are limits for each key."""
 
     def __init__(self, window: Window, each: int | None, max_waiting: int) -> None:
         self._window = window
@@ -108,9 +108,10 @@ class Places:
             return waiter
 
     def leave(self, place: HeldPlace, *, is_overloaded: bool | None, pause: float = 0.0) -> None:
-        """Give a slot to the next task, and learn whether the provider was overloaded (None if unknown).
+        """Take a slot back, and give it to the next task.
 
-        No call of this key may start for ``pause`` seconds.
+        The window learns whether the provider was overloaded; None if unknown. No call of this key may start
+        for ``pause`` seconds.
         """
         with self._lock:
             place.is_open = False
@@ -122,7 +123,7 @@ class Places:
             self._serve()
 
     def withdraw(self, waiter: Waiter, *, timed_out: bool = False) -> HeldPlace | None:
-        """Return the slot that was given meanwhile, if any."""
+        """Stop waiting; return the slot that was given meanwhile, if any."""
         with self._lock:
             if waiter.place is not None:
                 return waiter.place

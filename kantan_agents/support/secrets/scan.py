@@ -16,7 +16,7 @@ from kantan_agents.support.secrets.token_formats import BOUNDARY, NEEDLES, NEXT_
 class Secret(NamedTuple):
     """A secret: its start, its end, and the start of the name or prefix that identifies it.
 
-    ``quote``: required by a replacement of a number in JSON.
+    ``quote``: the quotes that a replacement of a number in JSON needs.
     """
 
     start: int
@@ -27,7 +27,7 @@ class Secret(NamedTuple):
 
 _LONGEST_VALUE = 4096
 _JUDGED = 128
-"""Examined prefix of a value, so that many names in one long value take linear time."""
+"""Only this prefix of a value is examined, so that many names in one long value take linear time."""
 _LONGEST_ROW = 4096
 _LONGEST_OPTION = 72
 _MOST_ESCAPES = 256
