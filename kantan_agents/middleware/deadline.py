@@ -1,4 +1,4 @@
-"""``Deadline``: limit the time of a run, including its tools and nested runs."""
+"""``Deadline``: limits the time of a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kantan_agents.support.waiting import wait_for_end
 
 @attrs.define(eq=False)
 class _Progress:
-    """What a run has done so far; the error reports it."""
+    """For the error."""
 
     model_calls: int = 0
     tool_calls: int = 0
@@ -37,11 +37,9 @@ class _Progress:
 
 
 class _Limit(Middleware):
-    """One point in time for a run and all runs that begin inside it, also after that run has ended.
+    """A point in time for a run and all runs that start inside it, even after its end.
 
-    Attributes:
-        seconds: The duration that the user chose.
-        at: The end, as a time of ``time.monotonic``.
+    ``at`` is a time of ``time.monotonic``.
     """
 
     def __init__(self, seconds: float, elapsed: float, outer: _Limit | None) -> None:
@@ -54,7 +52,7 @@ class _Limit(Middleware):
         self._layers = own.inside(self._around)
 
     async def begin(self, run: Run, call_next: Next) -> None:
-        """Run the outermost run; at the end of the time, wait until the runs inside it have ended as well."""
+        """At the deadline, wait until the inner runs have ended as well."""
         try:
             await self.run(run, call_next)
         except DeadlineExceededError:
@@ -64,7 +62,6 @@ class _Limit(Middleware):
             raise
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Run the rest of the pipeline, and cancel it at the end of the time."""
         progress = run.state[self] = _Progress()
         if run.is_streamed and run.events is not None:
             run.events.handlers = (*run.events.handlers, _collector(run.id, progress.texts))
@@ -84,20 +81,20 @@ class _Limit(Middleware):
             await _cancel_and_wait(task)
             raise
         if not task.done():
-            self._is_over = True  # before the cancellation, so that no call begins during it
+            self._is_over = True  # before the cancellation, so that no call starts during it
             failure = await _cancel_and_wait(task)
             raise self._error(run) from failure
         task.result()
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Make the call and count it once it is answered; after the end of the time, refuse it."""
+        """Count answered calls; after the deadline, raise."""
         self._check(call.run)
         answer = await call_next(call)
         self._progress(call.run).model_calls += 1
         return answer
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Make the call and count it, even if it fails; after the end of the time, refuse it."""
+        """Count calls, even if they fail; after the deadline, raise."""
         self._check(call.run)
         try:
             return await call_next(call)
@@ -129,7 +126,7 @@ _limit: ContextVar[_Limit | None] = ContextVar("kantan_agents_deadline", default
 
 
 def seconds_left() -> float:
-    """Return the seconds until the deadline of the current run; infinity without one."""
+    """Until the deadline of the current run; infinity without one."""
     limit = _limit.get()
     return math.inf if limit is None else limit.at - time.monotonic()
 
@@ -155,30 +152,30 @@ class Deadline(Middleware):
         self.seconds = checked_number("seconds", seconds, above_zero=True)
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Run the rest of the pipeline, and cancel it at the deadline.
+        """Cancel the rest of the pipeline at the deadline.
 
         Raises:
             DeadlineExceededError: E82, the run was not complete at the deadline.
         """
         if (
             run._tape is not None and not run._tape.asks_models
-        ):  # nobody waits for a replay, and a debugger may hold it up
+        ):  # no user waits for a replay, and a debugger may pause it
             await call_next(run)
             return
         outer = _limit.get()
         if outer is not None and outer.at < time.monotonic() + self.seconds:
-            await call_next(run)  # the deadline of the outer run is around this run already
+            await call_next(run)  # the earlier deadline of the outer run already applies
             return
         limit = run.state[self] = _Limit(self.seconds, run.elapsed, outer)
         await limit.begin(run, call_next)
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Make the call and count it once it is answered; after the deadline, refuse it."""
+        """After the deadline, raise."""
         limit: _Limit | None = call.run.state.get(self)
         return await (call_next(call) if limit is None else limit.model_call(call, call_next))
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Make the call and count it, even if it fails; after the deadline, refuse it."""
+        """After the deadline, raise."""
         limit: _Limit | None = call.run.state.get(self)
         return await (call_next(call) if limit is None else limit.tool_call(call, call_next))
 
@@ -199,7 +196,7 @@ def _collector(run_id: str, texts: list[str]) -> Any:
 
 
 async def _cancel_and_wait(task: asyncio.Task[Any]) -> BaseException | None:
-    """Cancel a task, wait until it has ended, and return the error it raised while it was cancelled."""
+    """Return the error that the task raised meanwhile."""
     task.cancel()
     await wait_for_end(task)
     return None if task.cancelled() else task.exception()

@@ -50,12 +50,12 @@ class Fallback(Middleware):
     specific to one model. Other errors are raised immediately: the SDK's ``UserError``, cancellation, and
     errors of this library except those that concern one model only (E40, E51, E53, E177, E206).
 
-    There is no fallback after the first text of an answer has been streamed, because it cannot be taken
-    back, nor for a conversation stored at the provider (``previous_response_id``, ``conversation_id``).
+    There is no fallback after the first text of an answer has been streamed, because it cannot be taken back,
+    nor for a conversation stored at the provider (``previous_response_id``, ``conversation_id``).
 
-    Settings that are the SDK's defaults for the first model become those for the next one; explicit settings
-    stay. The trace records each fallback as a span ``fallback`` around the next call, with ``from``, ``to``
-    and ``error_type``.
+    Settings that are the SDK's defaults for the first model are replaced with the defaults for the next one;
+    explicit settings stay. The trace records each fallback as a span ``fallback`` around the next call, with
+    ``from``, ``to`` and ``error_type``.
 
     Args:
         *models: The models to call instead, in order: names, kantan-llm bundles or SDK models, as for
@@ -73,7 +73,7 @@ class Fallback(Middleware):
         self._substitutes = tuple(_substitute(model) for model in models)
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Call the model, and on failure the substitutes in order."""
+        """Call the model, and on failure the substitutes."""
         return await self._try(call, call_next, self._substitutes)
 
     async def _try(
@@ -113,7 +113,7 @@ def _substitute(model: object) -> _Substitute:
     try:
         check_configured(resolved.model)
     except ModelNotConfiguredError as error:
-        # It would be missed only when another model fails, so it is logged now.
+        # Otherwise it would be noticed only when another model fails.
         _log.warning(f"a fallback cannot be called: {error}", model=error.model)
     name = name_of(resolved.model)
     return _Substitute(resolved.model, resolved.settings or get_default_model_settings(name))
@@ -122,14 +122,14 @@ def _substitute(model: object) -> _Substitute:
 def _may_help(call: ModelCall, error: Exception) -> bool:
     if call.has_streamed or isinstance(error, UserError):
         return False
-    # E40 arrives here if the provider refused every form of requesting a structured output.
+    # The error is E40 if the provider rejected every form of requesting structured output.
     if isinstance(error, KantanAgentsError) and not isinstance(error, _MODEL_SPECIFIC):
         return False
     return not any(call.options.get(name) for name in _PROVIDER_CONVERSATION)
 
 
 def _settings_for(substitute: _Substitute, call: ModelCall) -> ModelSettings:
-    """Return the call's settings, with defaults of the failed model replaced by those of the substitute."""
+    """Replace the failed model's defaults with the substitute's."""
     name = name_of(call.model) if isinstance(call.model, Model) else call.model
     defaults = get_default_model_settings(name)
     changes = {
@@ -147,7 +147,7 @@ def _display_name(model: Any) -> str:
 
 
 def _append_to_chain(error: BaseException, earlier: Exception) -> None:
-    """Append ``earlier`` to the cause chain of ``error``, so that no failure is lost."""
+    """Append to the cause chain, so that no failure is lost."""
     earlier_errors = {id(cause) for cause in _error_chain(earlier)}
     last = error
     for cause in _error_chain(error):

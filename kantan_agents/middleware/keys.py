@@ -1,4 +1,4 @@
-"""``KeyOf``: whose a run is, such as its tenant, as its context says."""
+"""``KeyOf``: finds the key of a run, such as its tenant."""
 
 from __future__ import annotations
 
@@ -12,25 +12,18 @@ from kantan_agents.errors import InvalidOptionError, RunKeyError
 from kantan_agents.support.arguments import shown
 
 Per: TypeAlias = "str | Callable[[dict[str, Any]], Any] | None"
-"""Where the key of a run is: a path in its context, such as ``"tenant"`` or ``"user.team"``, or a function of
-the context. None: all runs have the same key."""
+"""Where the key of a run is.
+
+A path in its context, such as ``"tenant"`` or ``"user.team"``, or a function of the context. None: all runs
+have the same key.
+"""
 
 Key: TypeAlias = "str | int | UUID | None"
-"""The key of a run; None if it has none."""
-
 _ABSENT: Any = object()
 
 
 class KeyOf:
-    """Finds the key of a run.
-
-    Args:
-        middleware: Name of the middleware, for errors.
-        per: Where the key is.
-
-    Raises:
-        InvalidOptionError: E75, ``per`` is neither a path nor a function.
-    """
+    """Finds the key of a run; E75 for an invalid ``per``."""
 
     def __init__(self, middleware: str, per: Any) -> None:
         is_path = isinstance(per, str) and all(per.split("."))
@@ -46,11 +39,7 @@ class KeyOf:
         return self._per is None
 
     def of(self, run: Run) -> Key:
-        """Return the key of a run; None if its context has none.
-
-        Raises:
-            RunKeyError: E175, the value is not a text or another simple value.
-        """
+        """None if the context has none; E175 for another type than str, int or UUID."""
         if self._per is None:
             return None
         context = run.context
@@ -59,7 +48,7 @@ class KeyOf:
             return None
         if isinstance(found, enum.Enum):
             found = found.value
-        # A str or a number of a subclass may compare as it likes.
+        # A subclass of str or int may override comparison.
         if type(found) is bool or not isinstance(found, (str, int, UUID)):
             raise self.error(f"must be a str, an int or a UUID, not {type(found).__name__}")
         if found == "":
@@ -67,7 +56,7 @@ class KeyOf:
         return found if isinstance(found, UUID) else (str(found) if isinstance(found, str) else int(found))
 
     def error(self, reason: str) -> RunKeyError:
-        """Return the error for a run whose key cannot be used."""
+        """Create the error for an unusable key."""
         what = f"context[{self._per!r}]" if isinstance(self._per, str) else "the result of per"
         return RunKeyError(middleware=self._middleware, what=what, reason=reason)
 

@@ -1,4 +1,4 @@
-"""``Retry``: retry failed model calls and tools."""
+"""``Retry``: retries failed model calls and tools."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from kantan_agents.traces.capture.playback import Tape
 _log = get_logger("kantan_agents.middleware")
 
 GIVEN_SETTINGS = object()
-"""Key of the state of a run: the model settings of the caller's ``RunConfig``, which ``Retry`` replaces."""
+"""Key of the caller's model settings, which ``Retry`` replaces, in a run's state."""
 
 _Policy = Callable[[RetryPolicyContext], Awaitable[Any]]
 
@@ -52,14 +52,14 @@ class Retry(Middleware):
     """Retries failed model calls, and tools that are safe to run twice.
 
     Model calls are retried after rate limits, server errors (408, 409, 429, 5xx), timeouts and lost
-    connections, also with ``AnthropicProvider`` and ``GeminiProvider``, but not if the account is out of
-    credit, nor after text or a tool call of a stream has arrived. The delay grows from ``initial_delay`` by
-    ``multiplier`` up to ``max_delay``, with random jitter. If the server sends ``Retry-After``, the delay is
-    never shorter, and the jitter is added to it. A delay that would end after the run's ``Deadline`` is not
-    started. The SDK makes these retries: the options are added as ``ModelSettings.retry``. Values set in the
-    ``RunConfig`` or the agent that starts the run take precedence, field by field; settings of handoff
-    targets do not. The clients of models, including OpenAI's, LiteLLM's and any-llm's, do not retry by
-    themselves.
+    connections, including calls with ``AnthropicProvider`` and ``GeminiProvider``, but not if the account is
+    out of credit, nor after text or a tool call of a stream has arrived. The delay grows from
+    ``initial_delay`` by ``multiplier`` up to ``max_delay``, with random jitter. If the server sends
+    ``Retry-After``, the delay is never shorter, and the jitter is added to it. A delay that would end after
+    the run's ``Deadline`` is not started. The SDK makes these retries: the options are added as
+    ``ModelSettings.retry``. Values set in the ``RunConfig`` or the agent that starts the run take precedence,
+    field by field; settings of handoff targets do not. The clients of models, including OpenAI's, LiteLLM's
+    and any-llm's, do not retry by themselves.
 
     Tools are retried after any exception except errors of this library and of the SDK, such as invalid
     arguments, which a retry cannot fix. Each attempt has its own events and span. Each retry, and each reason
@@ -74,8 +74,8 @@ class Retry(Middleware):
         initial_delay: Seconds before the second attempt.
         max_delay: Maximum number of seconds between attempts.
         multiplier: Factor by which the delay grows.
-        longest_wait: Maximum ``Retry-After`` in seconds. A call is not retried if the server asks for more.
-            The jitter is added to it, at most ``max_delay``.
+        longest_wait: Maximum ``Retry-After`` in seconds. If the server requests more, the call is not
+            retried. The jitter is added to it, at most ``max_delay``.
 
     Raises:
         InvalidOptionError: E75, an argument has an invalid value.
@@ -109,11 +109,11 @@ class Retry(Middleware):
 
     @property
     def model_settings(self) -> ModelRetrySettings:
-        """The same for model calls as settings of the SDK: ``ModelSettings(retry=...)``."""
+        """The same retries of model calls as the SDK's ``ModelSettings(retry=...)``."""
         return self._settings
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Add the retry settings beneath those of the agent and the ``RunConfig``."""
+        """Add the retry settings below the agent's and the ``RunConfig``'s."""
         config = run.run_config
         run.state.setdefault(GIVEN_SETTINGS, config.model_settings)
         given = config.model_settings or ModelSettings()
@@ -124,7 +124,7 @@ class Retry(Middleware):
         await call_next(run)
 
     def _merged(self, *given: ModelRetrySettings | None) -> ModelRetrySettings:
-        """Return the retry settings with the user's values, of which the later ones win, field by field."""
+        """The later settings win, field by field."""
         if given == (None, None):
             return self._settings
         merged: Any = ModelSettings(retry=self._settings)
@@ -139,8 +139,8 @@ class Retry(Middleware):
         return complete
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Run the tool, and retry it if it fails and is named in ``tools``."""
-        # In a replay, the recorded result is that of the last attempt.
+        """Run the tool; retry it if it fails and is named in ``tools``."""
+        # In a replay, the recorded result is the result of the last attempt.
         is_replay = call.run is not None and call.run._tape is not None
         attempts = self.attempts if self.tools and not is_replay and await self._may_repeat(call) else 1
         for attempt in range(1, attempts):
@@ -160,7 +160,7 @@ class Retry(Middleware):
         return await call_next(call)
 
     async def _may_repeat(self, call: ToolCall) -> bool:
-        # As for `allow`: a name that a server has chosen must not make a tool of it run twice.
+        # As for `allow`: a name that a server chooses must not make its tool run twice.
         return (await check_call(self._tool_rules, facts_of_call(call), call.arguments)).allowed
 
     def _delay(self, attempt: int) -> float:
@@ -188,7 +188,7 @@ def _rules_for(tools: frozenset[str]) -> ToolRules:
 
 
 def _backoff_delay(backoff: ModelRetryBackoffSettings, attempt: int) -> float:
-    """Return the delay after the attempt of this number, without jitter."""
+    """Without jitter."""
     initial, longest = backoff.initial_delay or 0.0, backoff.max_delay or 0.0
     try:
         return min(initial * (backoff.multiplier or 0.0) ** (attempt - 1), longest)
@@ -197,11 +197,11 @@ def _backoff_delay(backoff: ModelRetryBackoffSettings, attempt: int) -> float:
 
 
 def _spread_delay(asked: float | None, backoff: ModelRetryBackoffSettings, attempt: int) -> float:
-    """Return the delay after the attempt of this number, with jitter.
+    """Return the delay with jitter.
 
-    A server that asked many clients to wait for the same time must not get all of them back at once, and none
-    of them too early. So the jitter is added to the time it asked for: up to a quarter of that time or the
-    usual delay, whichever is longer, and never more than ``max_delay``.
+    If a server requests the same wait from many clients, they must not all return at the same time, and none
+    too early. So up to a quarter of the requested time or the usual delay, whichever is longer, is added to
+    it, at most ``max_delay``.
     """
     usual, longest = _backoff_delay(backoff, attempt), backoff.max_delay or 0.0
     if asked is None or asked <= 0:
@@ -210,12 +210,7 @@ def _spread_delay(asked: float | None, backoff: ModelRetryBackoffSettings, attem
 
 
 def _retry_policy(backoff: ModelRetryBackoffSettings, longest_wait: float) -> _Policy:
-    """Return the policy for transient errors, which is the only one that retries a call.
-
-    Args:
-        backoff: The delays if the server does not ask for one.
-        longest_wait: A call is not retried if the server asks for more seconds than these.
-    """
+    """Retry transient errors, unless the server requests more than ``longest_wait`` seconds."""
     transient: Any = retry_policies.any(
         retry_policies.provider_suggested(),
         retry_policies.network_error(),
@@ -228,7 +223,7 @@ def _retry_policy(backoff: ModelRetryBackoffSettings, longest_wait: float) -> _P
         is_late = isinstance(error, AnswerCutOffError) and isinstance(error.__cause__, _LATE)
         if isinstance(error, KantanAgentsError) and not (is_late or isinstance(error, ProviderRequestError)):
             return False
-        if is_out_of_credit(error):  # with the status of a rate limit
+        if is_out_of_credit(error):  # although it has the status of a rate limit
             return False
         decision = True if is_late else transient(context)
         decision = await decision if inspect.isawaitable(decision) else decision
@@ -270,7 +265,7 @@ async def _emit(context: RetryPolicyContext, delay: float) -> None:
 
 
 def _replayed_policy(tape: Tape) -> _Policy:
-    """Return the policy that retries a call at once if the recorded run has retried it."""
+    """Retry a call without a delay if the recorded run did."""
 
     async def decide(context: RetryPolicyContext) -> Any:
         del context
@@ -281,7 +276,7 @@ def _replayed_policy(tape: Tape) -> _Policy:
 
 
 def _only_policy(policy: Callable[[RetryPolicyContext], Any]) -> Any:
-    """Return a user's policy as the only one that retries a call."""
+    """Make a user's policy the only one that retries."""
 
     @functools.wraps(policy, assigned=())
     def decide(context: RetryPolicyContext) -> Any:
@@ -292,7 +287,7 @@ def _only_policy(policy: Callable[[RetryPolicyContext], Any]) -> Any:
 
 
 def _asked(context: RetryPolicyContext) -> float | None:
-    """Return the seconds for which the server has asked; None if it has not."""
+    """Return the delay in seconds that the server requests."""
     error = context.error
     own = error.retry_after if isinstance(error, ProviderRequestError) else None
     wait: float | None = context.normalized.retry_after if own is None else own

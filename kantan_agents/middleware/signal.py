@@ -6,14 +6,14 @@ import asyncio
 
 
 class Signal:
-    """Wakes the task that has made it. Any thread may set it, also one with another event loop."""
+    """Wakes the task that created it. Any thread may set it."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._event = asyncio.Event()
 
     def set(self) -> bool:
-        """Wake the task; return False if its event loop is closed, so that nobody waits any more."""
+        """Wake the task; False if its event loop is closed."""
         if asyncio._get_running_loop() is self._loop:  # None instead of an exception outside of a loop
             self._event.set()
             return True
@@ -28,5 +28,5 @@ class Signal:
         await self._event.wait()
 
     def clear(self) -> None:
-        """Wait for the next time it is set."""
+        """Reset it."""
         self._event.clear()

@@ -1,4 +1,4 @@
-"""``ToolErrors``: choose the result that the model receives when a tool fails."""
+"""``ToolErrors``: the model's result if a tool fails."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ToolErrors(Middleware):
     Args:
         policy: ``"fixed"``: a fixed sentence with the tool's name and nothing from the exception.
             ``"message"``: the exception's type and message, with secrets masked as in traces, truncated to
-            2000 characters. ``"raise"``: the exception ends the run. A sync or async function ``(error,
+            2000 characters. ``"raise"``: the exception fails the run. A sync or async function ``(error,
             call)``: the string that it returns.
 
     Raises:
@@ -45,7 +45,7 @@ class ToolErrors(Middleware):
         self._policy = policy
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Run the tool, and apply the policy if it raises."""
+        """Apply the policy if the tool raises."""
         try:
             return await call_next(call)
         except Exception as error:

@@ -28,7 +28,7 @@ from kantan_agents.support.request_checks import host_check
 from kantan_agents.traces.store import TraceStore
 
 Authorize = Callable[[HTTPConnection], bool | Awaitable[bool]]
-"""Decides about a request: whether it may see the page. It may be a coroutine function."""
+"""Returns whether a request may see the page. May be async."""
 
 _STATIC = files("kantan_agents.page") / "static"
 
@@ -50,25 +50,25 @@ def traces_app(
 
         app.mount("/traces", traces_app("traces.sqlite3", authorize=is_operator))
 
-    It answers requests from its own pages only: a request that a browser sends from another site is refused.
-    Everything that it shows is text, whatever a model, a tool or a file says.
+    It answers requests from its own pages only, and rejects requests that a browser sends from another site.
+    Everything from models, tools and files is shown as plain text.
 
     Args:
         store: The trace database, or its path or URL. It may be created later, for example by a recorder of
             the service: until then, the page is empty.
-        authorize: Called with each request, as a starlette ``HTTPConnection``; a request for which it does
-            not return True is refused with status 403, also if it raises. Without it everybody may see the
-            page who can reach it under one of its host names.
+        authorize: Called with each request, as a starlette ``HTTPConnection``. If it does not return True, or
+            raises, the request is rejected with status 403. Without it, everyone who can reach the page under
+            one of its host names may see it.
         hosts: The host names of the page, such as ``["traces.example"]``, each for all ports or with one; a
-            request with another ``Host`` is refused. By default any with ``authorize``, and without it only
-            those of this machine, such as ``localhost`` and ``127.0.0.1``: a site that somebody visits can
-            lead its own name there.
+            request with another ``Host`` is rejected. The default is any host with ``authorize``, and without
+            it only this machine's, such as ``localhost`` and ``127.0.0.1``: a site that the user visits can
+            point its name there.
         may_label: Whether labels may be given in the page.
-        prices: For each model, the prices of a million input and output tokens. With them the page shows what
-            runs have cost; cached tokens count as others.
-        secret: A text of 16 or more characters that nobody can guess. Several processes that serve the same
-            page (``uvicorn --workers``) need the same, otherwise one refuses the labels of a window that
-            another has opened. By default each process makes its own.
+        prices: For each model, the prices of a million input and output tokens. With them, the page shows the
+            cost of runs; cached tokens count as others.
+        secret: An unguessable str of 16 or more characters. Several processes that serve the same page
+            (``uvicorn --workers``) need the same; otherwise one rejects the labels of a window that another
+            has opened. By default each process creates its own.
 
     Raises:
         InvalidOptionError: E75, an argument is invalid.
@@ -86,7 +86,7 @@ def traces_app(
 
 
 def guarded_app(state: PageState, *middleware: Middleware) -> Starlette:
-    """Return the page behind middleware, the outermost first."""
+    """The first middleware is the outermost."""
     app = Starlette(routes=_routes(), middleware=middleware, exception_handlers={Exception: _failed})
     app.state.page = state
     return app
@@ -103,7 +103,7 @@ def _routes() -> list[BaseRoute]:
 async def _index(request: Request) -> Response:
     state: PageState = request.app.state.page
     template = (_STATIC / "index.html").read_text(encoding="utf-8")
-    # The token is of hexadecimal digits, and nothing else is put into the markup.
+    # The token has hexadecimal digits only, and nothing else is inserted into the markup.
     return HTMLResponse(template.replace("{{ token }}", state.token), headers={"Cache-Control": "no-store"})
 
 

@@ -1,4 +1,4 @@
-"""A recorded model call as a ``curl`` command, with a variable in place of the key."""
+"""A recorded model call as a ``curl`` command, with a variable instead of the key."""
 
 from __future__ import annotations
 
@@ -37,13 +37,9 @@ class _CapturedRequest(Exception):  # noqa: N818 - it carries the request out of
 
 
 async def curl_command(call: ModelCallRecord) -> str:
-    """Return a command for a POSIX shell that sends the request of a recorded call.
+    """Return a command for a POSIX shell; E75 for another API than OpenAI's, or a hosted tool.
 
-    The SDK makes the request, as it did in the run, but it is not sent.
-
-    Raises:
-        InvalidOptionError: E75, the call went to another API than OpenAI's, or offered a tool that the
-            provider runs.
+    The SDK builds the request, as in the run, but does not send it.
     """
     request = await _request(call)
     key = _KEYS.get(call.provider or "", _OTHER_KEY)
@@ -73,7 +69,7 @@ async def _asked(model: Model, call: ModelCallRecord, tools: list[Any]) -> httpx
     error: Exception | None = None
     try:
         await _ask(model, call, tools)
-    except Exception as raised:  # noqa: BLE001 - the client wraps what `_capture` raises
+    except Exception as raised:  # noqa: BLE001 - the client wraps the error of `_capture`
         error = raised
     return _captured(error) or _refuse(f"the SDK cannot make it again: {type(error).__name__}")
 
@@ -109,7 +105,7 @@ def _captured(error: BaseException | None) -> httpx.Request | None:
 
 
 def _tool(tool: ToolDefinition) -> FunctionTool:
-    # A hand-off is a function too, for the provider.
+    # For the provider, a handoff is a function too.
     if tool.kind not in {"function", "handoff"}:
         _refuse(f"{tool.name} is a tool that the provider runs")
     return FunctionTool(
@@ -131,8 +127,6 @@ def _output(asked: OutputRequest | None) -> AgentOutputSchemaBase | None:
 
 
 class _Output(AgentOutputSchemaBase):
-    """The structured output that was asked for."""
-
     def __init__(self, output: OutputRequest) -> None:
         self._output = output
 

@@ -1,8 +1,7 @@
-"""``RequestGuard``: refuses requests of other sites and of people who may not see the page.
+"""``RequestGuard``: rejects requests from other sites and unauthorized users.
 
-A page on another site can send requests to 127.0.0.1, and with a name that it resolves to 127.0.0.1 also read
-the answers. So the browser must say that a request comes from this page, and a page of one's own machine has
-few names.
+A page on another site can send requests to 127.0.0.1, and with a name that resolves to it also read the
+answers. So the browser must state that a request comes from this page, and a local page has few host names.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ POLICY: Final = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""Nothing is loaded but the page's own files, no script in the markup runs, and no script parses markup."""
+"""Loads only the page's files; no script in the markup runs, and no script parses markup."""
 
 HEADERS: Final = {
     "Content-Security-Policy": POLICY,
@@ -34,7 +33,7 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""The headers of every response, whatever it says."""
+"""The headers of every response."""
 
 _OTHER_HOST: Final = "refused: this page has another host name; traces_app(hosts=[...]) gives it one"
 _OTHER_SITE: Final = "refused: the request comes from another site"
@@ -44,16 +43,10 @@ _log = get_logger("kantan_agents.page")
 
 
 class RequestGuard:
-    """The outermost middleware of the page.
+    """The outermost middleware. A proxy in front of it must pass on the header ``Host``.
 
-    A proxy in front of it must pass the header ``Host`` on.
-
-    Args:
-        app: The application behind it.
-        authorize: Whether a request may see the page.
-        accepts_host: Whether a value of ``Host`` is accepted. None accepts any, in a service that decides by
-            ``authorize`` who may see the page.
-        follows_links: Whether links on other sites may lead to the page.
+    Without ``accepts_host``, any host is accepted, in a service that decides with ``authorize``.
+    ``follows_links``: links on other sites may lead to the page.
     """
 
     def __init__(
@@ -75,7 +68,7 @@ class RequestGuard:
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":
-            # The page has no WebSocket, and one that somebody adds must not be open to other sites.
+            # The page has no WebSocket, and a later one must not be open to other sites.
             await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
             return
         connection = HTTPConnection(scope)
@@ -98,13 +91,13 @@ class RequestGuard:
         try:
             if await self._authorize(connection) is True:
                 return None
-        except Exception as error:  # noqa: BLE001 - whatever fails in it, the request is not authorized
+        except Exception as error:  # noqa: BLE001 - after any failure, the request is not authorized
             _log.warning("a request was refused because authorize raised", error=type(error).__name__)
         return "refused: you may not see this page"
 
 
 def _follows_a_link(connection: HTTPConnection) -> bool:
-    """Return whether a window opens the page itself, as by a link in a ticket: that site sees nothing."""
+    """Whether a window opens the page itself, as by a link in a ticket: that site sees nothing."""
     scope, headers = connection.scope, connection.headers
     opens = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
     path = scope["path"].removeprefix(scope.get("root_path", ""))
@@ -117,7 +110,7 @@ def _guarded(send: Send) -> Send:
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers[name] = value
-            # A browser must ask for a newer version of a script after this library was upgraded.
+            # After an upgrade of this library, a browser must load the new version of a script.
             headers.setdefault("Cache-Control", "no-cache")
         await send(message)
 

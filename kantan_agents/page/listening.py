@@ -1,4 +1,4 @@
-"""Where the page listens: the socket, the names under which it is reached, and its address."""
+"""The page's socket, host names and URL."""
 
 from __future__ import annotations
 
@@ -21,13 +21,7 @@ _MOST_PORTS: Final = 65_535
 
 @attrs.frozen
 class ListeningPlace:
-    """A socket that listens.
-
-    Attributes:
-        listener: The socket.
-        host: The host that was asked for.
-        port: Its port.
-    """
+    """A listening socket on the user's host."""
 
     listener: socket.socket
     host: str
@@ -35,22 +29,21 @@ class ListeningPlace:
 
     @property
     def address(self) -> str:
-        """The address of the page, such as ``http://127.0.0.1:4711/``."""
-        # A socket on all addresses has none of its own.
+        """The URL of the page, such as ``http://127.0.0.1:4711/``."""
+        # A socket on all addresses has no specific one.
         host = (socket.gethostname() if is_remote(self.host) else LOOPBACK) if self._is_any else self.host
         return f"http://{self._netloc(host)}/"
 
     def address_for(self, token: str, trace_id: str | None) -> str:
-        """Return the address to open: with a token, and of a run if one is named."""
+        """The URL to open, optionally of a run."""
         run = "" if trace_id is None else f"#/run/{quote(trace_id, safe='')}"
         return f"{self.address}?token={quote(token, safe='')}{run}"
 
     @property
     def hosts(self) -> frozenset[str] | None:
-        """The values of ``Host`` that lead here; None if the socket is on all addresses of the machine.
+        """Accepted values of ``Host``; None on all addresses of the machine, whose names are unknown.
 
-        Then nobody knows all of its names. A token is needed there, and a browser sends its cookie to the
-        name only that it has got it from, and to no other site.
+        A token is required, and a browser sends its cookie only to the name that set it.
         """
         if self._is_any:
             return None
@@ -59,7 +52,7 @@ class ListeningPlace:
         return frozenset({self._netloc(name) for name in names} | bare)
 
     def accepts(self, host: str) -> bool:
-        """Return whether a value of ``Host`` leads here."""
+        """Whether a ``Host`` leads here."""
         return self.hosts is None or host.lower() in self.hosts
 
     @property
@@ -71,15 +64,7 @@ class ListeningPlace:
 
 
 def listen(host: str, port: int) -> ListeningPlace:
-    """Return a socket that listens.
-
-    Args:
-        host: The host to bind.
-        port: The port; 0 for a free one.
-
-    Raises:
-        InvalidOptionError: E75, the port is taken or not allowed, or the host is not of this machine.
-    """
+    """Listen on a port, 0 for a free one; E75 if that is impossible."""
     if not 0 <= port <= _MOST_PORTS:
         raise InvalidOptionError(option="--port", reason=f"must be from 1 to {_MOST_PORTS:,}, not {port}")
     try:

@@ -1,4 +1,4 @@
-"""Serves the page with uvicorn until a signal ends it, to those who have a token."""
+"""Serves the page to users with a token."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kantan_agents.page.state import PageState
 from kantan_agents.support.request_checks import bearer_of, is_token
 
 _PATIENCE: Final = 0.5
-"""Seconds that requests may take to finish when the server ends."""
+"""Seconds for open requests when the server stops."""
 
 _REFUSED: Final = "refused: open the address with the token that the command has printed"
 _USED: Final = (
@@ -31,13 +31,9 @@ _USED: Final = (
 
 
 def local_app(state: PageState, place: ListeningPlace, token: str, ticket: str | None = None) -> Starlette:
-    """Return the page of a trace database as it is served at a place.
+    """Return the page for a socket.
 
-    Args:
-        state: The page.
-        place: Where it listens; requests to other names are refused.
-        token: What every request needs.
-        ticket: What may be sent in place of it once.
+    Requests need the token, or once the ticket; other host names are rejected.
     """
     return guarded_app(
         state,
@@ -52,14 +48,10 @@ def local_app(state: PageState, place: ListeningPlace, token: str, ticket: str |
 
 
 def serve(app: Starlette, place: ListeningPlace) -> None:
-    """Serve the page until SIGINT or SIGTERM.
-
-    Raises:
-        KeyboardInterrupt: It was interrupted.
-    """
+    """Serve until SIGINT, which raises KeyboardInterrupt, or SIGTERM."""
     config = uvicorn.Config(
         app,
-        access_log=False,  # a token may be in an address
+        access_log=False,  # a token may be in a URL
         lifespan="off",
         log_config=None,
         proxy_headers=False,
@@ -75,18 +67,15 @@ async def _everybody(_: HTTPConnection) -> bool:
 
 
 class TokenGate:
-    """Middleware that refuses requests without a token.
+    """Middleware that rejects requests without a token.
 
-    A program sends it as ``Authorization: Bearer``. A person opens the page once with ``?token=``, and the
-    browser gets a cookie and the address without it, so that the token is neither in its history nor in
-    pictures of the screen. The cookie is random and ends with the process: it does not tell the token.
+    A program sends it as ``Authorization: Bearer``. A person opens the page once with ``?token=``; the
+    browser gets a cookie and a URL without the token, so that it is neither in the history nor in
+    screenshots. The cookie is random, ends with the process, and does not reveal the token. A browser sends
+    it to all ports of a host, so two pages need two names.
 
-    Args:
-        app: The application behind it.
-        token: The token.
-        cookie: Name of the cookie. A browser sends it to all ports of a host, so two pages need two names.
-        ticket: Another token, which lets in once. It may be in the command line of a browser, which others
-            can see: somebody who takes it from there locks the browser out, and does not go unnoticed.
+    The ticket is accepted once. It may be in the command line of a browser, which others can see: if someone
+    uses it first, the browser is rejected, so the user notices.
     """
 
     def __init__(self, app: ASGIApp, token: str, cookie: str, ticket: str | None = None) -> None:
@@ -103,7 +92,7 @@ class TokenGate:
             await self._app(scope, receive, send)
             return
         given = QueryParams(scope["query_string"]).getlist("token")
-        # With HEAD, a program may look at an address before it gives it to a browser.
+        # With HEAD, a program may check a URL before it passes it to a browser.
         if given and scope["path"] == "/" and scope["method"] == "GET":
             is_known = len(given) == 1 and self._takes(given[0].encode())
             refusal = _refused(_USED if self._was_used(given[0].encode()) else _REFUSED)

@@ -1,4 +1,4 @@
-"""What the requests of a page have in common."""
+"""The state that all requests share."""
 
 from __future__ import annotations
 
@@ -23,13 +23,7 @@ from kantan_agents.traces.store.connection import reading
 
 
 class StoreToCome(TraceStore):
-    """A store that reads an empty database until there is one at its place.
-
-    A service often makes the page before its recorder has created the file.
-
-    Args:
-        place: Where the database is going to be.
-    """
+    """A service often creates the page before its recorder has created the file."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -42,7 +36,7 @@ class StoreToCome(TraceStore):
 
     @property
     def path(self) -> Path:
-        """The database, or the empty one. Not for the event loop: it is looked for."""
+        """Accesses the database: do not call it on the event loop."""
         if not self._is_there:
             flush_recorders(self._place)  # a new recorder may be creating it
             try:
@@ -59,11 +53,7 @@ class StoreToCome(TraceStore):
 
 
 def store_at(place: str | os.PathLike[str]) -> TraceStore:
-    """Return the store of a database, which may be created later.
-
-    Raises:
-        TraceDatabaseError: E60, there is something else.
-    """
+    """Open a database, which may be created later; E60 for another file."""
     try:
         return TraceStore(place)
     except TraceDatabaseError:
@@ -74,15 +64,10 @@ def store_at(place: str | os.PathLike[str]) -> TraceStore:
 
 @attrs.frozen
 class PageState:
-    """What the requests of a page have in common.
+    """The state that all requests share.
 
-    Attributes:
-        store: The trace database.
-        prices: What tokens cost.
-        may_label: Whether labels may be given.
-        secret: Signs what a window keeps and sends back, such as what is needed to take a label back.
-        token: What a request that changes something must send: only the opened page knows it. Processes
-            with the same secret accept the same token.
+    ``secret`` signs data that a window stores and sends back. ``token`` is required by requests that change
+    something; only the opened page knows it. Processes with the same secret accept the same token.
     """
 
     store: TraceStore

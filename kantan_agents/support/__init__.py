@@ -1,1 +1,1 @@
-"""What three or more packages need: checked arguments, secrets in texts, private files, waiting, loggers."""
+"""Shared by three or more packages: checked arguments, secrets in text, private files, waiting, loggers."""

@@ -1,4 +1,4 @@
-"""Checks arguments of the public API: numbers, texts, paths and lists."""
+"""Checks arguments of the public API."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ _HUGE: Final = 1e300  # so that the difference of two numbers is finite as well
 
 
 def checked_int(option: str, value: Any, least: int, most: int | None = None) -> int:
-    """Return ``value``, an int from ``least`` to ``most``.
-
-    Raises:
-        InvalidOptionError: E75, ``value`` is not such an int.
-    """
+    """E75 unless it is an int from ``least`` to ``most``."""
     is_int = isinstance(value, int) and not isinstance(value, bool)
     if is_int and least <= value <= (value if most is None else most):
         return int(value)
@@ -27,16 +23,7 @@ def checked_int(option: str, value: Any, least: int, most: int | None = None) ->
 
 
 def checked_number(option: str, value: Any, *, above_zero: bool = False) -> float:
-    """Return ``value`` as a float; it must be a finite number, 0 or more.
-
-    Args:
-        option: Name of the option, for the error message.
-        value: The value to check.
-        above_zero: Whether to refuse 0 as well.
-
-    Raises:
-        InvalidOptionError: E75, ``value`` is not such a number.
-    """
+    """E75 unless it is a finite number, 0 or more, or ``above_zero``."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if is_number and 0 <= value <= sys.float_info.max and (value > 0 or not above_zero):
         return float(value)
@@ -45,7 +32,7 @@ def checked_number(option: str, value: Any, *, above_zero: bool = False) -> floa
 
 
 def checked_scale(option: str, value: Any) -> tuple[float, float]:
-    """Return the lowest and the highest score; E75 unless they are two finite numbers, the lowest first."""
+    """Return the lowest and the highest score; E75 unless they are finite and in order."""
     ends = value if isinstance(value, (tuple, list)) else ()
     are_numbers = all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends)
     if are_numbers and len(ends) == 2 and -_HUGE < ends[0] < ends[1] < _HUGE:  # noqa: PLR2004 - both ends
@@ -55,25 +42,21 @@ def checked_scale(option: str, value: Any) -> tuple[float, float]:
 
 
 def checked_bool(option: str, value: Any) -> bool:
-    """Return ``value`` if it is a bool.
-
-    Raises:
-        InvalidOptionError: E75, it is not.
-    """
+    """E75 unless it is a bool."""
     if not isinstance(value, bool):
         raise InvalidOptionError(option=option, reason=f"must be True or False, not {value!r}")
     return value
 
 
 def checked_text(option: str, value: Any) -> str:
-    """Return ``value``; E75 unless it is a str."""
+    """E75 unless it is a str."""
     if isinstance(value, str):
         return value
     raise InvalidOptionError(option=option, reason=f"must be a str, not {value!r}")
 
 
 def checked_path(option: str, value: Any) -> str:
-    """Return a path as a str; E75 unless it is a str or a Path."""
+    """E75 unless it is a str or a Path."""
     path = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     if isinstance(path, str):
         return path
@@ -81,14 +64,14 @@ def checked_path(option: str, value: Any) -> str:
 
 
 def checked_list(option: str, values: Any) -> list[Any]:
-    """Return ``values`` as a list; E75 unless they are iterable and not a single text or path."""
+    """E75 unless it is iterable and not a str, bytes or path."""
     if isinstance(values, Iterable) and not isinstance(values, (str, bytes, os.PathLike)):
         return list(values)
     raise InvalidOptionError(option=option, reason=f"must be a list, not {values!r}")
 
 
 def shown(value: Any) -> str:
-    """Return ``repr(value)``, cut short."""
+    """Return a short ``repr(value)``."""
     try:
         return reprlib.repr(value)
     except ValueError:  # an int of thousands of digits

@@ -1,4 +1,4 @@
-"""The folder where this library keeps data of the user, which tools and sandboxed commands do not see."""
+"""The user's data folder, which tools and sandboxed commands do not see."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def data_folder() -> Path:
-    """Return the folder; it need not exist.
+    """The folder need not exist.
 
     Raises:
         RuntimeError: The user has no home folder.
@@ -18,9 +18,9 @@ def data_folder() -> Path:
 
 
 def data_folder_near(root: str) -> str | None:
-    """Return the folder if it is below a root, or the root in it; else None. None of the paths has links.
+    """Return the folder if it is below a root, or the root in it. No path has links.
 
-    It is created if it is missing, so that neither a tool nor a command can create it.
+    A missing one is created, so that neither a tool nor a command can create it.
     """
     with suppress(RuntimeError, OSError):
         path = os.path.realpath(data_folder())
@@ -36,5 +36,5 @@ def _of_user() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support"
     given = os.environ.get("XDG_DATA_HOME", "")
-    # The specification of these folders says that a relative one is to be ignored.
+    # The XDG specification requires that relative paths are ignored.
     return Path(given) if given.startswith("/") else Path.home() / ".local" / "share"

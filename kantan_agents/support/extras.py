@@ -1,4 +1,4 @@
-"""The extras of this package: what each installs, and the one error of a feature whose extra is missing."""
+"""The extras of this package, and the error if one is missing."""
 
 from __future__ import annotations
 
@@ -19,13 +19,7 @@ from kantan_agents.errors import (
 
 @attrs.frozen
 class Extra:
-    """An extra.
-
-    Attributes:
-        feature: What needs it, for the message.
-        modules: What it installs, by the names that are imported.
-        error: The class of the error.
-    """
+    """An extra: its feature, the importable modules, and the error."""
 
     feature: str
     modules: tuple[str, ...]
@@ -52,9 +46,6 @@ class extra:  # noqa: N801 - reads as a statement
         with extra("postgres"):
             import psycopg
 
-    Args:
-        name: The extra, as in pyproject.toml.
-
     Raises:
         ExtraMissingError: E198, or E124, E130, E140, an import in the block has failed.
     """
@@ -74,14 +65,7 @@ class extra:  # noqa: N801 - reads as a statement
 
 
 def require_extra(name: str) -> None:
-    """Check that an extra is installed, without importing it.
-
-    Args:
-        name: The extra, as in pyproject.toml.
-
-    Raises:
-        ExtraMissingError: E198, or E124, E130, E140, it is not.
-    """
+    """Check that an extra is installed, without importing it."""
     for module in EXTRAS[name].modules:
         with extra(name):
             if find_spec(module) is None:

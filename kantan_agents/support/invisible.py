@@ -1,7 +1,6 @@
-"""Invisible characters, which can hide a part of a text or make it look like another: a table for all views.
+"""Invisible characters, which can hide text or make it look like another.
 
-Python's views use it from here. The page's JavaScript has it in ``page/static/lib/invisible.js``, which a
-test compares with ``javascript()``.
+A test compares ``javascript()`` with ``page/static/lib/invisible.js``.
 """
 
 from __future__ import annotations
@@ -11,20 +10,20 @@ from typing import Final
 from unicodedata import category
 
 INVISIBLE: Final = (
-    "0000-0008",  # control characters, but for the tab and the line end
+    "0000-0008",  # control characters except tab and line feed
     "000B-001F",
     "007F-009F",
     "00AD",  # soft hyphen
     "034F",  # combining grapheme joiner
     "061C",  # direction
     "115F-1160",  # fillers of Hangul
-    "17B4-17B5",  # vowels of Khmer without a sign
+    "17B4-17B5",  # invisible vowels of Khmer
     "180B-180F",  # variation selectors and the vowel separator of Mongolian
     "200B-200F",  # zero-width space, joiners and directions
     "2028-202E",  # separators of lines and paragraphs, and directions
     "2060-206F",  # word joiner, invisible operators and directions
     "3164",  # filler of Hangul
-    "D800-DFFF",  # halves of surrogate pairs, which no encoding has
+    "D800-DFFF",  # surrogate halves, which no encoding has
     "FE00-FE0F",  # variation selectors
     "FEFF",  # byte order mark
     "FFA0",  # filler of Hangul
@@ -34,30 +33,29 @@ INVISIBLE: Final = (
     "1D173-1D17A",  # layout of music
     "E0000-E0FFF",  # tags, which spell ASCII, and variation selectors
 )
-"""Code points that no font draws: the default ignorables of Unicode, formats, controls and separators."""
+"""Code points that no font renders: default ignorables, formats, controls and separators."""
 
 JOINERS: Final = ("200C-200D", "FE0E-FE0F")
-"""Those of them that emoji and words of some scripts need."""
+"""Emoji and words of some scripts need these."""
 
 EMOJI: Final = (
     "00A9", "00AE", "203C", "2049", "2122", "2139", "2190-21FF", "2300-23FF", "24C2", "25A0-27BF",
     "2934-2935", "2B00-2BFF", "3030", "303D", "3297", "3299", "1F000-1FAFF",
 )  # fmt: skip
-"""Characters that a variation selector shows as emoji, or that a joiner makes one emoji of."""
+"""Variation selectors and joiners combine these into emoji."""
 
 JOINED: Final = ("0620-08FF", "0900-0DFF", "1000-109F", "1780-17B3", "17B6-17FF", "1820-18AA")
-"""Letters of scripts in which joiners change how a word is written, such as Arabic and Devanagari."""
+"""Letters of scripts in which joiners change the rendering, such as Arabic and Devanagari."""
 
 
 def _class(ranges: tuple[str, ...], form: str) -> str:
-    """Return the inside of a class of characters, each code in a form."""
     return "".join("-".join(form.format(int(code, 16)) for code in one.split("-")) for one in ranges)
 
 
 def _pattern(form: str) -> str:
-    """Return the pattern of what is shown by code, in the form of codes that a language has.
+    """Return the pattern of characters that are shown by code; ``form`` formats a code.
 
-    A joiner is not shown where it does what it is for. Two in a row, or one elsewhere, do nothing.
+    A joiner is not shown where it has an effect. Two in a row, or one elsewhere, have none.
     """
     emoji, joined, joiners = (_class(one, form) for one in (EMOJI, JOINED, JOINERS))
     selectors, joiner, keycap = (form.format(code) for code in (0xFE0F, 0x200D, 0x20E3))
@@ -75,8 +73,6 @@ def _pattern(form: str) -> str:
 
 _PYTHON: Final = "\\U{:08X}"
 SHOWN_BY_CODE: Final = re.compile(_pattern(_PYTHON))
-"""What is shown by its code."""
-
 _ANY: Final = re.compile(f"[{_class(INVISIBLE, _PYTHON)}]")
 
 
@@ -85,16 +81,14 @@ _UNDECIDED: Final = re.compile("[\r\u200c\u200d\ufe0f]\\Z")
 
 
 def by_code(text: str, *, strict: bool = False) -> str:
-    """Return a text with each invisible character as its code, such as ``[U+202E]``.
+    """Show each invisible character as its code, such as ``[U+202E]``.
 
-    Args:
-        text: The text.
-        strict: Whether all of them are shown, because somebody decides by the text: also joiners that emoji
-            and words need, and characters of private use or without a meaning, which fonts need not have.
+    With ``strict``, for text on which the user bases a decision, joiners that emoji and words need are shown
+    too, and unassigned and private-use characters, which fonts may lack.
     """
     if text.isascii() and text.isprintable():
         return text
-    # A line end of Windows is a line end, not an invisible character.
+    # A Windows line end is not an invisible character.
     text = text.replace("\r\n", "\n")
     if not strict:
         return SHOWN_BY_CODE.sub(_code, text)
@@ -103,26 +97,26 @@ def by_code(text: str, *, strict: bool = False) -> str:
 
 
 def without_invisible(text: str) -> tuple[str, int]:
-    """Return a text without its invisible characters, and how many there were."""
+    """Return the rest, and the number of invisible characters."""
     return SHOWN_BY_CODE.subn("", text.replace("\r\n", "\n"))
 
 
 class ByCode:
-    """Shows a text that arrives in pieces by code, as ``by_code`` shows the whole of it."""
+    """``by_code`` for streamed text."""
 
     def __init__(self) -> None:
         self._last = ""
         self._held = ""
 
     def feed(self, piece: str) -> str:
-        """Accept a piece; return what can be shown now. What depends on the next character is held back."""
+        """Return the part that does not depend on the next character."""
         text = self._held + piece
         shown = _UNDECIDED.sub("", text)
         self._held = text[len(shown) :]
         return self._shown(shown)
 
     def end(self) -> str:
-        """Return what is still held back."""
+        """Return the rest."""
         held, self._held = self._held, ""
         shown = self._shown(held)
         self._last = ""
@@ -134,7 +128,7 @@ class ByCode:
 
 
 def javascript() -> str:
-    """Return the module of the page that has the pattern."""
+    """The page's module with the pattern."""
     pattern = _pattern("\\u{{{:X}}}")
     made_by = "// Made by javascript() in kantan_agents/support/invisible.py."
     return f"{made_by}\n\nexport const INVISIBLE =\n  /{pattern}/gu;\n"

@@ -1,4 +1,4 @@
-"""``Ledger``: what was used of amounts with limits, and what is reserved for calls in progress."""
+"""``Ledger``: used and reserved amounts with limits."""
 
 from __future__ import annotations
 
@@ -10,20 +10,14 @@ from typing import Final
 import attrs
 
 Amounts = Mapping[str, "float | None"]
-"""Amounts by name, such as ``{"tokens": 1200, "cost": None}``; None if an amount is not known."""
+"""Such as ``{"tokens": 1200, "cost": None}``; None if unknown."""
 
 _NOTHING: Final[Mapping[str, float]] = {}
 
 
 @attrs.define
 class LimitReachedError(Exception):
-    """A reservation would exceed a limit.
-
-    Attributes:
-        name: Name of the amount.
-        limit: Its limit.
-        taken: How much is used or reserved already.
-    """
+    """A reservation would exceed a limit; ``taken`` is used or reserved."""
 
     name: str
     limit: float
@@ -32,16 +26,15 @@ class LimitReachedError(Exception):
 
 @attrs.frozen(eq=False)
 class Reservation:
-    """What is reserved for a call in progress."""
+    """The reserved amounts of a call."""
 
     amounts: Mapping[str, float] = attrs.field(factory=dict)
 
 
 class Ledger:
-    """Keeps amounts within their limits by reservation. It is thread-safe.
+    """Enforces limits by reservation. Thread-safe.
 
-    Args:
-        limits: The most of each amount; what is missing or None is unlimited.
+    Missing limits and None are unlimited.
     """
 
     def __init__(self, limits: Amounts) -> None:
@@ -53,12 +46,12 @@ class Ledger:
 
     @property
     def used(self) -> dict[str, float]:
-        """A copy of what was used; an amount is ``math.inf`` once it is not known."""
+        """An amount is ``math.inf`` once it is unknown."""
         with self._lock:
             return dict(self._used)
 
     def known(self, name: str) -> float | None:
-        """Return how much of an amount was used; None once it is not known."""
+        """None once it is unknown."""
         used = self._used.get(name, 0.0)
         return None if used == math.inf else used
 
@@ -69,13 +62,13 @@ class Ledger:
 
     @property
     def left(self) -> dict[str, float]:
-        """What is neither used nor reserved, of each amount with a limit."""
+        """Neither used nor reserved."""
         with self._lock:
             return {name: max(most - self._taken(name), 0) for name, most in self.limits.items()}
 
     @property
     def may_spend(self) -> bool:
-        """Whether what was used is below the limits. With a limit of 0, what costs nothing is allowed."""
+        """With a limit of 0, free calls are allowed."""
         used = ((self._used.get(name, 0), most) for name, most in self.limits.items())
         return all(spent < most or spent == most == 0 for spent, most in used)
 
@@ -86,15 +79,10 @@ class Ledger:
         *,
         instead_of: Reservation | None = None,
     ) -> Reservation:
-        """Reserve amounts.
+        """Reserve amounts, or raise ``LimitReachedError`` without a change.
 
-        Args:
-            wanted: The amounts; one that is None is allowed while anything is left.
-            assumed: What is reserved for those that are None; 0 for those that are missing here.
-            instead_of: A reservation that the new one replaces.
-
-        Raises:
-            LimitReachedError: That is too much with what is used and reserved; nothing has changed.
+        An amount of None is allowed while anything is left, and reserves the ``assumed`` amount, 0 if
+        missing. The new reservation replaces ``instead_of``.
         """
         with self._lock:
             for name, more in wanted.items():
@@ -112,29 +100,29 @@ class Ledger:
         return reservation
 
     def release(self, reservation: Reservation, used: Amounts = _NOTHING) -> None:
-        """Give back what is reserved, and count what was used in its place."""
+        """Replace a reservation with used amounts."""
         with self._lock:
             self._reserved.discard(reservation)
             self._count(used)
 
     def spend(self, used: Amounts) -> None:
-        """Count what was used; an amount that is not known exceeds each limit."""
+        """An unknown amount exceeds each limit."""
         with self._lock:
             self._count(used)
 
     def reset(self) -> None:
-        """Set what was used to zero. Reservations stay."""
+        """Reservations stay."""
         with self._lock:
             self._used = {}
 
     def learn(self, kind: Hashable, used: Amounts) -> None:
-        """Learn what one call of a kind has used."""
+        """Record the amounts of one call of a kind."""
         with self._lock:
             before = self._largest.get(kind, _NOTHING)
             self._largest[kind] = {name: max(before.get(name, 0), more or 0) for name, more in used.items()}
 
     def largest(self, kind: Hashable) -> Mapping[str, float] | None:
-        """Return the most that one call of a kind has used, amount by amount; None if there was none."""
+        """Return the maximum of each amount of one call of a kind."""
         return self._largest.get(kind)
 
     def _taken(self, name: str, without: Reservation | None = None) -> float:

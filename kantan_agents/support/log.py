@@ -1,7 +1,7 @@
-"""The library's loggers: structlog on top of the standard library's ``logging``.
+"""The library's loggers: structlog on top of ``logging``.
 
-They follow the application's logging configuration and are silent until there is one. structlog is imported
-when a logger is first used: that takes half as long as showing a list of traces, which logs nothing.
+They are silent without the application's logging configuration. structlog is imported on first use: the
+import takes half as long as a list of traces, which logs nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _rename_taken(_: Any, __: str, values: MutableMapping[str, Any]) -> MutableM
 
 
 class _Logger:
-    """A logger of structlog that is made on first use."""
+    """Creates the structlog logger on first use."""
 
     _made: structlog.stdlib.BoundLogger | None = None
 
@@ -39,11 +39,10 @@ class _Logger:
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
-    """Return the logger ``name`` (``kantan_agents.<package>``).
+    """Return the logger ``kantan_agents.<package>``.
 
-    The event becomes the log message and its values become attributes of the log record, available to
-    any formatter. A key that collides with a standard record attribute gets a trailing ``_``. The
-    processors are fixed here because structlog's global configuration belongs to the application, and
+    Values become attributes of the log record; a key that collides with a standard attribute gets a trailing
+    ``_``. The processors are fixed, because structlog's global configuration belongs to the application, and
     its default prints.
     """
     return cast("structlog.stdlib.BoundLogger", _Logger(name))

@@ -1,4 +1,4 @@
-"""Finds the name that somebody probably meant, and the texts that are most similar to one."""
+"""Finds the name that the user probably meant."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _FOLDED: Final = str.maketrans("", "", "_- ")
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the most similar of ``names``, ignoring case; None if none is similar."""
+    """Ignores case; None if none is similar."""
     known = sorted(names)
     found = most_similar(name[:_LONGEST].lower(), [one.lower() for one in known], 1, _NEAR)
     return known[found[0]] if found else None
 
 
 def near_keys(keys: Iterable[Any], reserved: str) -> list[str]:
-    """Return the keys that differ from ``reserved`` by one letter, by case, or by ``-`` and ``_`` only."""
+    """Return keys that differ only by one letter, by case, or by ``-`` and ``_``."""
     return [key for key in keys if isinstance(key, str) and _is_near(key, reserved)]
 
 
@@ -29,13 +29,13 @@ def _is_near(key: str, reserved: str) -> bool:
     if key == reserved or abs(len(key) - len(reserved)) > 2:  # noqa: PLR2004 - one letter, one separator
         return False
     folded = key.lower().translate(_FOLDED)
-    if folded == "userroles":  # one letter away, and a usual key of its own
+    if folded == "userroles":  # one letter away, and a common key
         return False
     return _is_one_edit_away(folded, reserved.translate(_FOLDED))
 
 
 def _is_one_edit_away(one: str, other: str) -> bool:
-    """Return whether one letter more, less or other, or two neighbors swapped, make one text the other."""
+    """One insertion, deletion, replacement or swap of neighbors."""
     short, long = sorted((one, other), key=len)
     while short and short[0] == long[0]:
         short, long = short[1:], long[1:]
@@ -45,23 +45,17 @@ def _is_one_edit_away(one: str, other: str) -> bool:
 
 
 def most_similar(text: str, others: Sequence[str], limit: int, least: float = 0.0) -> list[int]:
-    """Return the places of the most similar texts, the most similar first.
+    """Return the indexes of the most similar strings, in order.
 
-    The similarity of two texts is twice the number of letters that they have in common, in this order,
-    divided by the number of letters of both: 1 for equal texts. Two empty texts are equal.
-
-    Args:
-        text: The text.
-        others: The texts to compare it with. Equally similar ones keep their order.
-        limit: How many to return.
-        least: The similarity that they have at least, from 0 to 1.
+    Similarity is 2 * LCS / (sum of lengths), with the length of the longest common subsequence: 1 for equal
+    strings, even if empty. Equally similar strings stay in order.
     """
     count_common, length = common_letters_with(text), len(text)
     without_letters = str.maketrans("", "", text)
     best: list[tuple[float, int]] = []  # a heap with the least similar and last one at the top
     for place, other in enumerate(others):
         both = length + len(other)
-        # Most texts are ruled out by their letters, in any order, before the order is looked at.
+        # Most strings are excluded by their letters alone, without the order.
         shared = len(other) - len(other.translate(without_letters))
         if both and 2 * min(length, shared) < least * both:
             continue
@@ -76,10 +70,10 @@ def most_similar(text: str, others: Sequence[str], limit: int, least: float = 0.
 
 
 def common_letters_with(text: str) -> Callable[[str], int]:
-    """Return a function of another text: the length of the longest common subsequence.
+    """Return a function: the length of the longest common subsequence with another string.
 
-    It is found for all places of ``text`` at once, each a bit of an integer (Hyyrö, "Bit-parallel LCS-length
-    computation revisited", 2004).
+    Each position of ``text`` is a bit of an integer (Hyyrö, "Bit-parallel LCS-length computation revisited",
+    2004).
     """
     length = len(text)
     every = (1 << length) - 1

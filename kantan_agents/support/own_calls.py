@@ -1,11 +1,11 @@
-"""The limits of the model calls that the library makes by itself, where the settings of a call have none."""
+"""Default limits of the library's own model calls."""
 
 from __future__ import annotations
 
 from typing import Final
 
 MOST_TOKENS: Final = 8_192
-"""The most tokens of an answer, with its reasoning: room for long thoughts."""
+"""Per answer, including long reasoning."""
 
 MOST_SECONDS: Final = 600.0
-"""How long a request may take: as long as clients of OpenAI wait by default."""
+"""Per request, as the default of OpenAI's clients."""

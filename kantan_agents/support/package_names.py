@@ -1,4 +1,4 @@
-"""Packages whose names are loaded on first use (PEP 562), and packages that are called as their function."""
+"""Packages with lazy names (PEP 562), and callable packages."""
 
 from __future__ import annotations
 
@@ -14,13 +14,8 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package that imports its modules on first use.
 
-    Importing a module of the package then does not import its neighbours, which may need the SDK. Type
-    checkers read the same names from imports under ``TYPE_CHECKING``. A name whose extra is missing is a
-    ``MissingName``.
-
-    Args:
-        package: ``__name__`` of the package.
-        homes: Full names of modules, each with the names that it has.
+    Importing a module of the package then does not import its neighbors, which may need the SDK. ``homes``
+    has the names in each module. A name whose extra is missing is a ``MissingName``.
     """
     home_of = {name: home for home, names in homes.items() for name in names}
 
@@ -36,7 +31,7 @@ def lazy_names(
             if isinstance(error, ExtraMissingError):
                 return MissingName(name, package, error)
             raise
-        # A subpackage may be callable, and be the function of its own name.
+        # A subpackage may be callable, and be the function of its name.
         value = module if home == f"{package}.{name}" and callable(module) else getattr(module, name)
         if not isinstance(value, MissingName):  # the extra may be installed later, in a notebook
             setattr(sys.modules[package], name, value)
@@ -49,46 +44,38 @@ def lazy_names(
 
 
 class MissingName(type):
-    """What a package has under a public name whose extra is missing: a class that fails when it is used.
+    """The value of a public name whose extra is missing.
 
-    So ``from kantan_agents import *``, ``hasattr`` and ``pydoc`` work in a plain install. A call and a
-    subclass are the error of the extra, an attribute is an ``AttributeError`` that says the same.
-
-    Args:
-        name: The name.
-        package: ``__name__`` of the package.
-        error: The error of each use.
+    So ``from kantan_agents import *``, ``hasattr`` and ``pydoc`` work in a plain install. Each use raises the
+    error of the extra, an attribute an ``AttributeError``.
     """
 
     _error: Exception
 
     def __new__(cls, name: str, package: Any, error: Any) -> MissingName:
-        """Create the class, or refuse to create a subclass, which has bases instead of a package."""
+        """A subclass has bases instead of a package, and raises."""
         if not isinstance(package, str):
             raise package[0]._error
         return super().__new__(cls, name, (), {"__module__": package, "__doc__": str(error), "_error": error})
 
     def __init__(cls, *_: object) -> None:
-        """Do nothing: everything is in the class."""
+        """Everything is in the class."""
 
     def __call__(cls, *_: object, **__: object) -> NoReturn:
         """Raise the error of the missing extra."""
         raise cls._error
 
     def __getattr__(cls, name: str) -> NoReturn:
-        """Raise an ``AttributeError`` that says what the error of the missing extra says."""
-        # What the class would have is unknown, and `hasattr` and `getattr` with a default ask for anything.
+        """Raise with the message of the missing extra."""
+        # The attributes are unknown, and `hasattr` and `getattr` with a default must work.
         raise AttributeError(str(cls._error), name=name, obj=cls) from cls._error
 
 
 def make_callable(package: str) -> None:
-    """Let a package be called as the function in it that has its name.
+    """Make a package callable as the function in it that has its name.
 
     Importing a package binds it to its name in the parent. ``from kantan_agents.lab import replay`` then
-    finds the package instead of the function of the same name.
-
-    Args:
-        package: ``__name__`` of the package.
+    finds the package instead of the function.
     """
     name = package.rpartition(".")[2]
 

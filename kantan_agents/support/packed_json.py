@@ -1,4 +1,4 @@
-"""``packed_json``: data as JSON, whatever a model has put into it."""
+"""``packed_json``: data as JSON, even with invalid Unicode."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def packed_json(data: Any) -> bytes:
-    """Return data as JSON on one line. What JSON does not know becomes a text."""
+    """Values that JSON does not have become strings."""
     try:
         return msgspec.json.encode(data, enc_hook=str)
     except UnicodeEncodeError:

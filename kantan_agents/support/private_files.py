@@ -12,30 +12,19 @@ _FLAGS = os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 def open_private(path: str | os.PathLike[str], flags: int = os.O_WRONLY | os.O_EXCL) -> int:
-    """Create the file at ``path``, which only its owner may read and write, and return its descriptor.
+    """Create a file that only its owner may read and write, and return its descriptor.
 
-    The umask cannot add permissions, and there is no moment at which others may read the file. Windows
-    ignores the mode. Every file with contents that the library creates is created here.
-
-    Args:
-        path: The file.
-        flags: Flags of ``os.open`` beside those that create a file. Without ``O_EXCL`` an existing file is
-            opened and keeps its mode.
-
-    Raises:
-        FileExistsError: The file exists.
-        OSError: It cannot be created.
+    The umask cannot add permissions, and others can never read the file. Windows ignores the mode. The
+    library creates all files with content here. Without ``O_EXCL``, an existing file is opened and its mode
+    stays.
     """
     return os.open(path, flags | _FLAGS, _OWNER_ONLY)
 
 
 def create_private(path: Path) -> None:
-    """Create an empty file at ``path`` for its owner only, unless it exists; an existing file keeps its mode.
+    """Create an empty file for its owner only; an existing file stays unchanged.
 
-    SQLite gives its log and its index (``-wal``, ``-shm``) the mode of the database.
-
-    Raises:
-        OSError: It cannot be created.
+    SQLite gives ``-wal`` and ``-shm`` the mode of the database.
     """
     with suppress(FileExistsError):
         # Resolved, because SQLite would create the target of a broken link.

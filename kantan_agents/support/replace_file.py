@@ -1,4 +1,4 @@
-"""Writes a file atomically: a reader sees either the old or the new content."""
+"""Writes a file atomically."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ from kantan_agents.support.private_files import open_private
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file, which is replaced if it exists. A new file is for its owner only; another keeps its mode.
-
-    Raises:
-        OSError: It cannot be written; an existing file is unchanged.
-    """
+    """A new file is for its owner only; an existing one keeps its mode, and after an error its content."""
     part = path.parent / f".{secrets.token_hex(8)}.part"
     try:
         # In the same directory, so that it can be moved.

@@ -1,4 +1,4 @@
-"""Whether a server of this library may answer a request: by its token, its host name and its origin."""
+"""Checks of a request's token, host name and origin."""
 
 from __future__ import annotations
 
@@ -14,27 +14,23 @@ from kantan_agents.support.arguments import shown
 SHORTEST_TOKEN: Final = 16
 _BEARER: Final = "bearer "
 _HOST: Final = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
-_OWN_SITE: Final = frozenset({"same-origin", "none"})  # "none": the address was typed
+_OWN_SITE: Final = frozenset({"same-origin", "none"})  # "none": the user typed the URL
 
 
 def bearer_of(authorization: str) -> str | None:
-    """Return the token in a header ``Authorization``; None if it has another kind."""
+    """None for another kind than a bearer token."""
     if not authorization.lower().startswith(_BEARER):
         return None
     return authorization[len(_BEARER) :].strip()
 
 
 def is_token(given: str, token: str) -> bool:
-    """Return whether a token of a header is the right one. How long that takes says nothing about it."""
+    """Compare a token in constant time."""
     return secrets.compare_digest(given.encode("utf-8", "surrogatepass"), token.encode())
 
 
 def checked_token(token: str, option: str = "token") -> str:
-    """Return a token.
-
-    Raises:
-        InvalidOptionError: E75, it is too short, or cannot be sent. The message does not contain it.
-    """
+    """Return a usable token, or raise E75, whose message does not contain it."""
     if not isinstance(token, str):
         reason = f"must be a str, not {type(token).__name__}"
     elif len(token) < SHORTEST_TOKEN:
@@ -47,7 +43,7 @@ def checked_token(token: str, option: str = "token") -> str:
 
 
 def is_remote(host: str) -> bool:
-    """Return whether other machines may reach a host: anything but a loopback address and ``localhost``."""
+    """Anything but a loopback address and ``localhost``."""
     try:
         return not ip_address(host).is_loopback
     except ValueError:
@@ -55,17 +51,11 @@ def is_remote(host: str) -> bool:
 
 
 def host_check(hosts: Sequence[str] | None, *, only_loopback: bool) -> Callable[[str], bool] | None:
-    """Return whether a value of the header ``Host`` is accepted, as a function; None if every value is.
+    """Return a function that accepts or rejects a ``Host``; None to accept all.
 
-    A page on another site can send requests to this machine under a name that it resolves to 127.0.0.1, and
-    read the answers: to the browser, they are its own.
-
-    Args:
-        hosts: The names that are accepted, each for all ports or with a port.
-        only_loopback: Whether those of this machine alone are accepted if ``hosts`` is None.
-
-    Raises:
-        InvalidOptionError: E75, ``hosts`` is not a list of names as they are in the header.
+    A page on another site can send requests to this machine under a name that resolves to 127.0.0.1, and read
+    the answers: to the browser, they are its own. ``hosts`` are accepted for all ports or with a port.
+    Without them, ``only_loopback`` accepts only this machine's names.
     """
     if hosts is None:
         return _is_loopback if only_loopback else None
@@ -93,33 +83,18 @@ def _name_of(host: str) -> str | None:
 
 
 def has_one_host(values: Callable[[str], Sequence[str]], accepts: Callable[[str], bool] | None) -> bool:
-    """Return whether a request names one host that is accepted.
-
-    Two headers of one name are refused: nobody knows which of them a proxy uses.
-
-    Args:
-        values: Returns the values of a header.
-        accepts: From ``host_check``.
-    """
+    """Two headers are rejected, because a proxy may use either of them."""
     found = values("host")
     return accepts is None or (len(found) == 1 and accepts(found[0]))
 
 
 def says_other_site(values: Callable[[str], Sequence[str]]) -> bool:
-    """Return whether a browser says, by ``Sec-Fetch-Site``, that another site sends a request.
-
-    Args:
-        values: Returns the values of a header.
-    """
+    """Whether ``Sec-Fetch-Site`` names another site."""
     return any(site not in _OWN_SITE for site in values("sec-fetch-site"))
 
 
 def has_other_origin(values: Callable[[str], Sequence[str]]) -> bool:
-    """Return whether the header ``Origin`` of a request names another host than it is sent to.
-
-    Args:
-        values: Returns the values of a header.
-    """
+    """Whether ``Origin`` names another host than ``Host``."""
     own = {
         f"{scheme}://{host.lower()}" for host in values("host")[:1] if host for scheme in ("http", "https")
     }

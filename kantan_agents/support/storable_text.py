@@ -1,10 +1,10 @@
-"""Texts that every database and every request takes: without half surrogate pairs and zero characters."""
+"""Text without half surrogate pairs and null characters."""
 
 from __future__ import annotations
 
 
 def whole_text(text: str) -> str:
-    """Return a text with both halves of a pair as one character, and U+FFFD for a half alone."""
+    """Join surrogate pairs, and replace half a pair with U+FFFD."""
     try:
         text.isascii() or text.encode()
     except UnicodeEncodeError:
@@ -13,6 +13,6 @@ def whole_text(text: str) -> str:
 
 
 def storable_text(text: str) -> str:
-    """Return a whole text with U+2400, the symbol for it, in place of a zero character."""
+    """As ``whole_text``, with U+2400 instead of a null character."""
     text = whole_text(text)
     return text.replace("\0", "\N{SYMBOL FOR NULL}") if "\0" in text else text

@@ -1,4 +1,4 @@
-"""Waits for tasks that must finish even if the waiting task is cancelled."""
+"""Waits for tasks even if the waiting task is cancelled."""
 
 from __future__ import annotations
 
@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 
 
 async def wait_for_end(*tasks: asyncio.Task[Any]) -> None:
-    """Wait until all tasks have ended, however often the waiting task is cancelled meanwhile.
-
-    Raises:
-        asyncio.CancelledError: The waiting task was cancelled. All ``tasks`` have ended nevertheless.
-    """
+    """Wait until all tasks have ended; only then raise a cancellation."""
     # Imported here, as below: commands without an event loop import this module too.
     import asyncio
 
@@ -33,14 +29,10 @@ async def wait_for_end(*tasks: asyncio.Task[Any]) -> None:
 
 
 async def run_to_end(function: Callable[[], object]) -> None:
-    """Call a function in a thread of its own, and wait for its end, however often the task is cancelled.
-
-    Raises:
-        asyncio.CancelledError: The waiting task was cancelled. The function has ended nevertheless.
-    """
+    """Call a function in a dedicated thread; raise a cancellation only after its end."""
     import asyncio
 
-    # Not one of the usual threads: those of a busy service may all be taken.
+    # Not one of the shared threads: in a busy service, they may all be taken.
     call = asyncio.create_task(run_sync(function, limiter=anyio.CapacityLimiter(1)))
     try:
         await wait_for_end(call)

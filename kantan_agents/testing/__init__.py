@@ -1,8 +1,7 @@
-"""Test agents without a network: a scripted model and an offline model server; make tests of evaluations.
+"""Test agents without a network: scripted model, offline server, evaluations as tests.
 
-Both play the same scripts; ``ReplyLike`` is what a script may contain.
-``ScriptedModel`` extends the SDK's (``agents.testing``), and its companions are the SDK's. For older SDKs,
-this package has classes with the same names and shapes.
+``ScriptedModel`` and ``OfflineServer`` play the same scripts; ``ReplyLike`` is the type of their replies.
+``ScriptedModel`` and its companions are the SDK's (``agents.testing``), or for older SDKs this package's.
 
 Names are loaded on first use: pytest imports this package for the plugin, and must not import the SDK for it.
 """

@@ -1,4 +1,4 @@
-"""``evaluated``: makes a test of an evaluation, which fails if too few cases pass for certain."""
+"""``evaluated``: turns an evaluation into a test."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NO_SCORE: Final = "no case has a score; an evaluator that checks something must
 
 
 class UncertainPassRateWarning(UserWarning):
-    """Fewer cases pass than a test asks for, but so few that it may be chance."""
+    """Fewer cases pass than a test requires, but the difference may be chance."""
 
 
 def evaluated(
@@ -48,27 +48,28 @@ def evaluated(
     store: TraceStore | str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Callable[[_TestT], _TestT]:
-    """Make a test of an evaluation: enough cases of a dataset must pass.
+    """Turn an evaluation into a test: enough cases of a dataset must pass.
 
         @evaluated("tests/refunds.jsonl", min_pass=0.9, evaluators=[exact()])
         def test_refunds():
             return support_agent
 
-    The function returns the agent; it may be async and may use fixtures. Each case is run and scored, and
-    what counts is the fraction of cases that pass, with its 95 % interval:
+    The function returns the agent; it may be async and may use fixtures. Each case is run and scored. The
+    fraction of cases that pass, with its 95 % interval, determines the result:
 
     - The test passes if the fraction is at least ``min_pass``.
     - It fails if even the upper bound of the interval is below ``min_pass``. So one unlucky case does not
       fail it: an agent that is just good enough fails in at most 1 of 40 sessions.
-    - In between it passes with an ``UncertainPassRateWarning``, which says how many more cases it takes.
+    - In between it passes with an ``UncertainPassRateWarning``, which states how many more cases are
+      needed for certainty.
 
     With ``min_pass=1.0`` every run of every case must pass. A run passes if it finishes and each of its
-    scores is at least ``threshold``. Repeats of a case are averaged, and the interval allows for cases of
-    one conversation or of the same content.
+    scores is at least ``threshold``. Repeats of a case are averaged, and the interval allows for cases of one
+    conversation or with the same content.
 
-    An evaluator may use ``assert`` and end with ``return True``: where an assertion fails, the case does not
-    pass. Any other error of an evaluator fails the test, because nobody knows whether the case passes. A case
-    is left out only if its evaluators return None, which means that they do not apply.
+    An evaluator may use ``assert`` and end with ``return True``: if an assertion fails, the case does not
+    pass. Any other error of an evaluator fails the test, because it is unknown whether the case passes. A
+    case is omitted only if its evaluators return None, which means that they do not apply.
 
     A failed test lists the cases that fail with their comments and trace ids. The terminal summary and the
     JUnit file have the pass rate of every such test.
@@ -76,18 +77,19 @@ def evaluated(
     Args:
         dataset: The cases, or the path of their file, relative to pytest's root directory.
         min_pass: The fraction that must pass, above 0 and up to 1.
-        evaluators: As for ``evaluate``. Of their scores, higher must be better: give ``latency`` a limit.
+        evaluators: As for ``evaluate``. Higher scores must be better: give ``latency`` a limit.
         agent: The agent, if the function returns None.
         threshold: The lowest score that passes.
         repeats: How often each case is run.
-        concurrency: How many runs are made at the same time.
+        concurrency: Number of runs at the same time.
         store: The trace database, or its path, relative to the root directory; each session adds an
-            evaluation. By default it is in pytest's temporary directory, which keeps the last three sessions.
+            evaluation. By default it is in pytest's temporary directory, which stores the last three
+            sessions.
         **options: Other options of ``evaluate``, such as ``context``, ``max_tokens`` or ``run_config``.
 
     Raises:
-        InvalidOptionError: E75, ``min_pass`` or ``threshold`` is out of range, or of an evaluator lower is
-            better.
+        InvalidOptionError: E75, ``min_pass`` or ``threshold`` is out of range, or lower scores of an
+            evaluator are better.
     """
     if not 0 < checked_number("min_pass", min_pass) <= 1:
         raise InvalidOptionError(option="min_pass", reason=f"must be above 0 and up to 1, not {min_pass}")
@@ -113,31 +115,25 @@ def evaluated(
             evaluation = evaluate(tested, cases, asked, name=name, store=place, **given)
             check(evaluation, request.node, function)
 
-        # pytest reads from the signature which fixtures a test needs.
+        # pytest reads the required fixtures from the signature.
         own = inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY)
         needed = [*parameters.values(), *([] if wants_request else [own])]
         test.__signature__ = inspect.Signature(needed)  # type: ignore[attr-defined]
-        return test  # type: ignore[return-value]  # it is called by pytest alone
+        return test  # type: ignore[return-value]  # only pytest calls it
 
     return decorated
 
 
 @attrs.frozen
 class _Check:
-    """Decides about an evaluation.
-
-    Attributes:
-        min_pass: The fraction that must pass.
-        threshold: The lowest score that passes.
-        is_scored: Whether there are evaluators.
-    """
+    """For its fields, see ``evaluated``."""
 
     min_pass: float
     threshold: float
     is_scored: bool
 
     def __call__(self, evaluation: Evaluation, node: Any, function: Any) -> None:
-        """Fail the test, or warn, or do nothing."""
+        """Fail the test, warn, or do nothing."""
         if evaluation.stopped is not None:
             raise evaluation.stopped
         results = evaluation.results
@@ -155,7 +151,7 @@ class _Check:
             warnings.warn_explicit(warning, UncertainPassRateWarning, code.co_filename, code.co_firstlineno)
 
     def _failing(self, results: tuple[CaseResult, ...]) -> list[str]:
-        """Return a line for each case that fails, about the first of its runs that does."""
+        """One line for each failing case, about its first failing run."""
         failing: dict[str, list[CaseResult]] = {}
         for one in results:
             if passes(one, self.threshold, is_scored=self.is_scored) is False:
@@ -171,7 +167,7 @@ class _Check:
 def _agent(returned: Any, agent: Agent[Any] | None) -> Agent[Any]:
     if inspect.isawaitable(returned):
         awaited = returned
-        # The loop on which the runs will be made, as clients of an agent may belong to one.
+        # The loop of the runs, as clients of an agent may belong to one loop.
         returned = background_loop.run(lambda: awaited)
     found = agent if returned is None else returned
     if not isinstance(found, Agent):
@@ -181,12 +177,12 @@ def _agent(returned: Any, agent: Agent[Any] | None) -> Agent[Any]:
 
 
 def _loaded(dataset: str | os.PathLike[str], root: Path) -> Any:
-    # A SealedDataset is passed on to `evaluate`, which refuses it and says what to do.
+    # A SealedDataset is passed on to `evaluate`, which rejects it and states what to do.
     return Dataset.load(root / dataset) if isinstance(dataset, (str, os.PathLike)) else dataset
 
 
 def _database(store: Any, request: Any) -> tuple[TraceStore | Path, str]:
-    """Return the database, and the name of the evaluation, which no earlier session has used."""
+    """The name is one that no earlier session has used."""
     name = str(request.node.nodeid)
     if store is None:
         directory = request.getfixturevalue("tmp_path_factory").mktemp("evaluated")
@@ -206,7 +202,6 @@ def _problems(result: CaseResult, threshold: float) -> str:
 
 
 def _failed_scores(results: tuple[CaseResult, ...]) -> Iterator[str]:
-    """Yield how many scores have failed, and the first errors; nothing if none has."""
     errors = [
         f"  {one.case_id}: {metric} failed, {score.error}{_trace_note(one)}"
         for one in results

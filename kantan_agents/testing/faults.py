@@ -1,4 +1,4 @@
-"""Failures of a model call: an HTTP reply as the error of the client, and an error as an HTTP reply."""
+"""Failures of a model call, as errors of the client and as HTTP replies."""
 
 from __future__ import annotations
 
@@ -12,27 +12,23 @@ from kantan_agents.testing.replies import OK, InvalidScriptError, Reply
 
 _SERVER_ERROR = 500
 _NO_CONNECTION = (OSError, TimeoutError, httpx.TransportError, openai.APIConnectionError)
-# Of the OpenAI client: it does not repeat the request. One exception of a script is one failed model call.
+# For the OpenAI client, so that it does not retry. One exception of a script is one failed model call.
 _NOT_REPEATED = {"x-should-retry": "false"}
 
 
 def error_body(reply: Reply) -> dict[str, Any]:
-    """Return the JSON body of an API error."""
+    """The body of an API error."""
     message = reply.text or f"scripted error {reply.status}"
     return {"error": {"message": message, "type": "offline", "param": None, "code": None}}
 
 
 def fails(reply: Reply) -> bool:
-    """Return whether the model call fails."""
+    """Whether the model call fails."""
     return reply.error is not None or reply.status != OK
 
 
 def error_of(reply: Reply, where: str) -> Exception:
-    """Return the error with which the OpenAI client reports a failure, without HTTP.
-
-    Raises:
-        InvalidScriptError: E75, the body of a successful response is given as bytes.
-    """
+    """Return the OpenAI client's error for a failure, without HTTP."""
     if reply.error is not None:
         return reply.error
     if reply.status == OK:
@@ -48,12 +44,12 @@ def error_of(reply: Reply, where: str) -> Exception:
 
 
 def breaks_connection(error: Exception) -> bool:
-    """Return whether an exception means that no response arrives, rather than an HTTP error."""
+    """Whether no response arrives, rather than an HTTP error."""
     return isinstance(error, _NO_CONNECTION)
 
 
 def http_reply(error: Exception) -> Reply:
-    """Return the HTTP response for an exception: that of an API error, else status 500 with its text."""
+    """An API error's own response, else status 500 with its message."""
     if isinstance(error, openai.APIStatusError):
         body = {"error": error.body if isinstance(error.body, dict) else {"message": error.message}}
         kept = {

@@ -1,4 +1,4 @@
-"""A model server on 127.0.0.1 that sends scripted replies over real HTTP, without a network or a key."""
+"""A model server on 127.0.0.1 that sends scripted replies over HTTP."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from kantan_agents.testing.wire import (
 )
 
 _BAD_REQUEST = 400
-_REPEATED = "x-stainless-retry-count"  # of the OpenAI client: how often it has sent this request before
+_REPEATED = "x-stainless-retry-count"  # OpenAI client: how often it has sent this request before
 
 _GRACE_SECONDS = 1
 _POLL_SECONDS = 0.002
 _UNTIL_CONNECTED = 3
-"""Iterations of the event loop from accepting a connection to ``connection_made``."""
+"""Event loop iterations from accepting a connection to ``connection_made``."""
 
 
 class OfflineServer:
@@ -54,8 +54,8 @@ class OfflineServer:
     Args:
         replies: The replies in order, one for each request, or a function of the request. A reply is a str, a
             dict, a tool call or anything else in ``ReplyLike``. Once the script is used up, the server
-            answers with HTTP 400. An API error as a reply keeps its status, an error of the connection
-            closes the connection, and any other exception is status 500.
+            answers with HTTP 400. An API error as a reply keeps its status, a connection error closes the
+            connection, and any other exception is status 500.
         keep_alive: Whether connections stay open for the next request. If one is still open when a test's
             event loop ends, Python emits a warning later, in another test.
         profile: The kind of provider to imitate: a name from ``PROFILES`` or a ``Profile``. The server
@@ -78,7 +78,7 @@ class OfflineServer:
     ) -> None:
         self.requests: list[RecordedRequest] = []
         self._profile = profile_named(profile)
-        # A wrong script is reported at once, not at the first request.
+        # An invalid script is reported immediately, not at the first request.
         self._steps: Iterator[Reply | ReplyFunction] = (
             itertools.repeat(replies) if callable(replies) else iter(read_script(replies, "replies"))
         )
@@ -117,7 +117,7 @@ class OfflineServer:
                 api
             ]
         # trust_env=False: a proxy set in the environment cannot reach this machine's loopback. The empty TLS
-        # context is never used, and saves loading the system's certificates, which takes longer than a run.
+        # context is never used, and avoids loading the system's certificates, which takes longer than a run.
         no_tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         direct = DefaultAsyncHttpxClient(trust_env=False, verify=no_tls)
         client = AsyncOpenAI(api_key="offline", base_url=self.base_url, http_client=direct)
@@ -201,7 +201,7 @@ class OfflineServer:
 
     async def _reply(self, recorded: RecordedRequest) -> Reply:
         if self._failed is not None and recorded.headers.get(_REPEATED, "0") != "0":
-            return self._failed  # the client repeats a request that got no response: it is one model call
+            return self._failed  # the client repeats a request without a response: it is one model call
         self._failed = None
         try:
             if self._profile is None:
@@ -209,7 +209,7 @@ class OfflineServer:
             # A rejected request does not use up a reply of the script.
             refused = self._profile.refuses(recorded.body)
             return refused or self._profile.reply(recorded.body, await self._next(recorded))
-        except Exception as error:  # noqa: BLE001 - of a function in the script: the client gets its text
+        except Exception as error:  # noqa: BLE001 - of a function in the script: the client gets its message
             return Reply(error=error)
 
     async def _next(self, recorded: RecordedRequest) -> Reply:
@@ -218,7 +218,7 @@ class OfflineServer:
         return await resolve(step, recorded)
 
     def _abort(self, request: Request) -> None:
-        """Close the connection of a request without a response."""
+        """Close a connection without a response."""
         client = request.client
         connections: list[Any] = (
             list(self._server.server_state.connections) if self._server is not None else []
@@ -268,13 +268,13 @@ def _server_sent(events: Iterator[dict[str, Any]], *, done: bool) -> Iterator[st
 
 
 class PromptServer(uvicorn.Server):
-    """Stops on an event; uvicorn's own server polls for its end every tenth of a second."""
+    """Stops on an event; uvicorn's server polls every tenth of a second."""
 
     _loop: asyncio.AbstractEventLoop | None = None
     _end: asyncio.Event
 
     def stop(self) -> None:
-        """Stop the server, from any thread."""
+        """May be called from any thread."""
         self.should_exit = True
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._end.set)
@@ -287,7 +287,7 @@ class PromptServer(uvicorn.Server):
             await self._end.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no more connections, and give the open ones a second to finish."""
+        """Give open connections a second to finish."""
         # asyncio does not close a connection that it accepts while its server closes: accept no more first.
         loop = asyncio.get_running_loop()
         for server in self.servers:

@@ -1,4 +1,4 @@
-"""``PassRate``: which fraction of the cases of a test passes, and whether that is certainly too low."""
+"""``PassRate``: the fraction of passing cases."""
 
 from __future__ import annotations
 
@@ -21,21 +21,19 @@ _MOST_CASES: Final = 100_000
 
 @attrs.frozen
 class PassRate:
-    """Which fraction of the cases passes.
+    """The fraction of passing cases.
 
-    A test has failed if the rate is too low even at the upper bound of its 95 % interval. An agent whose true
-    rate is ``min_pass`` fails such a test in at most 1 of 40 sessions, however few cases there are; one
-    unlucky case, or one long conversation, is not enough. For that promise the interval is that of
-    ``proportion``: Clopper and Pearson's, for as many cases as those of the same conversation or content are
-    worth. Wilson's, which is narrower, would fail up to 1 of 5 of these sessions on a handful of cases. If
-    all cases must pass, one run that does not is enough: an agent that always passes does not fail by chance.
+    A test fails if the rate is too low even at the upper bound of its 95 % interval, so an agent whose true
+    rate is ``min_pass`` fails in at most 1 of 40 sessions. This needs Clopper and Pearson's interval, for the
+    effective number of cases: with Wilson's, up to 1 of 5 sessions on a handful of cases would fail. If all
+    cases must pass, one failing run is enough.
 
     Attributes:
-        passed: Number of cases that pass; a case that passes in one of two repeats is half a case.
+        passed: A case that passes in one of two repeats is half a case.
         cases: Number of cases that have passed or not.
-        independent: Number of these that are independent: cases, or conversations of several cases.
-        effective: How many independent cases they are worth for the interval.
-        min_pass: The rate that the test asks for.
+        independent: Number of cases, or conversations of several cases.
+        effective: The effective number of cases for the interval.
+        min_pass: The required rate.
     """
 
     passed: float
@@ -51,12 +49,12 @@ class PassRate:
 
     @property
     def interval(self) -> Interval:
-        """The interval of the true rate, at a level of 95 %."""
+        """At a level of 95 %."""
         return self._interval(self.cases)
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the rate suffices, is too low for certain, or is too low and may be so by chance."""
+        """Enough, certainly too low, or too low possibly by chance."""
         if self.rate >= self.min_pass - _ROUNDING:
             return "passed"
         is_certain = self.min_pass == 1.0 or self.interval.high < self.min_pass
@@ -64,7 +62,7 @@ class PassRate:
 
     @property
     def more_cases(self) -> int | None:
-        """How many more cases with the same rate would make the test fail; None for more than 100,000."""
+        """With the same rate, they would make the test fail; None for more than 100,000."""
         low, high = self.cases, self.cases
         while self._interval(high).high >= self.min_pass:
             low, high = high, high * 2
@@ -76,13 +74,13 @@ class PassRate:
         return high - self.cases
 
     def _interval(self, cases: int) -> Interval:
-        """Return the interval for so many cases with the same rate, as independent as these."""
+        """For so many cases with the same rate and dependence."""
         worth = self.effective * cases / self.cases
         return exact_bounds(self.rate * worth, worth)
 
     @property
     def text(self) -> str:
-        """The rate with its interval, and what is asked for."""
+        """The rate, its interval, and the required rate."""
         low, high = self.interval
         passed = f"{self.passed:.10g} of {self.cases} cases pass"
         rate = f"{self.rate:.1%} (95% interval {low:.1%} to {high:.1%})"
@@ -92,16 +90,10 @@ class PassRate:
 def pass_rate(
     results: Sequence[CaseResult], *, min_pass: float, threshold: float, is_scored: bool
 ) -> PassRate | None:
-    """Return the rate of the cases that pass; None if no case has passed or failed.
+    """Return the rate; None if no case has passed or failed.
 
-    A case without a score is left out: its evaluators have failed, or do not apply to it. A failed assertion
-    of an evaluator is a score that does not suffice.
-
-    Args:
-        results: The runs of all cases.
-        min_pass: The rate that the test asks for.
-        threshold: A run passes if each of its scores is at least this.
-        is_scored: Whether there are evaluators; otherwise a run passes if it finishes.
+    A case without a score is omitted: its evaluators have failed, or do not apply to it. Without evaluators,
+    a run passes if it finishes.
     """
     by_case: dict[str, list[bool]] = {}
     units: dict[str, str] = {}
@@ -118,7 +110,7 @@ def pass_rate(
 
 
 def passes(result: CaseResult, threshold: float, *, is_scored: bool) -> bool | None:
-    """Return whether a run passes; None if that cannot be said. Arguments as for ``pass_rate``."""
+    """None if it is unknown."""
     if result.status == "failed":
         return False
     scores = result.scores.values()
@@ -130,10 +122,9 @@ def passes(result: CaseResult, threshold: float, *, is_scored: bool) -> bool | N
 
 
 def shortfall(score: Score, threshold: float) -> str | None:
-    """Return how far a score is from sufficing; None if it suffices, or if it has failed.
+    """Describe an insufficient score.
 
-    An assertion in an evaluator is a check, as anywhere in a test. If it fails, the score is 0, and its
-    message is the comment.
+    A failed assertion in an evaluator is the score 0, with its message as the comment.
     """
     if is_failed_check(score):
         message = (score.error or "").partition(": ")[2].partition("\n")[0]
@@ -144,5 +135,5 @@ def shortfall(score: Score, threshold: float) -> str | None:
 
 
 def is_failed_check(score: Score) -> bool:
-    """Return whether an assertion of the evaluator has failed."""
+    """Whether an assertion of the evaluator has failed."""
     return score.error is not None and score.error.partition(":")[0] == AssertionError.__name__

@@ -1,8 +1,7 @@
-"""Profiles with which ``OfflineServer`` imitates how providers handle requests for structured output.
+"""Profiles of providers for ``OfflineServer``.
 
-A profile rejects the requests that the provider rejects, and formats replies as its models do. Only replies
-that the script gives as structured answers (a dict or a pydantic object) are formatted. All others are sent
-unchanged.
+A profile rejects the requests that the provider rejects, and formats structured answers of the script (a dict
+or a pydantic object) as its models do. All others are sent unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _FINAL = "final_answer"
 
 
 def _format_type(body: Body) -> str | None:
-    """Return the type of the requested response format, for either API."""
+    """For either API."""
     requested = body.get("response_format") or (body.get("text") or {}).get("format") or {}
     return requested.get("type") if isinstance(requested, dict) else None
 
@@ -48,12 +47,10 @@ class Profile:
         refuses: Returns the error reply to a request that the provider rejects, else None.
         enforces_schema: Whether replies follow a JSON schema in the request.
         calls_tools: Whether its models call the final tool if the request has one.
-        chat: Turns JSON text that no schema enforces into what its models write, such as prose or a code
-            fence.
+        chat: Formats JSON that no schema enforces as its models do, such as in prose or a code fence.
         beside_tool: The text that its models add to the call of the final tool.
-        usage: When its server reports the tokens of a reply: ``"asked"`` is OpenAI's way, where a streamed
-            chat completion reports them only if the request asks for it. ``"never"`` leaves them out of
-            every reply.
+        usage: When its server reports the tokens of a reply: ``"asked"`` as OpenAI, where a streamed chat
+            completion reports them only if the request asks for it; ``"never"`` in no reply.
     """
 
     name: str
@@ -116,7 +113,6 @@ _LONGEST_NAME = 64
 
 
 def _wrong_name(body: Body) -> Reply | None:
-    """Return the refusal of a request with a name of a tool that OpenAI does not accept."""
     for place, given in _names_of_tools(body):
         problem = None
         if re.match(_NAME, given) is None:
@@ -132,7 +128,7 @@ def _wrong_name(body: Body) -> Reply | None:
 
 
 def _names_of_tools(body: Body) -> Iterator[tuple[str, str]]:
-    """Yield the names of tools in a request of either API, in its tools and its earlier calls."""
+    """In either API, in its tools and its earlier calls."""
     found: list[tuple[str, Any]] = []
     for number, tool in enumerate(body.get("tools") or ()):
         inner = "function" in tool and isinstance(tool["function"], Mapping)
@@ -153,7 +149,7 @@ _NOT_PERMITTED = ("default", "oneOf", "allOf", "not", "if", "minLength", "maxLen
 
 
 def _against_strict(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the path and the reason of each violation of OpenAI's strict form."""
+    """Yield violations of OpenAI's strict form."""
     if not isinstance(schema, Mapping):
         return
     for keyword in _NOT_PERMITTED:
@@ -241,11 +237,7 @@ PROFILES: Mapping[str, Profile] = {
 
 
 def profile_named(profile: str | Profile | None) -> Profile | None:
-    """Return the profile with the given name; a ``Profile`` or None is returned unchanged.
-
-    Raises:
-        ValueError: No profile has this name.
-    """
+    """Return a profile by name; ValueError for an unknown one."""
     if profile is None or isinstance(profile, Profile):
         return profile
     try:

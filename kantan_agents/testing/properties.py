@@ -1,4 +1,4 @@
-"""Counts what happens in the examples of a property test, and fails a property whose case never happened."""
+"""Events in the examples of a property test."""
 
 from __future__ import annotations
 
@@ -30,19 +30,13 @@ TestT = TypeVar("TestT", bound=Callable[..., Any])
 
 _UNKNOWN_TOOL = "E21"
 _ROUNDS = 3  # an event in every tenth example is missing in all rounds of 40 in 3 of a million tests
-# How the SDK reports to the model that a tool has raised, or has not accepted its arguments.
+# The SDK's message to the model if a tool raises or rejects its arguments.
 _FAILED = default_tool_error_function(None, ValueError("\0")).split("\0")[0]  # type: ignore[arg-type]
 
 
 @attrs.define(eq=False)
 class _Example:
-    """What has happened in one example.
-
-    Attributes:
-        outer: The example that it is part of, if ``expect_events`` is used twice.
-        events: The names.
-        is_over: Whether it has ended.
-    """
+    """The events of one example; ``outer`` contains it."""
 
     outer: _Example | None = None
     events: set[str] = attrs.field(factory=set)
@@ -51,7 +45,7 @@ class _Example:
 
 @attrs.define
 class _Counts:
-    """What has happened in the examples of one test."""
+    """The events of all examples of a test."""
 
     examples: int = 0
     events: Counter[str] = attrs.field(factory=Counter)
@@ -59,21 +53,21 @@ class _Counts:
 
     @property
     def is_repeated(self) -> bool:
-        """Whether the next examples would be the same."""
+        """The next examples would be the same."""
         return self.settings is None or self.settings.derandomize
 
 
 _example: ContextVar[_Example | None] = ContextVar("kantan_agents_example", default=None)
 _running: list[_Example] = []
-"""The innermost examples that run at this moment, in all threads."""
+"""The innermost examples, in all threads."""
 _lock = Lock()
 
 
 def _current() -> _Example | None:
     """Return the example that this code runs in.
 
-    Threads that a test starts do not know its context, and a task may outlive the example that it knows. They
-    belong to the example that runs, if there is one only.
+    Threads do not know its context, and a task may outlive the example that it knows. They belong to the
+    running example, if it is the only one.
     """
     example = _example.get()
     if example is not None and not example.is_over:
@@ -83,13 +77,13 @@ def _current() -> _Example | None:
 
 
 def event(name: str) -> None:
-    """Note that something has happened in this example.
+    """Record an event in this example of a property test.
 
-    It is counted by ``expect_events`` and shown by ``--hypothesis-show-statistics``. Unlike
-    ``hypothesis.event``, it may be called on other threads, such as those of tools.
+    ``expect_events`` counts it, and ``--hypothesis-show-statistics`` shows it. Unlike ``hypothesis.event``,
+    it may be called on other threads, such as the threads of tools.
 
     Args:
-        name: What has happened.
+        name: Name of the event.
     """
     example = _current()
     if example is not None:
@@ -99,34 +93,34 @@ def event(name: str) -> None:
 
 
 class expect_events:  # noqa: N801 - a decorator
-    """Fail a property test in which a case that it is about never happened.
+    """Fail a property test if an event that it is about never happens.
 
-    A property such as "no refused tool has run" holds in vain if no tool was ever refused. As a decorator,
-    put it above ``@given``. After the last example, the test fails unless each of the named events has
-    happened in at least one::
+    A property such as "no denied tool runs" holds trivially if no tool is ever denied. As a decorator, put it
+    above ``@given``. After the last example, the test fails unless each of the named events has happened in
+    at least one:
 
         @expect_events("tool ran", "tool refused")
         @given(tool_calls(RULES, tools=TOOLS))
         def test_no_call_pays_too_much(call): ...
 
-    Events are those noted with ``event``, and these, noted in all runs of agents: ``"tool ran"``, ``"tool
+    Events are recorded with ``event``. These are recorded in all runs of agents: ``"tool ran"``, ``"tool
     failed"`` (it raised, or did not accept its arguments), ``"tool refused"`` (by the rules) and ``"tool
     unknown"``. The first three also occur with the name of the tool: ``"tool ran: pay"``. A failing tool with
-    a ``failure_error_function`` of its own counts as ran.
+    its own ``failure_error_function`` counts as ran.
 
-    If an example fails, its error is reported and nothing else. Examples that ``assume`` rejects do not
-    count. If an event is missing, as many examples are drawn again, at most twice, so that a rare event does
-    not fail the test by chance; with ``derandomize=True``, the same examples are drawn each time, and none
-    are added. Nothing is expected if the settings do not generate examples, or fewer than ``min_examples``:
-    such a profile is for a quick look. Each combination of the parameters of a test must have the events.
-    Events on threads that an example starts count for it, unless several examples run at the same time. With
-    ``pytest -n``, each test is checked in the process that runs it.
+    If an example fails, only its error is reported. Examples that ``assume`` rejects do not count. If an
+    event is missing, as many examples are generated again, at most twice, so that a rare event does not fail
+    the test by chance; with ``derandomize=True``, the examples are always the same, and none are added.
+    Nothing is expected if the settings do not generate examples, or fewer than ``min_examples``: such a
+    profile is for a quick look. Each combination of the parameters of a test must have the events. Events on
+    threads that an example starts count for it, unless several examples run at the same time. With ``pytest
+    -n``, each test is checked in the process that runs it.
 
     As a context manager, it expects the events in the block, such as a ``run_state_machine_as_test``.
 
     Args:
-        names: The events to expect.
-        min_examples: The least ``max_examples`` of the settings with which the events are expected.
+        names: The expected events.
+        min_examples: Events are expected only if ``max_examples`` of the settings is at least this.
 
     Raises:
         InvalidOptionError: E75, a name is not a str, or the decorated function is not a property test.
@@ -205,7 +199,7 @@ class expect_events:  # noqa: N801 - a decorator
 
 
 def _counted(inner: Callable[..., Any], running: list[_Counts]) -> Callable[..., Any]:
-    """Return the test of one example, which counts its events if it succeeds."""
+    """Counts the events of an example if it succeeds."""
     if inspect.iscoroutinefunction(inner):
 
         @functools.wraps(inner)

@@ -1,4 +1,4 @@
-"""The pytest plugin: the fixture ``replayed``, ``--update-recordings``, and a summary of pass rates.
+"""The pytest plugin: ``replayed``, ``--update-recordings``, and pass rates.
 
 pytest imports this module in every session, so it imports the library only when the fixture is used.
 """
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from kantan_agents.lab.replay import Recording, Replay
 
 UPDATE = "--update-recordings"
-PASS_RATE = "kantan_agents_pass_rate"  # noqa: S105 - no secret
-"""The property of a report in which ``evaluated`` leaves the pass rate of a test."""
+PASS_RATE = "kantan_agents_pass_rate"  # noqa: S105 - not a secret
+"""``evaluated`` stores the pass rate in this property of a report."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -64,10 +64,10 @@ class Replayed:
 
         Args:
             recording: Path of the file, relative to pytest's root directory, or a recording.
-            agent: The agent as it is now.
+            agent: The current agent.
             ignore: Parts that may differ, as for ``replay``.
             match: The only parts that must be the same, as for ``replay``.
-            accept: What a provider has done or holds and is taken as it is, as for ``replay``.
+            accept: Provider-side actions and data that are used as recorded, as for ``replay``.
             context: Values for the context, as for ``replay``.
             **runner_options: For ``run_async``.
 
@@ -105,7 +105,7 @@ def replayed(pytestconfig: pytest.Config) -> Replayed:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Show the pass rates of evaluated tests; pytest-xdist sends them with the reports."""
+    """Show pass rates; pytest-xdist sends them with the reports."""
     lines = [
         f"{report.nodeid}: {value}"
         for outcome in ("passed", "failed")

@@ -1,4 +1,4 @@
-"""A request that an ``OfflineServer`` received, with the same questions for both APIs of OpenAI."""
+"""A request to an ``OfflineServer``, for both APIs of OpenAI."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RecordedRequest:
 
     @property
     def wants_usage(self) -> bool:
-        """Whether the reply reports its usage: a streamed chat completion does so only if it is asked for."""
+        """Whether the reply reports its usage: a streamed chat completion does so only on request."""
         if self.path == RESPONSES or not self.streamed:
             return True
         return bool((self.body.get("stream_options") or {}).get("include_usage"))

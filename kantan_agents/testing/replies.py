@@ -1,4 +1,4 @@
-"""The replies of a script: their types, and the one reader that every replacement for a model uses."""
+"""The replies of a script, and their parser."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ScriptedToolCall:
 
     @property
     def wire_arguments(self) -> str:
-        """The arguments as the API sends them."""
+        """The arguments in the form of the API."""
         if isinstance(self.arguments, str):
             return self.arguments
         return json.dumps(self.arguments, ensure_ascii=False)
@@ -58,13 +58,13 @@ class Reply:
         text: The text of the model.
         tool_calls: The tool calls of the model, after the text.
         status: HTTP status. Unless it is 200, the body is an API error with ``text`` as its message.
-        body: Sent unchanged in place of all of the above, for replies that are not JSON.
+        body: Sent unchanged instead of all of the above, for replies that are not JSON.
         headers: Additional response headers, such as ``{"retry-after-ms": "1"}``.
         delay: Seconds to wait before the reply is sent.
-        refusal: The text with which the model refuses to answer.
+        refusal: The message with which the model rejects the request.
         is_cut: Whether the reply ends early because it reached the token limit.
         data: A structured answer, sent as JSON text. A ``Profile`` formats it.
-        items: Output items of the SDK in order, in place of text, tool calls and refusal.
+        items: Output items of the SDK in order, instead of text, tool calls and refusal.
         usage: An ``agents.Usage`` with the tokens to report.
         events: The exact stream events of the Responses API, or a function that yields them.
         error: The exception with which the model call fails.
@@ -121,7 +121,7 @@ class InvalidScriptError(InvalidOptionError, ModelScriptError, TypeError):
 
     Attributes:
         option: Its position, such as ``replies[1]``.
-        reason: What is wrong, and what is allowed.
+        reason: The problem, and the allowed values.
     """
 
 
@@ -134,15 +134,7 @@ ALLOWED = (
 
 
 def read_reply(value: object, where: str) -> Reply | ReplyFunction:
-    """Return the reply that a value of a script describes, or the function that will return it.
-
-    Args:
-        value: A value of a script.
-        where: Its position, for the error.
-
-    Raises:
-        InvalidScriptError: E75, ``value`` does not describe a reply.
-    """
+    """Parse a value of a script; E75 with the position for an invalid one."""
     match value:
         case Reply():
             return value
@@ -160,9 +152,9 @@ def read_reply(value: object, where: str) -> Reply | ReplyFunction:
 
 
 def is_step_fields(value: object) -> bool:
-    """Return whether a dict holds the fields of a ``ModelStep``, not a structured answer.
+    """Whether a dict holds the fields of a ``ModelStep``.
 
-    Field names alone do not decide: an answer may have a key such as ``output`` or ``error``.
+    Names alone are ambiguous: an answer may have a key such as ``error``.
     """
     if not isinstance(value, Mapping) or not set(value) <= set(ModelStep.__dataclass_fields__):
         return False
@@ -176,7 +168,7 @@ def is_step_fields(value: object) -> bool:
 
 
 def read_item(item: object, where: str) -> Any:
-    """Return an output item of the SDK; a dict becomes the object it describes."""
+    """A dict becomes the SDK's object that it describes."""
     if isinstance(item, openai.BaseModel):
         return item
     if isinstance(item, Mapping) and isinstance(item.get("type"), str):
@@ -293,12 +285,12 @@ def _not_a_part(value: object, where: str) -> InvalidScriptError:
 
 
 def texts_of(item: ResponseOutputMessage) -> tuple[str | None, str | None]:
-    """Return the text and the refusal of a message item; None for what it does not have."""
+    """Return the text and the ``refusal`` of a message."""
     texts = [part.text for part in item.content if part.type == "output_text"]
     refusals = [part.refusal for part in item.content if part.type == "refusal"]
     return "".join(texts) if texts else None, "".join(refusals) if refusals else None
 
 
 def call_of(item: ResponseFunctionToolCall) -> ScriptedToolCall:
-    """Return the tool call that an output item describes."""
+    """Convert an output item."""
     return ScriptedToolCall(item.name, item.arguments, item.call_id)

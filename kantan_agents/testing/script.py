@@ -1,4 +1,4 @@
-"""A whole script: the replies of a model in order, or a function that returns the reply to each call."""
+"""A whole script: a list of replies, or a function."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CallT = TypeVar("CallT")
 
 Script: TypeAlias = (
     Iterable[ReplyLike | Callable[[CallT], ReplyLike | Awaitable[ReplyLike]]]
-    # mypy infers list[object] for a variable that holds texts and calls.
+    # mypy infers list[object] for a variable that holds strings and calls.
     | Iterable[object]
     | Callable[[CallT], ReplyLike | Awaitable[ReplyLike]]
 )
@@ -31,11 +31,7 @@ Script: TypeAlias = (
 
 
 def checked_script(script: object, name: str) -> Iterable[object]:
-    """Return a script if it is a list of replies, or another iterable of them.
-
-    Raises:
-        InvalidScriptError: E75, it is a single reply or something else.
-    """
+    """E75 for a single reply or something else than an iterable."""
     single = isinstance(script, (str, bytes, Mapping, Reply, ScriptedToolCall, Exception, pydantic.BaseModel))
     if isinstance(script, Iterable) and not single:
         return script
@@ -44,30 +40,18 @@ def checked_script(script: object, name: str) -> Iterable[object]:
 
 
 def read_script(script: object, name: str) -> list[Reply | ReplyFunction]:
-    """Return the replies of a script, each checked.
-
-    Args:
-        script: The replies in order.
-        name: Name of the argument, for the error.
-
-    Raises:
-        InvalidScriptError: E75, with the position of the first wrong reply.
-    """
+    """E75 with the position of the first invalid reply."""
     replies = enumerate(checked_script(script, name))
     return [read_reply(value, f"{name}[{index}]") for index, value in replies]
 
 
 def returned_by(name: str) -> str:
-    """Return the position of a reply that a function returned, for an error."""
+    """The position in an error."""
     return f"return value of {name}"
 
 
 async def resolve(step: Reply | ReplyFunction, call: Any) -> Reply:
-    """Return the reply of a step; a function is called, and awaited if it is async.
-
-    Raises:
-        InvalidScriptError: E75, a function returned something that is not a reply.
-    """
+    """Return the reply of a step, which may be a sync or async function."""
     while not isinstance(step, Reply):
         name = getattr(step, "__name__", type(step).__name__)
         answer = step(call)
@@ -76,5 +60,5 @@ async def resolve(step: Reply | ReplyFunction, call: Any) -> Reply:
 
 
 def is_native(value: object) -> bool:
-    """Return whether a value is a list of the SDK's output items, which ``ScriptedModel`` plays unchanged."""
+    """A list of the SDK's output items, which ``ScriptedModel`` plays unchanged."""
     return isinstance(value, (list, tuple)) and all(isinstance(item, openai.BaseModel) for item in value)

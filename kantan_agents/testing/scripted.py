@@ -1,4 +1,4 @@
-"""A scripted model for SDKs without ``agents.testing``, with the names and shapes of that module."""
+"""A scripted model for SDKs without ``agents.testing``."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class UnconsumedModelSteps(ModelScriptError):  # noqa: N818 - the SDK's name
 
 @dataclass(frozen=True)
 class RecordedCall:
-    """One model call of the SDK, with the arguments as they were at the time of the call."""
+    """One model call of the SDK, with its arguments at the time of the call."""
 
     system_instructions: str | None
     input: Any
@@ -89,7 +89,7 @@ class ModelStep:
 
     @classmethod
     def respond(cls, responder: Responder) -> ModelStep:
-        """Return a step that is computed from the call, by a sync or async function."""
+        """Return a step that a sync or async function computes from the call."""
         return cls(responder=responder)
 
     @classmethod
@@ -155,7 +155,7 @@ class ScriptedModel(Model):
         return _response(await self._play(_record(args, kwargs, streamed=False)))
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        """Play the next step as stream events: created, one delta for each text, completed."""
+        """Play the next step as stream events: created, text deltas, completed."""
         call = _record(args, kwargs, streamed=True)
         step = await self._play(call)
         if step.stream_events is not None:
@@ -218,7 +218,7 @@ async def _exact(events: Any, call: RecordedCall) -> AsyncIterator[Any]:
 
 
 def assistant_message(text: str, *, item_id: str = "scripted-message") -> ResponseOutputMessage:
-    """Return an output item with which the model says ``text``."""
+    """Return an output item with the model's text."""
     content = ResponseOutputText(type="output_text", text=text, annotations=[], logprobs=[])
     return ResponseOutputMessage(
         id=item_id, type="message", role="assistant", status="completed", content=[content]

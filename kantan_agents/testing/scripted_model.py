@@ -1,4 +1,4 @@
-"""``ScriptedModel``: the SDK's scripted model, or this package's, with the scripts of ``OfflineServer``."""
+"""``ScriptedModel``: with the scripts of ``OfflineServer``."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class ScriptedModel(StepModel):
 
         Agent("geo", "Answer.", model=ScriptedModel(["Paris."]))
 
-    It plays the scripts of ``OfflineServer`` with the same result. These differences remain, since it has no
-    HTTP: an exception in the script is raised unchanged; a temporary error such as status 429 fails one model
-    call and is not repeated by a client; a ``body`` with status 200 is an ``InvalidScriptError``; several
-    messages and reasoning items are played, which Chat Completions cannot return. A reply without ``usage``
-    has 10 input and 5 output tokens, but a list of SDK items has none.
+    It plays the scripts of ``OfflineServer`` with the same result, except without HTTP: an exception in the
+    script is raised unchanged; a temporary error such as status 429 fails one model call, and no client
+    repeats it; a ``body`` with status 200 is an ``InvalidScriptError``; several messages and reasoning items
+    are played, which Chat Completions cannot return. A reply without ``usage`` has 10 input and 5 output
+    tokens, but a list of SDK items has none.
 
     Args:
         steps: The replies in order, one for each model call, or a function of the call, which receives a
@@ -84,13 +84,13 @@ class ScriptedModel(StepModel):
                 yield event
 
     def _ask(self) -> None:
-        """Add a step that asks the function of the script, unless a reply was added that comes first."""
+        """Call the function of the script, unless added replies come first."""
         if self._answer is not None and not self.remaining_steps:
             super().extend([_asking(self._answer)])
 
 
 def _model_step(value: object, where: str) -> Any:
-    """Return the step that plays a value of a script; what the SDK can play itself stays as it is."""
+    """Values that the SDK can play stay unchanged."""
     reply = read_reply(value, where)
     if not isinstance(reply, Reply):
         return _asking(reply)
@@ -125,7 +125,7 @@ def _delayed(step: ModelStep, seconds: float) -> ModelStep:
 
 
 def _answered(reply: Reply, *, streamed: bool) -> ModelStep | ModelResponse:
-    """Return the step that plays what ``OfflineServer`` sends for a reply."""
+    """Play the response of ``OfflineServer``."""
     if streamed:
         events = [_EVENT.validate_python(event) for event in response_events(reply, _NAME)]
         return ModelStep(stream_events=events)

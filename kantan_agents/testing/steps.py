@@ -1,4 +1,4 @@
-"""The SDK's classes for scripted models (``agents.testing``), or this package's if the SDK has none."""
+"""The SDK's classes for scripted models, or this package's."""
 
 from typing import TYPE_CHECKING
 

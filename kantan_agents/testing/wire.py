@@ -1,4 +1,4 @@
-"""The wire formats of both APIs: pure functions from a reply to a JSON body or stream events."""
+"""The wire formats of both APIs."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ USAGE_IN, USAGE_OUT = 10, 5
 
 
 class NotSendableError(Exception):
-    """A reply has no form in the requested API."""
+    """The requested API has no form for a reply."""
 
 
 def chunks(text: str, size: int = 16) -> list[str]:
-    """Split ``text`` into the pieces in which it is streamed."""
+    """Split text for a stream."""
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def response_body(reply: Reply, model: str, *, with_usage: bool = True) -> dict[str, Any]:
-    """Return the JSON body with which ``POST /v1/responses`` sends a reply."""
+    """The JSON body of ``POST /v1/responses``."""
     return {
         "id": f"resp_{uuid4().hex[:12]}",
         "object": "response",
@@ -53,7 +53,7 @@ def response_body(reply: Reply, model: str, *, with_usage: bool = True) -> dict[
 
 
 def _parts(reply: Reply) -> list[Any]:
-    """Return the items of a reply in order: texts as str, refusals as content, calls, and SDK items."""
+    """Strings, content parts, calls, and SDK items."""
     if reply.items:
         return list(reply.items)
     if reply.refusal is not None:
@@ -114,7 +114,7 @@ def _tokens(given: Usage | None) -> tuple[int, int, int, int]:
 
 
 def response_events(reply: Reply, model: str, *, with_usage: bool = True) -> Iterator[dict[str, Any]]:
-    """Yield the events with which a streamed ``POST /v1/responses`` sends a reply."""
+    """The events of a streamed ``POST /v1/responses``."""
     body = response_body(reply, model, with_usage=with_usage)
     number = 0
 
@@ -158,11 +158,7 @@ def response_events(reply: Reply, model: str, *, with_usage: bool = True) -> Ite
 
 
 def completion_body(reply: Reply, model: str, *, with_usage: bool = True) -> dict[str, Any]:
-    """Return the JSON body with which ``POST /v1/chat/completions`` sends a reply.
-
-    Raises:
-        NotSendableError: The reply has several messages, or an item that this API does not have.
-    """
+    """The JSON body of ``POST /v1/chat/completions``, or ``NotSendableError``."""
     text, refusal, calls = _chat_message(reply)
     message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": refusal}
     if calls:
@@ -173,16 +169,10 @@ def completion_body(reply: Reply, model: str, *, with_usage: bool = True) -> dic
 
 
 def completion_events(reply: Reply, model: str, *, with_usage: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the chunks with which a streamed ``POST /v1/chat/completions`` sends a reply.
+    """The chunks of a streamed ``POST /v1/chat/completions``, or ``NotSendableError``.
 
-    Args:
-        reply: The reply.
-        model: Name of the model.
-        with_usage: Whether a last chunk, without choices, reports the tokens. In all others, ``usage`` is
-            then null. The API sends it if ``stream_options`` of the request have ``include_usage``.
-
-    Raises:
-        NotSendableError: The reply has several messages, or an item that this API does not have.
+    With ``with_usage``, as for ``include_usage``, a last chunk without choices reports the tokens, and
+    ``usage`` of all others is null.
     """
     chunks_of_reply = _completion_chunks(reply, model, *_chat_message(reply))
     return _with_usage(chunks_of_reply, reply) if with_usage else chunks_of_reply
@@ -219,7 +209,7 @@ def _completion_chunks(
 
 
 def _chat_message(reply: Reply) -> tuple[str | None, str | None, list[ScriptedToolCall]]:
-    """Return text, refusal and tool calls: the parts of a message of this API, in its order."""
+    """In the order of this API's message."""
     if reply.events is not None:
         raise NotSendableError("exact stream events are those of the Responses API")
     if not reply.items:

@@ -1,1 +1,1 @@
-"""``Approve``: human approval of tool calls, and storing and resuming the runs that wait for it."""
+"""``Approve``: human approval of tool calls."""

@@ -1,4 +1,4 @@
-"""``Approve``: require human approval before tools are called."""
+"""``Approve``: human approval of tool calls."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ from kantan_agents.tools.guards.check import denies
 class Approve(Middleware):
     """Requires human approval of tool calls before they are made.
 
-    Without a handler, the run stops after a turn with calls that need approval, and is resumed later: see
+    Without a handler, the run stops after a turn with calls that need approval. Resume it later with
     ``pending``, ``to_json`` and ``resume``. With a handler, the run waits for its decision. Either way, the
-    tool rules are checked after the decision, against the arguments as approved or edited. A tool with
+    tool rules are checked after the decision, against the approved or edited arguments. A tool with
     ``needs_approval`` waits as well. The arguments of shell, patch and custom tools cannot be edited.
 
-    A run fails with E75 if a tool that needs approval could run without it: a hosted tool, whose calls are
-    made at the provider, or, without a handler, a tool that the SDK cannot pause (local shell, computer). For
-    hosted tools, a policy function is called on each turn with empty arguments. The tools of a hosted MCP
-    server are known by name if it has ``allowed_tools``.
+    A run fails with E75 if a tool that needs approval could run without it: a hosted tool, which the provider
+    calls, or, without a handler, a tool that the SDK cannot pause (local shell, computer). For hosted tools,
+    a policy function is called on each turn with empty arguments. The tools of a hosted MCP server are known
+    by name if it has ``allowed_tools``.
 
     Args:
         policy: The calls that need approval: one or more entries as in the ``deny`` list of tool rules, such
             as ``"pay"``, ``"mcp__github__*"`` or ``"bash(git push:*)"``, or a sync or async function that
             takes a ``PendingCall`` and returns a bool. If the model sees a tool of an MCP server under
             another name than the server's, the function is called for both names, and either answer suffices.
-            An entry must name a tool of an agent that has this middleware, or of one that it can reach;
-            otherwise its run fails with E75 before a tool is called. Tools that are hidden, disabled or not
+            An entry must name a tool of an agent that has this middleware, or of an agent that it can reach;
+            otherwise the run fails with E75 before a tool is called. Tools that are hidden, disabled or not
             retrieved count, and ``"*"`` names all. If some tools cannot be known in advance (a handoff that
             selects its target at run time, a server that cannot be listed, a ``tool_filter`` function), an
-            unknown name is a warning in the log, once for each run.
-        handler: ``async def handler(call: PendingCall) -> Approved | Rejected``. Called concurrently for
-            parallel tool calls.
+            unknown name is only logged as a warning, once for each run.
+        handler: ``async def handler(call: PendingCall) -> Approved | Rejected``. It is called concurrently
+            for parallel tool calls.
 
     Raises:
-        InvalidOptionError: E75, ``policy`` or ``handler`` is not one of the above.
+        InvalidOptionError: E75, ``policy`` or ``handler`` has another type.
     """
 
     def __init__(
@@ -68,29 +68,29 @@ class Approve(Middleware):
         self._handler = handler
 
     passes_edits_on = True
-    """``decide`` accepts edited arguments only if a middleware of the agent sets this."""
+    """``decide`` requires it for edited arguments."""
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Register the policy with the SDK, and load the edited arguments of a resumed run."""
+        """Register the policy, and load edited arguments."""
         run.state[self] = edits_of(run.input)
         add_approval_policy(run, self)
         await call_next(run)
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Call the handler, if there is one, and make the call with the approved arguments.
+        """Call the handler, if any, and make the call with the approved arguments.
 
         Raises:
-            MiddlewareResultError: E80, the handler did not return a decision, or it rejected a computer
-                action: the result of one is an image, which cannot carry the reason to the model.
-            InvalidOptionError: E75, the call needs approval, but there is no handler and the SDK cannot pause
-                it.
-            ApprovalStateError: E85, the arguments were edited for another call with the same id.
+            MiddlewareResultError: E80, no decision, or a rejected computer action, whose image cannot carry
+                the reason.
+            InvalidOptionError: E75, approval is needed, but there is no handler and the SDK cannot pause the
+                call.
+            ApprovalStateError: E85, the arguments were edited for another call with this id.
         """
         edit: Edit | None = call.run.state.get(self, {}).get(call.call_id)
         if edit is not None:
             call.arguments = _edited_arguments(call, edit)
         elif self._handler is not None and await self._requires(call):
-            if call.run._tape is not None:  # nobody is asked again
+            if call.run._tape is not None:  # a replay does not call the handler
                 rejection = call.run._tape.rejection(call)
                 return await call_next(call) if rejection is None else rejection
             decision: Any = self._handler(_pending(call))
@@ -113,7 +113,7 @@ class Approve(Middleware):
 
     @property
     def asks_while_called(self) -> bool:
-        """Whether calls are approved by a handler while the run goes on."""
+        """Whether a handler approves calls during the run."""
         return self._handler is not None
 
     def concerns(self, tool: ToolFacts) -> bool:
@@ -124,7 +124,7 @@ class Approve(Middleware):
         """Whether the policy may name tools of a hosted MCP server that does not list them.
 
         Args:
-            server: The beginning of the names of its tools.
+            server: The prefix of its tools' names.
         """
         names = self.named_tools
         return names is not None and (
@@ -162,8 +162,7 @@ def _pending(call: ToolCall) -> PendingCall:
 
 
 def _edited_arguments(call: ToolCall, edit: Edit) -> str:
-    """Return the edited arguments; end the run if they were approved for another call."""
-    # As the model wrote the call: a middleware may have replaced `call.arguments`.
+    # The call as the model wrote it: a middleware may have replaced `call.arguments`.
     made = call.tool_context
     if (getattr(made, "tool_name", None), getattr(made, "tool_arguments", None)) == (edit.tool, edit.written):
         return edit.arguments
@@ -175,7 +174,7 @@ def _edited_arguments(call: ToolCall, edit: Edit) -> str:
 
 
 def _rejection_text(call: ToolCall, rejected: Rejected) -> str:
-    """Return the rejection as a tool result; a computer action cannot return text, so it ends the run."""
+    """A computer action returns an image, which cannot carry the reason, so its rejection fails the run."""
     if not isinstance(call.tool, ComputerTool):
         return rejected.reason
     reason = f"what a computer does was rejected, which ends the run: {rejected.reason}"

@@ -1,4 +1,4 @@
-"""Tool calls that wait for approval, and the decisions on them: ``Approved`` and ``Rejected``."""
+"""Calls that wait for approval, and decisions on them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class PendingCall:
     Attributes:
         call_id: The model's id for the call.
         tool: Name of the tool.
-        arguments: The arguments of the call; JSON text for a function tool.
+        arguments: The arguments of the call; JSON for a function tool.
         agent: Name of the agent whose model called the tool.
         names: All names that rules know the tool by, starting with ``tool``. A tool of an MCP server also has
-            its own name and ``mcp__SERVER__TOOL``, and the server's ``mcp__SERVER``. In the list of
-            ``pending``, only the name that the model saw is known.
+            its own name, ``mcp__SERVER__TOOL`` and ``mcp__SERVER``. In the list of ``pending``, only the name
+            that the model saw is known.
     """
 
     call_id: str
@@ -69,7 +69,7 @@ class Approved:
     """Approves a tool call, optionally with edited arguments.
 
     Attributes:
-        arguments: Arguments that replace the model's: a mapping or the text of a JSON object. None keeps the
+        arguments: Arguments that replace the model's: a mapping or a JSON object as a str. None uses the
             model's arguments. The tool rules are checked against the edited arguments.
 
     Raises:
@@ -91,24 +91,15 @@ class Rejected:
 
 
 Decision = Approved | Rejected
-"""A decision on one tool call."""
-
 ApprovalHandler = Callable[[PendingCall], Awaitable[Decision]]
-"""Decides on a call that needs approval; the run waits for it."""
+"""The run waits for its decision."""
 
 ApprovalRule = Callable[[PendingCall], "bool | Awaitable[bool]"]
-"""Returns whether a call needs approval."""
 
 
 @attrs.frozen
 class Edit:
-    """Arguments that were edited for one call.
-
-    Attributes:
-        tool: Name of the tool in the model's call.
-        written: The arguments in the model's call.
-        arguments: The arguments that replace them.
-    """
+    """Edited arguments of a call."""
 
     tool: str
     written: str
@@ -116,4 +107,3 @@ class Edit:
 
 
 Edits = Mapping[str, Edit]
-"""Edits by call id."""

@@ -1,4 +1,4 @@
-"""The keys that sign paused runs: given by the caller, by the environment, or beside the trace database."""
+"""The keys that sign paused runs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kantan_agents.support.private_files import open_private
 from kantan_agents.traces import registry
 
 Key = bytes | str
-"""A secret of at least ``MIN_BYTES`` bytes; a str counts as its UTF-8 bytes."""
+"""A secret of at least ``MIN_BYTES`` bytes; a str counts in UTF-8."""
 
 Keys = Key | Sequence[Key]
-"""A key, or several: the first signs, and each verifies."""
+"""The first signs, and each verifies."""
 
 MIN_BYTES: Final = 16
 _FILE_BYTES: Final = 32
-# Never follows a link, never waits for a pipe; some flags do not exist on Windows.
+# Never follow a link or wait for a pipe; some flags do not exist on Windows.
 _SAFELY: Final = sum(
     getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY", "O_NOINHERIT")
 )
@@ -34,11 +34,7 @@ _HOW_TO_GIVE: Final = (
 
 
 def given_keys(key: Keys | None) -> tuple[bytes, ...]:
-    """Return the keys in the argument ``key``, or else the one in the environment; empty if there is none.
-
-    Raises:
-        InvalidOptionError: E75, a key is too short or of another type. The error does not show it.
-    """
+    """Return the argument's keys, or else the environment's."""
     if key is None:
         text = os.environ.get(KEY_VARIABLE)
         return () if text is None else (_checked(KEY_VARIABLE, text),)
@@ -50,14 +46,7 @@ def given_keys(key: Keys | None) -> tuple[bytes, ...]:
 
 
 def recorded_keys(*, create: bool) -> tuple[bytes, ...]:
-    """Return the key in the file beside the database of ``record_traces``. Reads a file.
-
-    Args:
-        create: Whether to make the file if it is missing.
-
-    Raises:
-        ApprovalStateError: E85, there is no such key, or its file is not safe to use.
-    """
+    """Return the key in the file next to the recorder's database."""
     database = registry.main_database()
     if database is None:
         raise ApprovalStateError(reason=f"there is no key to sign runs with: {_HOW_TO_GIVE}")
@@ -77,7 +66,7 @@ def recorded_keys(*, create: bool) -> tuple[bytes, ...]:
 def _checked(option: str, key: Any) -> bytes:
     if not isinstance(key, (bytes, str)):
         raise InvalidOptionError(option=option, reason=f"must be bytes or a str, not {type(key).__name__}")
-    # An encoding error would hold the key.
+    # An encoding error would contain the key.
     secret = key.encode("utf-8", "surrogatepass") if isinstance(key, str) else key
     if len(secret) < MIN_BYTES:
         raise InvalidOptionError(option=option, reason=f"must have at least {MIN_BYTES} bytes")
@@ -104,7 +93,7 @@ def _read(path: Path) -> bytes | None:
 def _problem(status: os.stat_result) -> str | None:
     if not stat.S_ISREG(status.st_mode):
         return "it is not a regular file"
-    if not hasattr(os, "geteuid"):  # Windows has neither owners nor modes of this kind
+    if not hasattr(os, "geteuid"):  # Windows has neither owners nor such modes
         return None
     if status.st_uid != os.geteuid():
         return "it belongs to another user"
@@ -114,7 +103,7 @@ def _problem(status: os.stat_result) -> str | None:
 
 
 def _make(path: Path) -> None:
-    """Make the key file; it appears complete or not at all, and never replaces a file."""
+    """Atomic, and never replaces a file."""
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     descriptor = open_private(temporary)
     try:

@@ -1,7 +1,6 @@
-"""Paused runs as signed texts, and back.
+"""Paused runs as signed JSON.
 
-A text is JSON with the state of the run, the name of the agent and a signature of both. The signature covers
-the exact characters, so nothing is parsed before it has been verified.
+The signature covers the exact characters, so nothing is parsed before it has been verified.
 """
 
 from __future__ import annotations
@@ -30,33 +29,24 @@ _VERSION: Final = "kantan_agents_paused_run"
 _HEADER: Final = re.compile(
     rf'\{{"{_VERSION}":1,"agent":("(?:[^"\\\x00-\x1f]|\\.)*"),"signature":"([0-9a-f]{{64}})","state":'
 )
-# Differs from every other use of the same key, and from later versions of this text.
+# Separates this use of the key from all others, and from later versions of the format.
 _DOMAIN: Final = b"kantan_agents paused run 1\n"
 _WHITE_SPACE: Final = " \t\r\n"
 
 
 class StoredRunAgent(Protocol):
-    """The part of ``Agent`` that reading a stored run needs."""
+    """The used part of ``Agent``."""
 
     name: str
 
     @property
     def sdk_agent(self) -> Any:
-        """The agent as the SDK sees it."""
+        """The SDK's agent."""
         ...
 
 
 def text_of(context: Mapping[str, Any], keys: Sequence[bytes], leave_out: Sequence[str] = ()) -> str:
-    """Return the paused run in a context as a text, signed with the first of ``keys``.
-
-    Args:
-        context: The context.
-        keys: The keys.
-        leave_out: Keys of the context that the text is not to have.
-
-    Raises:
-        ApprovalStateError: E85, the context holds a value that JSON cannot represent.
-    """
+    """Return the paused run of a context as JSON, signed with the first key, without ``leave_out``."""
     result = context["result"]
     try:
         # The state of an agent used as a tool holds the caller's context, whose result is not JSON.
@@ -73,7 +63,7 @@ def text_of(context: Mapping[str, Any], keys: Sequence[bytes], leave_out: Sequen
 
 def _with_less(state: RunState[Any, Any], leave_out: Sequence[str]) -> RunState[Any, Any]:
     less, given = copy.copy(state), context_of(state)
-    less._context = copy.copy(state._context)  # the SDK has no public way to change the context of a state
+    less._context = copy.copy(state._context)  # the SDK has no public way to change it
     less._context.context = {key: value for key, value in given.items() if key not in leave_out}  # type: ignore[union-attr]
     return less
 
@@ -81,27 +71,12 @@ def _with_less(state: RunState[Any, Any], leave_out: Sequence[str]) -> RunState[
 async def state_of(
     agent: StoredRunAgent, text: Any, keys: Sequence[bytes], *, trust_unsigned: bool
 ) -> RunState[Any, Any]:
-    """Return the run in a stored text, once its signature is verified.
-
-    Args:
-        agent: The agent that was run.
-        text: The text.
-        keys: The keys that may have signed it; without any, the one beside the trace database.
-        trust_unsigned: Whether to accept a text of an earlier version.
-
-    Raises:
-        ApprovalStateError: E85, the text is not signed with one of the keys, was changed, or is not a stored
-            run of this agent.
-    """
+    """Return a stored run after verifying its signature, by default with the key of the trace database."""
     return await state_from(agent, await _verified(agent, text, keys, trust_unsigned=trust_unsigned))
 
 
 async def state_from(agent: StoredRunAgent, data: dict[str, Any]) -> RunState[Any, Any]:
-    """Return the run in data of ``state_data``, which must come from where nobody else can write.
-
-    Raises:
-        ApprovalStateError: E85, it is not a run of this agent.
-    """
+    """Return the run in data of ``state_data``, which only trusted code may write."""
     ours = data.pop(_OURS, {})
     try:
         state = await RunState.from_json(agent.sdk_agent, data)
@@ -144,9 +119,9 @@ def _recorded_keys() -> tuple[bytes, ...]:
 
 
 def state_data(state: RunState[Any, Any]) -> dict[str, Any]:
-    """Return a state as JSON data, with the rules for users apart from what else the context holds.
+    """Return a state as JSON data, with ``user_rules`` apart from the context.
 
-    Only an object that code has made comes back as rules: a dict that a file has put there stays a dict.
+    Only rules that code created are restored as rules, not a dict from a file.
     """
     data, ours = state.to_json(), {}
     stored = data["context"]["context"]
@@ -159,7 +134,7 @@ def state_data(state: RunState[Any, Any]) -> dict[str, Any]:
 
 
 def as_json(value: Any) -> Any:
-    """Return rules in a context as JSON data; for the ``default`` of ``json.dumps``."""
+    """Encode rules; for the ``default`` of ``json.dumps``."""
     if isinstance(value, ToolRulesMode):
         value = UserRules(value)
     if isinstance(value, UserRules):
@@ -169,24 +144,14 @@ def as_json(value: Any) -> Any:
 
 @attrs.frozen
 class SignedText:
-    """A text with a signature that has not been verified.
-
-    Attributes:
-        agent: The agent's name as JSON.
-        state: The state of the run as JSON.
-        signature: The signature.
-    """
+    """A stored run before its verification."""
 
     agent: str
     state: str
     signature: str
 
     def verified(self, keys: Sequence[bytes]) -> tuple[str, dict[str, Any]]:
-        """Return the name of the agent and the state of the run.
-
-        Raises:
-            ApprovalStateError: E85, none of the keys has made the signature, or the text has changed.
-        """
+        """Return the agent's name and the state; E85 if no key matches."""
         if not any(hmac.compare_digest(_sign(key, self.agent, self.state), self.signature) for key in keys):
             raise ApprovalStateError(
                 reason="the stored run was changed, or it was signed with another key; nothing was run"
@@ -195,19 +160,13 @@ class SignedText:
 
 
 def signed(agent: str, state: str, key: bytes) -> str:
-    """Return the text for a paused run.
-
-    Args:
-        agent: Name of the agent that was run.
-        state: The state of the run, as JSON in ASCII.
-        key: The key that signs it.
-    """
+    """Return a signed run; ``state`` is ASCII JSON."""
     name = json.dumps(agent)
     return f'{{"{_VERSION}":1,"agent":{name},"signature":"{_sign(key, name, state)}","state":{state}}}'
 
 
 def read_signed(text: str) -> SignedText | None:
-    """Return the parts of a signed text, ignoring white space around it; None if it is something else."""
+    """Split a signed run; None for another format."""
     text = text.strip(_WHITE_SPACE)
     header = _HEADER.match(text)
     if header is None or not text.endswith("}") or not text.isascii():
@@ -216,11 +175,6 @@ def read_signed(text: str) -> SignedText | None:
 
 
 def _read_unsigned(text: str) -> dict[str, Any]:
-    """Return the state in a text of an earlier version, which had no signature.
-
-    Raises:
-        ApprovalStateError: E85, the text is something else, such as a signed text that was changed.
-    """
     try:
         state = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Runs that wait for approval: list the pending calls, store the run as JSON, decide and resume."""
+"""Store, decide and resume runs that wait for approval."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _EDITS = "_kantan_edits"
 
 
 class Resumable(Protocol[OutputT_co]):
-    """The part of ``Agent`` that resuming a run needs."""
+    """The used part of ``Agent``."""
 
     name: str
 
     @property
     def sdk_agent(self) -> Any:
-        """The agent as the SDK sees it."""
+        """The SDK's agent."""
         ...
 
     async def run_async(
@@ -45,22 +45,22 @@ def pending(context: Mapping[str, Any]) -> list[PendingCall]:
 
 
 def to_json(context: Mapping[str, Any], *, key: Keys | None = None) -> str:
-    """Return a run that waits for approval as signed JSON text, to be stored and resumed later.
+    """Return a run that waits for approval as signed JSON, to be stored and resumed later.
 
     It holds the conversation and the context unencrypted. Its signature (HMAC-SHA256 over the JSON and the
-    agent's name) shows any change, so store it unchanged; white space around it is ignored.
+    agent's name) detects any change, so store it unchanged; white space around it is ignored.
 
     Args:
         context: The context returned by ``run_async``.
         key: The key that signs, at least 16 bytes; of several, the first. None means the environment variable
-            ``KANTAN_AGENTS_KEY``, or else a file next to the database of ``record_traces``, which is created
-            with 32 random bytes if it is missing, and read in the calling thread. The file is rejected if
+            ``KANTAN_AGENTS_KEY``, or else a file next to the database of ``record_traces``. That file is
+            created with 32 random bytes if it is missing, and read in the calling thread. It is rejected if
             others may read it, if it belongs to another user, or if it is a link.
 
     Raises:
         ApprovalStateError: E85, no call waits for approval, the context holds a value that JSON cannot
             represent, or there is no key.
-        InvalidOptionError: E75, a key is too short or of another type.
+        InvalidOptionError: E75, a key is too short or has another type.
     """
     if not pending(context):
         raise ApprovalStateError(reason="this run waits for no approval, so there is nothing to store")
@@ -75,23 +75,24 @@ async def decide(
     key: Keys | None = None,
     trust_unsigned: bool = False,
 ) -> RunState[Any, Any]:
-    """Apply decisions to a stored run; the result is the input of ``agent.run_async`` or ``agent.stream``.
+    """Apply decisions to a stored run, and return the input for ``agent.run_async`` or ``agent.stream``.
 
     Args:
         agent: An agent configured like the one that was run.
-        text: The JSON returned by ``to_json``. It decides what is run, with which rules and context, so its
-            signature is verified first. ``user_rules`` come back as ``UserRules`` if your code created them.
+        text: The JSON returned by ``to_json``. It determines the calls that are made, the rules and the
+            context, so its signature is verified first. ``user_rules`` are restored as ``UserRules`` if your
+            code created them.
         decisions: ``Approved(...)`` or ``Rejected(...)`` by call id. Calls without a decision keep waiting.
-        key: The keys that may have signed the text; None as for ``to_json``, but no file is made.
-        trust_unsigned: Whether to accept runs that earlier versions stored without a signature. You vouch for
-            them: anyone who can change such JSON decides what is run. A changed run with a signature is
-            rejected nevertheless.
+        key: The keys that may have signed the text; None as for ``to_json``, but no file is created.
+        trust_unsigned: Whether to accept runs that earlier versions stored without a signature. Set it only
+            if no one else could change them: such JSON determines the calls that are made. A changed run with
+            a signature is always rejected.
 
     Raises:
         ApprovalStateError: E85, the text is not signed with one of the keys, was changed, or is not a stored
             run of this agent. Or there is no key, a decision has an unknown or ambiguous call id or another
             type, or it edits arguments and the agent has no ``Approve`` middleware.
-        InvalidOptionError: E75, a key is too short or of another type.
+        InvalidOptionError: E75, a key is too short or has another type.
     """
     state = await state_of(agent, text, given_keys(key), trust_unsigned=trust_unsigned)
     return decided(agent, state, decisions)
@@ -100,7 +101,7 @@ async def decide(
 def decided(
     agent: Resumable[Any], state: RunState[Any, Any], decisions: Mapping[str, Decision]
 ) -> RunState[Any, Any]:
-    """Return a run with decisions applied to it; otherwise as ``decide``."""
+    """Apply decisions, as ``decide`` does."""
     waiting = {item.call_id: item for item in state.get_interruptions()}
     ids = [item.call_id for item in state.get_interruptions()]
     edits: dict[str, Edit] = {}
@@ -155,7 +156,7 @@ async def resume(
 
 
 def edits_of(input: Any) -> Edits:
-    """Return the edited arguments attached to a run's input, by call id."""
+    """Return the edits attached to a run's input."""
     edits: Edits = getattr(input, _EDITS, {}) if isinstance(input, RunState) else {}
     return edits
 
@@ -175,7 +176,7 @@ def _edited(item: Any, arguments: str) -> Edit:
 
 
 def pending_call(item: Any) -> PendingCall:
-    """Return a call that waits for approval, from the SDK's item for it."""
+    """Convert the SDK's approval item."""
     arguments = item.arguments
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
     return PendingCall(item.call_id or "", item.name or "", text, item.agent.name)

@@ -1,1 +1,1 @@
-"""``Budget``: limits on calls, tokens and cost, shared by any number of runs."""
+"""``Budget``: limits on calls, tokens and cost."""

@@ -1,4 +1,4 @@
-"""``Budget``: limit the calls, tokens and cost of all runs that share it."""
+"""``Budget``: limits on calls, tokens and cost."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from kantan_agents.tools.guards.check import denies
 from kantan_agents.traces.capture.playback import Playback, current_playback
 
 Prices = Mapping[str, tuple[float, float]]
-"""Price of a million input and output tokens, by model name. ``"*"`` is the price of all other models."""
+"""Prices of a million input and output tokens, by model name. ``"*"`` is the price of all other models."""
 
 OnUnknownUsage = Literal["warn", "raise"]
 """``"warn"``: a warning is logged. ``"raise"``: this run and all further runs fail with E42."""
@@ -56,13 +56,13 @@ class Budget(Middleware):
     any thread or event loop. If the remaining budget is too small, the call is not made and the run fails. A
     call beyond a ``per_tool`` limit does not fail the run: the model reads that the tool is used up.
 
-    Model calls count once they are answered, or once the answer has started if its stream breaks off, or if
-    the provider reports usage for a stream without an answer. Tool calls, including slash commands, count
-    once they start, even if they fail; calls that the rules deny and hosted tools do not. Tokens and cost are
-    known only after a call. With ``ModelSettings.max_tokens``, a call reserves that many output tokens.
-    Without it, a call is made while any budget is left, and reserves the average of earlier calls. Tokens and
-    cost can therefore exceed their limits by the use of running calls beyond their reservations. The limits
-    on the number of calls are never exceeded.
+    Model calls count once they are answered. They also count if a stream breaks off after the answer has
+    started, or if the provider reports usage for a stream without an answer. Tool calls, including slash
+    commands, count once they start, even if they fail; calls that the rules deny and hosted tools do not.
+    Tokens and cost are known only after a call. With ``ModelSettings.max_tokens``, a call reserves that many
+    output tokens. Without it, a call is made while any budget is left, and reserves the average of earlier
+    calls. Tokens and cost can therefore exceed their limits by the use of running calls beyond their
+    reservations. The limits on the number of calls are never exceeded.
 
     Cached input tokens cost like all others. A reported count that is negative or not a number is 0; the call
     then costs at least its reservation. A replay counts its recorded calls and usage from zero, and
@@ -71,17 +71,17 @@ class Budget(Middleware):
     Args:
         max_model_calls: Limit on model calls.
         max_tool_calls: Limit on tool calls.
-        max_tokens: Limit on input and output tokens together. With a provider that you do not trust to report
-            its usage, limit calls instead.
+        max_tokens: Limit on input and output tokens together. If you do not trust the provider to report its
+            usage, limit calls instead.
         max_cost: Limit on cost, in the currency of ``prices``. Requires ``prices``.
         per_tool: Limits on the calls of single tools. The keys are entries as in the ``deny`` list of tool
             rules, such as ``"search"``, ``"mcp__github__*"`` or ``"bash(git push:*)"``; all calls that an
             entry covers count together. An entry must name a tool of an agent that has this middleware, or of
-            one that it can reach; otherwise its run fails with E75 before a tool is called.
+            an agent that it can reach; otherwise the run fails with E75 before a tool is called.
         prices: ``{model: (price of a million input tokens, of a million output tokens)}``; ``"*"`` is the
-            price of all models that are not named. With ``max_cost``, a model without a
-            price is not called. If a middleware inside of this one calls it, the highest price is charged.
-        on_unknown_usage: What happens if ``max_tokens`` or ``max_cost`` is set and an answer has no usage, so
+            price of all models that are not named. With ``max_cost``, a model without a price is not called.
+            If a middleware inside of this one calls it, the highest price is charged.
+        on_unknown_usage: The reaction if ``max_tokens`` or ``max_cost`` is set and an answer has no usage, so
             that it cannot be counted. ``"warn"`` logs a warning, once for each model, and charges the
             reserved amount. ``"raise"`` fails the run with E42, and rejects all further model calls until
             ``reset``.
@@ -126,7 +126,7 @@ class Budget(Middleware):
         self._warned_of: set[tuple[str, str]] = set()
 
     def _ledger_of(self, run: Run) -> BudgetLedger:
-        """Return what the calls of a run are counted in: in a replay, which costs nothing, one of its own."""
+        """A replay has its own ledger."""
         playback = None if run._tape is None else current_playback.get()
         if playback is None:
             return self._ledger
@@ -142,13 +142,12 @@ class Budget(Middleware):
         self._warned_of.clear()
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Reserve the call's share, make the call, and record what it used.
+        """Reserve the call's share, make the call, and record its usage.
 
         Raises:
             BudgetExceededError: E83, the remaining budget is too small.
-            UnknownUsageError: E42, this answer or an earlier one has no usage, and ``on_unknown_usage`` is
-                ``"raise"``.
-            InvalidOptionError: E75, ``max_cost`` is set and ``prices`` has no price for this model.
+            UnknownUsageError: E42, an answer has no usage, and ``on_unknown_usage`` is ``"raise"``.
+            InvalidOptionError: E75, ``max_cost`` is set, but the model has no price.
         """
         ledger = self._ledger_of(call.run)
         try:
@@ -157,7 +156,7 @@ class Budget(Middleware):
             cost = None if most is None else cost_of(price, 0, most)
             reserved = ledger.reserve_model_call(most, cost)
         except (BudgetExceededError, UnknownUsageError, InvalidOptionError) as error:
-            # The SDK would turn an error inside an agent used as a tool into text for the outer model.
+            # Otherwise the SDK turns an error inside an agent used as a tool into text for the outer model.
             end_run_with(call.run, error)
             raise
         spent: Spent | None = None
@@ -165,7 +164,7 @@ class Budget(Middleware):
         try:
             answer = await call_next(call)
             if call._stored is not None:
-                return answer  # from a cache: it has cost nothing
+                return answer  # from a cache: it cost nothing
             price = self._price_of_answer(call)
             spent = spent_by(answer, price, reserved, was_requested=calls_begun(call.run) > begun)
         except BaseException:
@@ -186,7 +185,6 @@ class Budget(Middleware):
         return answer
 
     def _unknown_usage(self, call: ModelCall, price: tuple[float, float], ledger: BudgetLedger) -> None:
-        """Warn of an answer without usage, or refuse all further calls, if a limit depends on its usage."""
         what = "tokens" if self._limits.tokens is not None else "cost"
         if what == "cost" and (self._limits.cost is None or not any(price)):
             return
@@ -198,7 +196,7 @@ class Budget(Middleware):
         self._warn("an answer has no usage, so a budget cannot count it", call)
 
     def _warn(self, message: str, call: ModelCall, **values: Any) -> None:
-        """Log what a limit on tokens or cost cannot count, once for each model."""
+        """Log once for each model, if a limit depends on it."""
         limits = self._limits
         model = _model_name(call) or "the model"
         if (limits.tokens, limits.cost) == (None, None) or (message, model) in self._warned_of:
@@ -208,16 +206,16 @@ class Budget(Middleware):
         _log.warning(message, model=model, limit=limit, **values)
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Reserve the call and make it, or return a refusal if the tool's own limit is reached.
+        """Reserve and make the call; if its entry in ``per_tool`` is used up, return a message.
 
         Raises:
             BudgetExceededError: E83, ``max_tool_calls`` is reached.
-            InvalidOptionError: E75, ``per_tool`` names a tool that does not exist.
+            InvalidOptionError: E75, ``per_tool`` names a missing tool.
         """
         names = self.named_tools
         entries: list[str] = []
         if names is not None:
-            if names.unmatched:  # used inside another middleware, so the names are not checked yet
+            if names.unmatched:  # inside another middleware, the names are not checked yet
                 await check_named_tools(call.run, call.tool_context, [names])
             facts = facts_of_call(call)
             about = names.entries_about(facts)
@@ -241,7 +239,7 @@ class Budget(Middleware):
         return price
 
     def _price_of_answer(self, call: ModelCall) -> tuple[float, float]:
-        """Return the price of the model that has answered, which a middleware may have chosen."""
+        """A middleware may have changed the model."""
         price = self._known_price(call)
         if price is not None or self._limits.cost is None:
             return price or (0.0, 0.0)

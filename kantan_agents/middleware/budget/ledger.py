@@ -1,6 +1,6 @@
-"""``BudgetLedger``: the usage and the reservations of a ``Budget``. It is thread-safe.
+"""``BudgetLedger``: usage and reservations. Thread-safe.
 
-The usage of a call is what its model reports, as counts that can neither refill nor break a budget.
+Reported counts can neither refill nor break a budget.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from kantan_agents.support.ledger import Ledger, LimitReachedError, Reservation
 from kantan_agents.support.log import get_logger
 
 _MOST_TOKENS = 2**63 - 1
-"""Larger counts are counted as this many tokens."""
+"""Larger counts are capped."""
 
 _COUNTS = ("input_tokens", "output_tokens", "total_tokens")
 _MILLION = 1_000_000
 
 Spent = dict[str, float]
-"""Usage of one model call by name: finite numbers, 0 or more."""
+"""Usage of one model call: finite numbers, 0 or more."""
 
 WITHOUT_USAGE = "calls_without_usage"
-"""Name of the count of calls whose usage is not known; what was reserved is charged for them."""
+"""Counts calls with unknown usage, which are charged their reservation."""
 
-# Names of the amounts of one tool, and of one entry of ``per_tool``.
+# Prefixes of the amounts of a tool, and of an entry of ``per_tool``.
 _TOOL = "calls of "
 _ENTRY = "entry "
 _log = get_logger("kantan_agents.middleware")
@@ -37,7 +37,7 @@ _log = get_logger("kantan_agents.middleware")
 
 @attrs.frozen(kw_only=True)
 class BudgetLimits:
-    """The limits of a ``Budget``; None means unlimited."""
+    """None means unlimited."""
 
     model_calls: int | None = None
     tool_calls: int | None = None
@@ -66,7 +66,7 @@ class BudgetUse:
         input_tokens: Input tokens of all answered model calls.
         output_tokens: Output tokens of all answered model calls.
         tokens: Input and output tokens, or the provider's total where it is larger; for calls without usage,
-            the tokens that were reserved for them.
+            their reserved tokens.
         cost: Cost of the answered model calls, by the budget's prices.
         per_tool: Number of tool calls, by tool name.
         calls_without_usage: Model calls whose usage is unknown: the provider sent none, or the answer broke
@@ -84,7 +84,7 @@ class BudgetUse:
 
 
 class BudgetLedger(Ledger):
-    """Counts usage and reserves a share of the limits for calls in progress."""
+    """Counts usage, and reserves shares for calls in progress."""
 
     def __init__(self, limits: BudgetLimits) -> None:
         amounts = {name: getattr(limits, name) for name in ("model_calls", "tool_calls", "tokens", "cost")}
@@ -101,30 +101,21 @@ class BudgetLedger(Ledger):
         return BudgetUse(**{**counts, "cost": cost, "per_tool": tools})
 
     def reset(self) -> None:
-        """Set all counts to zero. Calls in progress are counted when they end."""
+        """Calls in progress are counted when they end."""
         super().reset()
         self._closed = None
 
     def close(self, reason: UnknownUsageError) -> None:
-        """Refuse all further model calls until ``reset``."""
+        """Reject model calls until ``reset``."""
         self._closed = reason
 
     def reserve_model_call(self, tokens: int | None, cost: float | None) -> Reservation:
-        """Reserve tokens and cost for a model call.
-
-        Args:
-            tokens: Maximum number of output tokens; None if unknown, which reserves the average so far.
-            cost: Cost of that many output tokens; None if unknown.
-
-        Raises:
-            BudgetExceededError: E83, the remaining budget is too small.
-            UnknownUsageError: E42, the ledger is closed.
-        """
+        """Reserve output tokens and their cost; None reserves the average so far. E83, or E42 if closed."""
         if self._closed is not None:
             raise UnknownUsageError(what=self._closed.what, model=self._closed.model)
         used = self.used
         answered = max(used.get("model_calls", 0), 1)
-        # A call of no known size is allowed while any budget is left, and so is one that costs nothing.
+        # A call of unknown size is allowed while any budget is left, and so is a call that costs nothing.
         wanted = {"model_calls": 1, "tokens": tokens or None, "cost": cost or None}
         assumed = {
             "tokens": -(-used.get("tokens", 0) // answered) if tokens is None else tokens,
@@ -136,15 +127,7 @@ class BudgetLedger(Ledger):
             raise _exceeded(reached) from None
 
     def reserve_tool_call(self, tool: str, entries: Sequence[str] = ()) -> Reservation | str:
-        """Reserve a tool call; return the entry whose limit is reached, if there is one.
-
-        Args:
-            tool: Name of the tool.
-            entries: The entries of ``per_tool`` that cover the call.
-
-        Raises:
-            BudgetExceededError: E83, the limit of all tool calls is reached.
-        """
+        """Reserve a tool call, or return the used-up entry. E83 if all calls are used up."""
         names = [*(_ENTRY + entry for entry in entries), "tool_calls", _TOOL + tool]
         try:
             return self.reserve(dict.fromkeys(names, 1))
@@ -160,16 +143,10 @@ def _exceeded(reached: LimitReachedError) -> BudgetExceededError:
 
 
 def spent_by(answer: Any, price: tuple[float, float], reserved: Reservation, *, was_requested: bool) -> Spent:
-    """Return what an answered call has used.
+    """Return the usage of an answered call.
 
-    The report comes from outside. A call without a report costs what was reserved for it. A count that is not
-    a number of tokens is 0 and is logged; the call then costs at least what was reserved for it.
-
-    Args:
-        answer: The model's answer.
-        price: Price of a million input and output tokens.
-        reserved: The reservation of the call.
-        was_requested: Whether a model was called: an answer that a middleware has made uses no tokens.
+    The report is untrusted: without one, the call costs its reservation, and with an invalid count at least
+    that. If not ``was_requested``, a middleware created the answer, which uses no tokens.
     """
     usage = getattr(answer, "usage", None)
     reported = {name: getattr(usage, name, None) for name in _COUNTS}
@@ -180,7 +157,7 @@ def spent_by(answer: Any, price: tuple[float, float], reserved: Reservation, *, 
     cost = cost_of(price, read, written)
     if wrong:
         _log.warning("usage is not a number of tokens", counts=wrong, charged=reserved.amounts["tokens"])
-    # No answer takes 0 tokens: the counts are those of a provider that has sent none.
+    # No answer takes 0 tokens: the provider has sent no counts.
     used_a_model = was_requested or bool(getattr(usage, "requests", None))
     is_known = not wrong and (bool(tokens) or not used_a_model)
     if not is_known:
@@ -195,27 +172,20 @@ def spent_by(answer: Any, price: tuple[float, float], reserved: Reservation, *, 
 
 
 def spent_by_broken_off(reserved: Reservation) -> Spent:
-    """Return what a call has used whose answer had begun: what was reserved, as its usage is unknown."""
+    """The usage of a broken-off answer is unknown, so its reservation is charged."""
     return {name: reserved.amounts[name] for name in ("tokens", "cost")} | {WITHOUT_USAGE: True}
 
 
 def spent_by_other(
     usage: Any, price: tuple[float, float], reserved: Reservation, *, is_complete: bool
 ) -> Spent:
-    """Return what another request for the same answer has used, as far as it is known.
-
-    Args:
-        usage: Its usage.
-        price: Price of a million input and output tokens.
-        reserved: The reservation of the call.
-        is_complete: Whether the usage is all that it has used.
-    """
+    """Usage of another request for the same answer."""
     spent = spent_by(ModelResponse([], usage, None), price, reserved, was_requested=True)
     return spent if is_complete else {**spent, WITHOUT_USAGE: True}
 
 
 def count_of(value: Any) -> int | None:
-    """Return a number of tokens, at most ``_MOST_TOKENS``; None if the value is not one."""
+    """None if invalid; at most ``_MOST_TOKENS``."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:  # `not` catches NaN
         return None
     if value >= _MOST_TOKENS:
@@ -224,5 +194,5 @@ def count_of(value: Any) -> int | None:
 
 
 def cost_of(price: tuple[float, float], read: int, written: int) -> float:
-    """Return the cost of tokens, at most the largest float."""
+    """Return the cost, at most the largest float."""
     return min(price[0] * read / _MILLION + price[1] * written / _MILLION, sys.float_info.max)

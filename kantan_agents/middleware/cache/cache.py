@@ -1,4 +1,4 @@
-"""``Cache``: give the stored answer to a request that was made before."""
+"""``Cache``: stored answers for equal requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kantan_agents.traces.capture import ModelAnswer
 SPAN = "cache"
 
 _KEPT_ELSEWHERE = ModelAnswer(())
-"""Stands for an answer that a recording or a journal has."""
+"""A recording or a journal has the answer."""
 
 _AT_PROVIDER = ("previous_response_id", "conversation_id")
 _leading: ContextVar[tuple[str, ...]] = ContextVar("kantan_agents_cache_leading", default=())
@@ -45,9 +45,9 @@ class CacheStats:
     Attributes:
         hits: Requests that got a stored answer.
         shared: Requests that got the answer of an equal request at the same time.
-        misses: Requests that were made.
-        passed: Requests that cannot be cached, and were made.
-        tokens: Tokens that the answers of ``hits`` and ``shared`` took when a model gave them.
+        misses: Requests that were sent.
+        passed: Requests that cannot be cached, and were sent.
+        tokens: Tokens that the answers of ``hits`` and ``shared`` took when a model generated them.
     """
 
     hits: int = 0
@@ -58,7 +58,7 @@ class CacheStats:
 
 
 class Cache(Middleware):
-    """Gives the stored answer to a request that was made before, without calling a model.
+    """Answers a repeated request with the stored answer, without calling a model.
 
     Two requests are equal if they have the same model, provider and URL, instructions, conversation,
     settings, tools with their schemas, handoffs and output schema, and if the client has the same key,
@@ -67,28 +67,28 @@ class Cache(Middleware):
 
     A custom ``Model`` or ``Provider`` is identified by its class and its attribute ``cache_identity``, or
     else by all of its attributes. Attributes that hold objects, local classes, functions that return a key,
-    custom transports and request hooks are compared by the object: a file has no answers for them after a
-    restart. So is a ``Model`` without an attribute ``model``.
+    custom transports, request hooks, and a ``Model`` without an attribute ``model`` are compared by object
+    identity: after a restart, a file has no answers for them.
 
-    Of equal requests at the same time, one is made. If it fails, each of the others makes its own; if it is
+    Of equal requests at the same time, one is sent. If it fails, each of the others is sent; if it is
     cancelled, one of the others replaces it.
 
-    Only complete answers of models are stored: none that was cut off, rejects the request, does not fit the
-    output type or contains code or MCP calls that the provider ran, and none of a conversation that the
-    provider stores. An answer in which ``Redact`` finds something is not stored either. Put ``Redact`` before
-    this middleware; if it is inside, nothing is cached, and a warning is logged.
+    Only complete answers of models are stored: not answers that were cut off, reject the request, do not fit
+    the output type or contain code or MCP calls that the provider ran, and not answers of a conversation that
+    the provider stores. An answer in which ``Redact`` finds something is not stored either. Put ``Redact``
+    before this middleware; if it is inside, nothing is cached, and a warning is logged.
 
     A hit has no usage, and middleware inside of this one, such as ``Budget``, does not see it. Streamed runs
-    get it as a stream. ``ModelCallFinished.from_cache`` and a span ``cache`` mark it. If the store fails, the
+    get it as a stream. ``ModelCallFinished.from_cache`` and a span ``cache`` show it. If the store fails, the
     model is called, and a warning is logged on ``kantan_agents.middleware``.
 
     Args:
         store: Where answers are stored: the path of an SQLite file (at most 1 GiB), a ``CacheStore``, or None
             for the memory of this process (at most 64 MiB).
         ttl: Seconds for which an answer is used.
-        per: Where the tenant of a run is: a path in its context such as ``"tenant"`` or ``"user.team"``, or a
-            function of the context. A run without one is E175. None: all runs share their answers.
-        max_wait: Seconds for which a request waits for an equal one before it is made as well.
+        per: The tenant of a run: a path in its context such as ``"tenant"`` or ``"user.team"``, or a function
+            of the context. A run without a tenant is E175. None: all runs share their answers.
+        max_wait: Seconds for which a request waits for an equal one before it is sent as well.
 
     Raises:
         InvalidOptionError: E75, an option has an invalid value.
@@ -112,14 +112,14 @@ class Cache(Middleware):
         self._warned: set[str] = set()
 
     def stats(self) -> CacheStats:
-        """Return its counts in this process."""
+        """Return the counts of this process."""
         return self._stats
 
     async def clear(self) -> None:
         """Remove all stored answers.
 
         Raises:
-            Exception: What the store raises.
+            Exception: Any error of the store.
         """
         await self.store.clear()
 
@@ -127,13 +127,13 @@ class Cache(Middleware):
         """Return the stored answer, or make the call and store its answer.
 
         Raises:
-            RunKeyError: E175, the context of the run does not say whose it is.
+            RunKeyError: E175, the run has no tenant.
         """
         request = Request(call.instructions, call.input, call.settings, call.tools, call.options)
         try:
             model = target_of(call)
         except KantanAgentsError:
-            return await call_next(call)  # which raises it as well, unless another middleware helps
+            return await call_next(call)  # which raises the error again, unless another middleware handles it
         kept = _kept_elsewhere(call, model, request)
         if kept is not None:
             return await (self._give(call, _KEPT_ELSEWHERE) if kept else call_next(call))
@@ -149,7 +149,7 @@ class Cache(Middleware):
             if tenant is None and not self._key.is_shared:
                 raise self._key.error("is missing; with per=None, all runs share their answers")
         except KantanAgentsError as error:
-            # The SDK would turn an error inside an agent used as a tool into text for the outer model.
+            # Otherwise the SDK turns an error inside an agent used as a tool into text for the outer model.
             end_run_with(run, error)
             raise
         return tenant
@@ -170,7 +170,6 @@ class Cache(Middleware):
             return None
 
     async def _asked_once(self, key: str, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Make the request, unless an equal one is being made."""
         seat = self._flights.board(key)
         if not seat.leads:
             try:
@@ -201,7 +200,7 @@ class Cache(Middleware):
         except Exception:
             self._flights.land(seat, None)
             raise
-        except BaseException:  # a cancellation says nothing about the request
+        except BaseException:  # a cancellation does not mean that the request fails
             self._flights.leave(seat)
             raise
         finally:
@@ -212,7 +211,7 @@ class Cache(Middleware):
     async def _asked(
         self, key: str, call: ModelCall, call_next: ModelNext
     ) -> tuple[ModelResponse, bytes | None]:
-        """Make the request; return the answer, and its stored form if it is stored."""
+        """Return the answer, and its form if it was stored."""
         self._count(misses=1)
         was_sent, call._was_sent = call._was_sent, False
         try:
@@ -234,7 +233,7 @@ class Cache(Middleware):
     async def _tried(self, what: str, work: Any) -> Any:
         try:
             return await work
-        except Exception as error:  # noqa: BLE001 - a store that fails must not make a run fail
+        except Exception as error:  # noqa: BLE001 - a failing store must not fail a run
             self._warn(f"the cache cannot {what}: {error!r}")
             return None
 
@@ -260,7 +259,7 @@ class Cache(Middleware):
             return await self._give(call, stored.answer)
 
     async def _give(self, call: ModelCall, answer: ModelAnswer) -> ModelResponse:
-        # Where the model would be asked: with events and a stream, recorded, and kept by a durable run.
+        # Where the model would be called, so that events, streams, recordings and journals see the answer.
         call._stored = answer
         try:
             given: ModelResponse = await call._send(call)
@@ -302,7 +301,7 @@ def _store(given: Any) -> CacheStore:
 
 
 def _kept_elsewhere(call: ModelCall, model: Model, request: Request) -> bool | None:
-    """Return whether a recording or a journal has the answer from a cache; None if neither is asked."""
+    """Whether a recording or a journal has a cached answer; None without either."""
     run = call.run
     if run._tape is not None:
         return bool(run._tape.has_cached(call, model, request))

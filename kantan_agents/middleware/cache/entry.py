@@ -1,4 +1,4 @@
-"""An entry of a cache: the key of a request, the stored form of its answer, and which answers are stored."""
+"""Keys of requests, and stored answers."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from kantan_agents.traces.capture import ModelAnswer
 from kantan_agents.traces.capture.canonical import digest
 
 VERSION: Final = 2
-"""Part of each key. Another way to compute keys needs another version."""
+"""Part of each key; increase it when keys change."""
 
 _PARTS: Final = (*OPTIONS, "handoffs", "output_schema", "tracing")
-# Those that the description of the tool has, and those that the SDK uses here.
+# The fields that the tool's description covers, and those that only the SDK reads.
 _OF_TOOL: Final = frozenset(
     {
         "allowed_callers",
@@ -45,19 +45,15 @@ _OF_TOOL: Final = frozenset(
 )
 _PROMPT_KEY: Final = "prompt_cache_key"
 
-# Unlike that of records, it raises for a value that JSON does not have: its text need not tell it apart.
+# Unlike the encoder of records, it raises for values that JSON does not have: their repr may be ambiguous.
 _encode: Final = msgspec.json.Encoder(enc_hook=jsonable, order="sorted").encode
 
 
 def request_key(call: ModelCall, request: Request, model: Model, tenant: Key) -> str:
     """Return the key of a request, 64 hexadecimal digits.
 
-    It covers the model, its provider and URL, what its client sends with each request, the instructions, the
-    conversation, the settings, the tools, the hand-offs, the output schema, and whose the request is.
-
     Raises:
-        TypeError, ValueError, OverflowError, RecursionError: The request has something that JSON does not
-            have, so that it cannot be distinguished from others.
+        TypeError, ValueError, OverflowError, RecursionError: A part has no JSON form.
     """
     asked = unredacted_request(call, request, model)
     asked["settings"] = _without_generated(asked["settings"])
@@ -67,14 +63,13 @@ def request_key(call: ModelCall, request: Request, model: Model, tenant: Key) ->
 
 
 def _further_options(request: Request) -> dict[str, Any]:
-    """Return the arguments of the request that no part of it has, such as those of a later SDK."""
     return {
         name: value for name, value in request.options.items() if value is not None and name not in _PARTS
     }
 
 
 def _further_fields(tool: Any) -> dict[str, Any]:
-    """Return the data that a function tool has in fields of a later SDK, which may be sent."""
+    """A later SDK may add fields and send them."""
     fields = vars(tool) if isinstance(tool, FunctionTool) else {}
     return {
         name: value
@@ -94,19 +89,13 @@ def _without_generated(settings: dict[str, Any]) -> dict[str, Any]:
 
 _DIGEST: Final = 16
 
-# The provider has run something that may have changed something, which a stored answer would only claim.
+# A provider-side call may have had side effects, which a stored answer would only claim.
 _ACTED: Final = ("mcp_call", "mcp_approval_request", "code_interpreter_call")
 
 
 @attrs.frozen
 class StoredAnswer:
-    """An answer from a store.
-
-    Attributes:
-        answer: The answer. Its usage is zero, because no model is asked.
-        stored_at: When it was stored, in seconds since 1970.
-        tokens: How many tokens it has taken when a model was asked.
-    """
+    """A stored answer. Its usage is zero; ``tokens`` is the original usage. ``stored_at`` is Unix time."""
 
     answer: ModelAnswer
     stored_at: float
@@ -114,7 +103,7 @@ class StoredAnswer:
 
 
 def why_not_stored(call: ModelCall, answer: ModelResponse) -> str | None:
-    """Return why an answer is not to be stored; None if it is complete and valid."""
+    """None if it is complete and valid."""
     items = answer.output
     if not call._was_sent:
         return "no model was asked"
@@ -141,9 +130,9 @@ def _refuses(item: Any) -> bool:
 
 
 def packed(key: str, call: ModelCall, answer: ModelResponse, now: float) -> bytes | None:
-    """Return an answer as it is stored; None if it has no JSON form, or something that is redacted.
+    """Return the stored form; None without a JSON form.
 
-    The placeholder for it would have another value in another run.
+    None for an answer with something to redact: in another run, the placeholder would have another value.
     """
     tokens = answer.usage.total_tokens
     data = {"response_id": answer.response_id, "at": now, "tokens": tokens if isinstance(tokens, int) else 0}
@@ -158,10 +147,10 @@ def packed(key: str, call: ModelCall, answer: ModelResponse, now: float) -> byte
 
 
 def unpacked(key: str, stored: bytes) -> StoredAnswer:
-    """Return a stored answer.
+    """Read the stored form.
 
     Raises:
-        ValueError, TypeError, KeyError: It is damaged, or stored under another key.
+        ValueError, TypeError, KeyError: It is damaged, or has another key.
     """
     checksum, body = stored[:_DIGEST], stored[_DIGEST:]
     if digest(key.encode() + body)[:_DIGEST] != checksum:
@@ -172,6 +161,6 @@ def unpacked(key: str, stored: bytes) -> StoredAnswer:
 
 
 def _item(item: Any) -> Any:
-    # Through JSON, so that what is compared and stored is what is read.
+    # Through JSON, so that the compared and stored data is the data that is read.
     dump = getattr(item, "model_dump", None)
     return item if dump is None else dump(mode="json", exclude_unset=True, warnings=False)

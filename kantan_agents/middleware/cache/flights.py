@@ -1,4 +1,4 @@
-"""``Flights``: of equal requests at the same time, one is made. It is thread-safe."""
+"""``Flights``: sends one of several equal requests."""
 
 from __future__ import annotations
 
@@ -13,13 +13,10 @@ from kantan_agents.middleware.signal import Signal
 
 @attrs.define(eq=False)
 class Seat:
-    """A request among equal ones.
+    """One of several equal requests.
 
-    Attributes:
-        key: Their key.
-        leads: Whether this is the one that is made.
-        signal: Wakes it once there is an answer, or once it is to be made itself.
-        body: The stored form of the answer that another one has got; None if it has to be made.
+    The first one leads and is sent. ``signal`` is set when its answer is in ``body``, or when this one has to
+    be sent.
     """
 
     key: str
@@ -29,7 +26,7 @@ class Seat:
 
 
 class Flights:
-    """The requests that are being made, each with the equal ones that wait for its answer."""
+    """Requests in flight, and the equal ones that wait. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -37,11 +34,11 @@ class Flights:
 
     @property
     def count(self) -> int:
-        """How many requests are being made."""
+        """Number of requests in flight."""
         return len(self._open)
 
     def board(self, key: str) -> Seat:
-        """Join the equal requests; the first one leads."""
+        """Join; the first one leads."""
         with self._lock:
             waiting = self._open.get(key)
             if waiting is None:
@@ -52,14 +49,14 @@ class Flights:
             return seat
 
     def land(self, seat: Seat, body: bytes | None) -> None:
-        """Give the answer of the leader to the others; without one, each makes its own request."""
+        """Give the leader's answer to the others; without one, all are sent."""
         with self._lock:
             for waiting in self._open.pop(seat.key, ()):
                 waiting.body = body
                 waiting.signal.set()
 
     def leave(self, seat: Seat) -> None:
-        """Leave without an answer, as after a cancellation; another one makes the request then."""
+        """Leave without an answer, as after a cancellation; the next one leads."""
         with self._lock:
             waiting = self._open.get(seat.key)
             if waiting is None:

@@ -1,9 +1,8 @@
-"""Who a request goes to: what a model, its client and its HTTP client add to every request of theirs.
+"""The recipient of a request: everything that a model, its client and its HTTP client add to it.
 
-Everything that they hold counts unless it is named here, so that a field which a later version of the SDK or
-of the OpenAI client adds distinguishes requests as well. A difference without a meaning costs one request. A
-difference that is overlooked gives one caller the answer of another. The result holds keys and other secrets:
-it is hashed, never stored.
+All fields count unless excluded here, so new fields of the SDK or the client count as well. A meaningless
+difference costs one request; an overlooked one gives a caller the answer of another. The result holds
+secrets: hash it, never store it.
 """
 
 from __future__ import annotations
@@ -30,28 +29,28 @@ from kantan_agents.models.origin import origin_of
 from kantan_agents.models.protocol import ProviderModel
 
 IDENTITY: Final = "cache_identity"
-"""An attribute by which a model or a provider says itself what distinguishes its requests from others'."""
+"""With this attribute, a model or provider identifies itself."""
 
 _PROCESS: Final = secrets.token_hex(8)
 _DEEPEST: Final = 12
 
-# How often and for how long is asked, what the client looks up for itself, and what only its other APIs use.
+# Retries and timeouts, values that the client looks up itself, and options of its other APIs.
 _OF_CLIENT: Final = frozenset(
     {
-        "_client",  # its HTTP client, which has fields of its own
+        "_client",  # its HTTP client, whose fields are read separately
         "_default_stream_cls",
         "_idempotency_header",
         "_sleep_for_retry",
         "_platform",
         "_strict_response_validation",
         "_version",
-        "_workload_identity_auth",  # made from `workload_identity`
+        "_workload_identity_auth",  # created from `workload_identity`
         "max_retries",
         "timeout",
         "webhook_secret",
     }
 )
-# What the SDK's models remember while they are used.
+# State of the SDK's models that changes while they are used.
 _PASSING: Final = re.compile(r"_client|_ws_.*|_has_warned_.*|.*_(?:cache|locks?)")
 _HTTP: Final = ("httpx", "httpx2", "httpx_aiohttp")
 _OF_POOL: Final = ("_uds", "_local_address", "_proxy", "_proxy_url", "_proxy_headers", "_proxy_auth")
@@ -62,11 +61,7 @@ _OVERRIDES: Final = (
 
 
 def recipient_of(model: Model) -> list[Any]:
-    """Return who a request to a model goes to and what is sent along, as JSON data for a key.
-
-    Raises:
-        TypeError, RecursionError: It cannot be distinguished from others.
-    """
+    """Return the recipient, and everything sent along; TypeError or RecursionError if that is impossible."""
     current_model = getattr(type(model), "current_model", None)  # of a NamedModel
     if current_model is not None:
         model = current_model(model)
@@ -74,7 +69,7 @@ def recipient_of(model: Model) -> list[Any]:
 
 
 def _overrides() -> Iterator[Any]:
-    """Yield the variables by which an application adds headers to the SDK's requests."""
+    """Applications add headers through these context variables."""
     for module, name in _OVERRIDES:
         found = getattr(sys.modules.get(module), name, None)
         if found is not None:
@@ -92,7 +87,6 @@ def _model(model: Model, depth: int) -> list[Any]:
 
 
 def _state(owner: Any, depth: int) -> Any:
-    """Return what a model or a provider holds."""
     kind = type(owner)
     name = f"{kind.__module__}.{kind.__qualname__}"
     said = getattr(owner, IDENTITY, None)
@@ -119,7 +113,6 @@ def _fields(owner: Any) -> Iterator[tuple[str, Any]]:
 
 @lru_cache(maxsize=64)
 def _made_on_demand(kind: type) -> frozenset[str]:
-    """Return the attributes that a class computes and keeps when they are first read."""
     return frozenset(
         name
         for one in kind.__mro__
@@ -132,7 +125,7 @@ def _client(client: Any, depth: int) -> list[Any]:
     kind: Any = type(client)
     left_out = _OF_CLIENT
     if getattr(client, "_api_key_provider", None) is not None:
-        left_out = left_out | {"api_key"}  # what the function has returned for the latest request
+        left_out = left_out | {"api_key"}  # the function's result for the latest request
     fields = {
         name: _data(value, depth + 1)
         for name, value in vars(client).items()
@@ -158,7 +151,7 @@ def _http_client(client: Any, depth: int) -> Any:
         [cookie.domain, cookie.path, cookie.name, cookie.value]
         for cookie in getattr(getattr(client, "cookies", None), "jar", ())
     ]
-    # Those without a domain are the application's. Others may be of the servers, which set new ones at will.
+    # Cookies without a domain are the application's. The server may have set the others, and may change them.
     known = _cookies.setdefault(client, jar)
     own = [cookie for cookie in jar if not cookie[0]]
     mounts = getattr(client, "_mounts", {})
@@ -206,7 +199,7 @@ def _data(value: Any, depth: int = 0) -> Any:
 def _value_of_library(value: Any, depth: int) -> Any:
     kind = type(value)
     library = kind.__module__.partition(".")[0]
-    if library in _HTTP and hasattr(value, "multi_items"):  # headers and query parameters
+    if library in _HTTP and hasattr(value, "multi_items"):
         return ["items", [list(pair) for pair in value.multi_items()]]
     if kind.__qualname__ == "URL" or kind.__module__ == "openai._types":
         return [kind.__qualname__, str(value) if kind.__qualname__ == "URL" else ""]
@@ -223,14 +216,14 @@ _lock = Lock()
 
 
 def _object(value: Any) -> list[Any]:
-    """Return what identifies an object in this process, for one that only it says what it does."""
+    """Objects without a comparable value have an identity in this process."""
     key = id(value)
     found: Any = _known.get(key)
     if found is not None and found[0]() is value:
         return ["object", _PROCESS, found[1]]
     try:
         reference = ref(value, lambda _: _known.pop(key, None))
-    except TypeError:  # held instead, so that no other object gets its address
+    except TypeError:  # hold it instead, so that no other object gets its address
         with _lock:
             found = _held.get(key)
             if found is None or found[0] is not value:

@@ -1,4 +1,4 @@
-"""``SQLiteStore``: stores answers in a file, which several processes may share."""
+"""``SQLiteStore``: a file, which several processes may share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 _BUSY_SECONDS: Final = 2.0
 _TIDY_SECONDS: Final = 60.0
-_SHARE_LEFT: Final = 0.9  # of the limit, so that not every write has to remove some
+_SHARE_LEFT: Final = 0.9  # of the limit, so that not every write has to remove answers
 _DEFAULT_BYTES: Final = 1024 * 1024 * 1024
 
 _SCHEMA: Final = """
@@ -36,15 +36,15 @@ CREATE INDEX IF NOT EXISTS kantan_agents_cache_expires ON kantan_agents_cache (e
 class SQLiteStore:
     """Stores answers in an SQLite file, which only its owner may read. Several processes may share it.
 
-    Expired answers are removed about once a minute, while answers are written. If the answers take more
-    than ``max_bytes``, those that expire first are removed as well.
+    Expired answers are removed about once a minute, while answers are written. If the answers take more than
+    ``max_bytes``, those that expire first are removed as well.
 
     Args:
-        path: The file. It is created when it is first used.
-        max_bytes: How many bytes of answers it holds, by default 1 GiB.
+        path: The file. It is created on first use.
+        max_bytes: Maximum size of all answers in bytes, by default 1 GiB.
 
     Raises:
-        InvalidOptionError: E75, the path is not a path, or its directory does not exist.
+        InvalidOptionError: E75, the path is invalid, or its directory does not exist.
     """
 
     is_persistent = True
@@ -59,16 +59,16 @@ class SQLiteStore:
         weakref.finalize(self, self._opened.close)
 
     async def read(self, key: str) -> bytes | None:
-        """Return what is stored under a key; None if nothing is, or if it has expired."""
+        """Return the body stored under a key; None if it is missing or expired."""
         return await self._do(lambda database: _read(database, key))
 
     async def write(self, key: str, body: bytes, ttl: float) -> None:
-        """Store something for ``ttl`` seconds, unless it alone is larger than the store."""
+        """Store a body for ``ttl`` seconds, unless it alone is larger than the store."""
         if len(body) <= self.max_bytes:
             await self._do(lambda database: self._write(database, key, body, ttl))
 
     async def remove(self, key: str) -> None:
-        """Remove what is stored under a key."""
+        """Remove the body stored under a key."""
         await self._do(
             lambda database: database.execute("DELETE FROM kantan_agents_cache WHERE key = ?", (key,))
         )
@@ -90,7 +90,7 @@ class SQLiteStore:
             "INSERT OR REPLACE INTO kantan_agents_cache (key, expires, size, body) VALUES (?, ?, ?, ?)",
             (key, now + ttl, len(body), body),
         )
-        is_due = not 0 <= now - self._tidied_at < _TIDY_SECONDS  # also if the clock was set back
+        is_due = not 0 <= now - self._tidied_at < _TIDY_SECONDS  # true as well if the clock was set back
         if is_due:
             self._tidied_at = now
             database.execute("DELETE FROM kantan_agents_cache WHERE expires <= ?", (now,))
@@ -119,7 +119,7 @@ def _read(database: sqlite3.Connection, key: str) -> bytes | None:
 
 
 class _Opened:
-    """The connection to a file: one for all threads, and another one after a fork."""
+    """One connection for all threads, and another one after a fork."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -130,7 +130,6 @@ class _Opened:
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """Give one thread at a time the connection, in a transaction."""
         if os.getpid() != self._pid:
             # A thread of the parent may have held the lock. Closing its connection would drop its file locks.
             self._lock, self._pid = Lock(), os.getpid()
@@ -154,7 +153,6 @@ class _Opened:
         return database
 
     def close(self) -> None:
-        """Close the connection, if this process has opened it."""
         if self._connection is not None and os.getpid() == self._pid:
             self._connection.close()
             self._connection = None

@@ -1,4 +1,4 @@
-"""Where answers are stored: ``CacheStore``, and the one in memory."""
+"""``CacheStore``, and ``MemoryStore``."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class CacheStore(Protocol):
     is_persistent: bool
 
     async def read(self, key: str) -> bytes | None:
-        """Return what is stored under a key; None if nothing is, or if it has expired."""
+        """Return the body stored under a key; None if it is missing or expired."""
         ...
 
     async def write(self, key: str, body: bytes, ttl: float) -> None:
-        """Store something for ``ttl`` seconds."""
+        """Store a body for ``ttl`` seconds."""
         ...
 
     async def remove(self, key: str) -> None:
-        """Remove what is stored under a key."""
+        """Remove the body stored under a key."""
         ...
 
     async def clear(self) -> None:
@@ -44,10 +44,10 @@ class CacheStore(Protocol):
 
 
 class MemoryStore:
-    """Stores answers in the memory of this process. The least recently used ones make room for new ones.
+    """Stores answers in the memory of this process, and evicts the least recently used ones.
 
     Args:
-        max_bytes: How many bytes of answers it holds, by default 64 MiB.
+        max_bytes: Maximum size of all answers in bytes, by default 64 MiB.
 
     Raises:
         InvalidOptionError: E75, ``max_bytes`` is not an int above 0.
@@ -66,19 +66,19 @@ class MemoryStore:
         )
 
     async def read(self, key: str) -> bytes | None:
-        """Return what is stored under a key; None if nothing is."""
+        """Return the body stored under a key; None if it is missing or expired."""
         with self._lock:
             found: tuple[bytes, float] | None = self._answers.get(key)
         return None if found is None else found[0]
 
     async def write(self, key: str, body: bytes, ttl: float) -> None:
-        """Store something for ``ttl`` seconds, unless it alone is larger than the store."""
+        """Store a body for ``ttl`` seconds, unless it alone is larger than the store."""
         if len(body) <= self.max_bytes:
             with self._lock:
                 self._answers[key] = (body, ttl)
 
     async def remove(self, key: str) -> None:
-        """Remove what is stored under a key."""
+        """Remove the body stored under a key."""
         with self._lock:
             self._answers.pop(key, None)
 

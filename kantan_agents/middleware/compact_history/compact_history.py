@@ -39,12 +39,12 @@ class CompactHistory(Middleware):
     instructions, the latest turns, and calls that wait for an approval stay.
 
     Only the request is shortened. The input of the run, its result, ``context["history"]`` and sessions do
-    not change. A request is shortened rarely and then by much, and the requests that follow start like it, so
-    prompt caches of providers stay valid. If the instructions, tools and latest turns exceed ``reduce_to`` by
-    themselves, steps become smaller; a step that would save less than 5 % waits until ``max_tokens`` is
-    reached.
+    not change. A request is shortened rarely and then by much, and the following requests start with the same
+    items, so prompt caches of providers stay valid. If the instructions, tools and latest turns exceed
+    ``reduce_to`` by themselves, steps become smaller; a step that would save less than 5 % waits until
+    ``max_tokens`` is reached.
 
-    The size of a request is the number that the provider has counted for its first part, with an estimate for
+    The size of a request is the number that the provider has counted for its first part, plus an estimate for
     the rest. Before the first answer, all of it is estimated. A number that is less than a tenth or more than
     ten times the estimate is ignored.
 
@@ -55,22 +55,23 @@ class CompactHistory(Middleware):
     first, and compaction items of the provider stay.
 
     Args:
-        max_tokens: The most tokens of a request: instructions, tools and conversation. Or a mapping of model
-            names to them; ``"*"`` is for all models that are not named. Without it, their requests are not
-            shortened.
+        max_tokens: Maximum tokens of a request: instructions, tools and conversation. Or a mapping of model
+            names to such limits; ``"*"`` is for all models that are not named. Without it, their requests are
+            not shortened.
         begin_at: The share of ``max_tokens`` from which a request is shortened.
         reduce_to: The share of ``max_tokens`` to which it is shortened.
-        keep_turns: How many of the latest turns stay. The latest message of the user stays in any case.
-        keep_first: Whether the first message of the user stays, for example because it has the task.
+        keep_turns: How many of the latest turns stay. The latest message of the user always stays.
+        keep_first: Whether the first message of the user stays, for example because it contains the task.
         summariser: The model that summarizes, as for ``Agent(model=...)``, or an ``Agent``, which is then
             run. None is the model of the call. False omits turns without a summary.
-        on_too_long: What happens to a request that is longer than ``max_tokens`` after all that.
+        on_too_long: The reaction to a request that is still longer than ``max_tokens``: ``"raise"`` (E177) or
+            ``"send"``, with a warning.
         remember: Number of requests of which the object remembers how they were shortened, so that the next
             run of the same conversation continues from there. Durable runs do not use it.
 
     Raises:
         InvalidOptionError: E75, an argument has an invalid value.
-        ModelNotFoundError: E19, ``summariser`` is a name that is unknown.
+        ModelNotFoundError: E19, ``summariser`` is an unknown name.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class CompactHistory(Middleware):
         """Shorten the request if it would be too long, and send it.
 
         Raises:
-            RequestTooLongError: E177, it cannot be made short enough, and ``on_too_long`` is ``"raise"``.
+            RequestTooLongError: E177, it stays too long, and ``on_too_long`` is ``"raise"``.
         """
         limits = self._limits_for(_name_of(call))
         if call.internal or limits is None:
@@ -131,7 +132,7 @@ class CompactHistory(Middleware):
         try:
             answer = await call_next(call)
         finally:
-            # What is outside goes on with the whole conversation; another model may get more of it.
+            # Outer middleware sees the whole conversation; another model may get more of it.
             call.input = whole
         if call.model is model:
             sent.learn(answer)

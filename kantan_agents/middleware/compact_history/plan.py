@@ -1,4 +1,4 @@
-"""``CompactionPlan``: what is left out of a conversation when it is sent."""
+"""``CompactionPlan``: the omitted parts of a conversation."""
 
 from __future__ import annotations
 
@@ -19,16 +19,10 @@ _WRITTEN_NOTICE, _WRITTEN_SUMMARY = (
 
 @attrs.frozen
 class CompactionPlan:
-    """What is left out, by the places of the items in the conversation.
+    """Omitted and replaced items, by index.
 
-    It concerns the beginning of the conversation only, so it goes on to apply while the conversation grows,
-    and the requests made with it begin alike.
-
-    Attributes:
-        replaced: The items that are sent in place of others: results as stubs, or cut.
-        removed: The places of items that are left out.
-        summary: A summary of the items that are left out; None if there is none.
-        unread: How many of the items that are left out are not in the summary.
+    It concerns a prefix of the conversation, so it still applies when the conversation grows, and later
+    requests have the same prefix. The summary does not cover ``unread`` of the removed items.
     """
 
     replaced: Mapping[int, Any] = attrs.field(factory=dict)
@@ -38,12 +32,12 @@ class CompactionPlan:
 
     @property
     def covers(self) -> int:
-        """How many items at the beginning of a conversation it must have for the plan to apply."""
+        """Length of the prefix."""
         return max([-1, *self.replaced, *self.removed]) + 1
 
     @property
     def text(self) -> str | None:
-        """The text that is sent in place of the items that are left out; None if there are none."""
+        """Replaces the omitted items; None if there are none."""
         if not self.removed:
             return None
         parts = []
@@ -55,10 +49,10 @@ class CompactionPlan:
 
     @property
     def note(self) -> dict[str, Any] | None:
-        """The item that holds ``text``.
+        """The item with ``text``.
 
-        It has the role of a user: a text of a model that has read foreign texts must not have the authority
-        of instructions, and many models want the first message to be the user's.
+        Its role is user: text of a model that has read untrusted text must not have the authority of
+        instructions, and many models require that the user's message is first.
         """
         text = self.text
         return None if text is None else {"role": "user", "content": text}
@@ -76,14 +70,11 @@ class CompactionPlan:
 
 
 WHOLE = CompactionPlan()
-"""Nothing is left out."""
+"""The plan that omits nothing."""
 
 
 def read_text(text: str) -> tuple[int, str | None] | None:
-    """Return what the text of a plan says: the number of unread items, and the summary.
-
-    None for other texts.
-    """
+    """Parse the text of a plan; None for other text."""
     notice = _WRITTEN_NOTICE.match(text)
     unread = 0 if notice is None else int(notice[1].replace(",", ""))
     rest = text if notice is None else text[notice.end() :].removeprefix("\n")

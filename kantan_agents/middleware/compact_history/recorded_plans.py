@@ -1,4 +1,4 @@
-"""In a replay, the plans of the recorded run: they may depend on earlier runs, which are not replayed."""
+"""Plans of a replayed run, which may depend on earlier runs, which are not replayed."""
 
 from __future__ import annotations
 
@@ -21,35 +21,23 @@ from kantan_agents.traces.recorder.masking import mask_data
 
 @attrs.frozen
 class RecordedPlan:
-    """The plan of a recorded model call.
-
-    Attributes:
-        plan: The plan.
-        was_asked: Whether something was summarised for this call, or may have been.
-    """
+    """A recorded plan; ``was_asked`` if a summary was, or may have been, written for it."""
 
     plan: CompactionPlan
     was_asked: bool
 
 
 class RecordedPlans:
-    """Finds the plans of the model calls of a recorded run, in order.
-
-    Args:
-        record: The recorded run.
-    """
+    """The plans of a recorded run, in order."""
 
     def __init__(self, record: RunRecord) -> None:
         self._record = record
         self._next: dict[str, int] = {}
 
     def find(self, call: ModelCall, items: Sequence[Any], *, by_agent: bool) -> RecordedPlan | None:
-        """Return the plan of the recorded call that this one repeats; None if there is no such call.
+        """Return the plan of the recorded call that this one repeats, if any.
 
-        Args:
-            call: The call.
-            items: The whole conversation.
-            by_agent: Whether an agent summarises, whose runs are recorded on their own.
+        With ``by_agent``, an agent summarizes, whose runs are recorded separately.
         """
         now = [canonical(item) for item in _as_recorded(call, items)]
         was_asked = by_agent and bool(self._record.inner_runs)
@@ -75,12 +63,9 @@ def _as_recorded(call: ModelCall, items: Sequence[Any]) -> list[Any]:
 
 
 def plan_between(items: Sequence[Any], whole: Sequence[bytes], sent: Any) -> CompactionPlan | None:
-    """Return the plan under which a conversation was sent as it was recorded; None if it was another one.
+    """Return the plan that turns a conversation into the recorded request, if any.
 
-    Args:
-        items: The items of the conversation.
-        whole: The same as they would be recorded.
-        sent: The items that were recorded.
+    ``whole`` has the canonical form of each item as it would be recorded.
     """
     if isinstance(sent, str) or sent is None:
         return None
@@ -91,7 +76,7 @@ def plan_between(items: Sequence[Any], whole: Sequence[bytes], sent: Any) -> Com
     def is_sent_as(place: int, at: int) -> bool:
         return recorded[at] == whole[place] or _is_shorter(sent[at], items[place])
 
-    # Backwards, because the oldest items are removed: of equal items, the last ones are those that were sent.
+    # Backwards, because the oldest items are removed: of equal items, the last ones were sent.
     places = {at: at for at in range(min(first, len(items)))}
     place = len(items)
     for at in range(len(sent) - 1, first, -1):
@@ -101,7 +86,7 @@ def plan_between(items: Sequence[Any], whole: Sequence[bytes], sent: Any) -> Com
         places[at] = place
     removed = frozenset(range(len(items))).difference(places.values())
     read = _note(sent[first]) if first < len(sent) else None
-    # The note is in the place of the first item that was left out.
+    # The note replaces the first omitted item.
     if len(places) + (read is not None) != len(sent) or min(removed, default=-1) != (first if read else -1):
         return None
     if not all(place >= 0 and is_sent_as(place, at) for at, place in places.items()):
@@ -118,7 +103,6 @@ def _note(item: Any) -> tuple[int, str | None] | None:
 
 
 def _is_shorter(item: Any, whole: Any) -> bool:
-    """Return whether a recorded item may be a result that was shortened."""
     return (
         can_be_shortened(whole)
         and isinstance(item, Mapping)

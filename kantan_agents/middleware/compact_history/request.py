@@ -1,7 +1,4 @@
-"""``CallRequest``: the size of the request of a model call, whole and shortened.
-
-Digests recognise conversations that begin alike.
-"""
+"""``CallRequest``: the size of a request."""
 
 from __future__ import annotations
 
@@ -25,12 +22,7 @@ _SIZE = 20
 
 @attrs.frozen(eq=False)
 class Sent:
-    """A request as it is sent.
-
-    Attributes:
-        items: Its items; a str if the input of the call is one.
-        estimate: Its estimated tokens.
-    """
+    """The request under a plan; ``items`` is a str if the call's input is."""
 
     items: Any
     estimate: int
@@ -40,25 +32,25 @@ class Sent:
 
     @property
     def counted(self) -> Counted | None:
-        """What the provider has counted for the longest beginning of it."""
+        """The count for the longest known prefix."""
         return self._memory.counted(self._model, self._digests)
 
     @property
     def ratio(self) -> float:
-        """Tokens of the provider for each estimated one."""
+        """Counted tokens for each estimated one."""
         counted = self.counted
         return self._memory.ratio(self._model) if counted is None else counted.ratio
 
     @property
     def size(self) -> float:
-        """Its tokens: what the provider has counted of it, and an estimate for what was added."""
+        """The count of the known prefix, and an estimate for the rest."""
         counted = self.counted
         if counted is None:
             return self.estimate * self.ratio
         return counted.tokens + counted.ratio * (self.estimate - counted.estimate)
 
     def learn(self, answer: Any) -> None:
-        """Keep what the provider has counted, if it was for one request."""
+        """Store the count, if it is of a single request."""
         usage = getattr(answer, "usage", None)
         tokens, requests = getattr(usage, "input_tokens", None), getattr(usage, "requests", None)
         if isinstance(tokens, int) and tokens > 0 and requests == 1:
@@ -67,15 +59,7 @@ class Sent:
 
 @attrs.frozen(eq=False)
 class CallRequest:
-    """The request of a model call.
-
-    Attributes:
-        limits: The limits of its model.
-        conversation: Its conversation.
-        digests: For each item, a digest of the conversation up to it.
-        memory: The memory of the run.
-        model: Name of the model; None if it has no name.
-    """
+    """The request of a model call; ``digests`` of its prefixes are empty if it is short."""
 
     limits: TokenLimits
     conversation: Conversation
@@ -101,20 +85,20 @@ class CallRequest:
 
     @property
     def is_long_enough(self) -> bool:
-        """Whether it may be too long, however many tokens its model counts for a text."""
+        """Whether it may be too long."""
         return bool(self.digests)
 
     @property
     def plan(self) -> CompactionPlan:
-        """The plan under which it would be sent, if nothing more had to be left out."""
+        """The plan so far."""
         return self.memory.plan(self.limits.most, self.digests)
 
     def keep(self, plan: CompactionPlan, *, is_shared: bool) -> None:
-        """Keep a plan for the requests that follow."""
+        """Store a plan for later requests."""
         self.memory.keep_plan(self.limits.most, self.digests, plan, is_shared=is_shared)
 
     def estimate(self, plan: CompactionPlan) -> int:
-        """Return the estimated tokens of the request under a plan."""
+        """Estimate the tokens under a plan."""
         return self._head + self.conversation.size(plan)
 
     def sent(self, plan: CompactionPlan) -> Sent:
@@ -132,7 +116,7 @@ class CallRequest:
 
 
 def digests_of(items: Iterable[Any]) -> Iterator[bytes]:
-    """Yield for each item a digest of the conversation up to and with it."""
+    """Yield a digest of each prefix."""
     so_far = b""
     for item in items:
         so_far = hashlib.blake2b(so_far + _content_of(item), digest_size=_SIZE).digest()
@@ -142,12 +126,12 @@ def digests_of(items: Iterable[Any]) -> Iterator[bytes]:
 def _content_of(item: Any) -> bytes:
     try:
         return canonical(_without_ids(item))
-    except (TypeError, ValueError):  # not JSON data, which the model will refuse or convert
+    except (TypeError, ValueError):  # not JSON data, which the model rejects or converts
         return repr(item).encode("utf-8", "surrogatepass")
 
 
 def _without_ids(item: Any) -> Any:
-    """Return an item without what says only how it is stored, which a session may leave out."""
+    """A session may omit these fields."""
     if not isinstance(item, Mapping) or not ("role" in item or "call_id" in item):
         return item
     return {name: value for name, value in item.items() if name not in ("id", "status") and value is not None}

@@ -1,4 +1,4 @@
-"""What is remembered during one run, and what the run may use of other runs."""
+"""The memory of one run."""
 
 from __future__ import annotations
 
@@ -21,13 +21,8 @@ _log = get_logger("kantan_agents.middleware")
 class RunMemory:
     """The memory of one run.
 
-    Args:
-        run: The run.
-        shared: What all runs with the same ``CompactHistory`` share. A durable run does not use it, because
-            it may go on in another process, nor does a replay.
-
-    Attributes:
-        recorded: In a replay, the plans of the recorded run; else None.
+    Replays do not use the shared memory, nor do durable runs, because they may resume in another process. In
+    a replay, ``recorded`` has the recorded plans.
     """
 
     def __init__(self, run: Run, shared: Memory) -> None:
@@ -40,30 +35,23 @@ class RunMemory:
         self.recorded = None if record is None else RecordedPlans(record)
 
     def plan(self, key: Any, digests: Sequence[bytes]) -> CompactionPlan:
-        """Return the plan for the longest beginning of a conversation; that of this run first."""
+        """Plans of this run win."""
         plan = self._own.plan(key, digests)
         return self._shared.plan(key, digests) if plan is WHOLE and self._shared is not None else plan
 
     def keep_plan(self, key: Any, digests: Sequence[bytes], plan: CompactionPlan, *, is_shared: bool) -> None:
-        """Keep a plan for all requests that begin like this one.
-
-        Args:
-            key: What the plan is for.
-            digests: The digests of the conversation.
-            plan: The plan.
-            is_shared: Whether other runs may use it.
-        """
+        """Store a plan; if ``is_shared``, for other runs as well."""
         self._own.keep_plan(key, digests, plan)
         if is_shared and self._shared is not None:
             self._shared.keep_plan(key, digests, plan)
 
     def counted(self, model: Any, digests: Sequence[bytes]) -> Counted | None:
-        """Return what the model's provider has counted for the longest beginning of a request."""
+        """Counts of this run win."""
         own = self._own.counted(model, digests)
         return own if own is not None or self._shared is None else self._shared.counted(model, digests)
 
     def keep_count(self, model: Any, digests: Sequence[bytes], counted: Counted) -> None:
-        """Keep what a provider has counted for a request."""
+        """Store the count of a request."""
         if not counted.is_plausible:
             return
         self._ratios[model] = counted.ratio
@@ -72,11 +60,11 @@ class RunMemory:
                 memory.keep_count(model, digests, counted)
 
     def ratio(self, model: Any) -> float:
-        """Return how many tokens the model has counted for each estimated one in this run; 1 if unknown."""
+        """Counted tokens for each estimated one; 1 if unknown."""
         return self._ratios.get(model, 1.0)
 
     def tokens_of_tools(self, tools: Sequence[Any]) -> int:
-        """Return the estimated tokens of tools and hand-offs."""
+        """Estimate the tokens of tools and handoffs."""
         total = 0
         for tool in tools:
             known = self._tools.get(id(tool))
@@ -88,7 +76,7 @@ class RunMemory:
         return total
 
     def say_once(self, call: ModelCall, message: str) -> None:
-        """Log a message, once for each run."""
+        """Log once for each run."""
         if message not in self._said:
             self._said.add(message)
             _log.info(message, run_id=call.run.id, agent=call.agent)

@@ -1,4 +1,4 @@
-"""Decides what is left out of a conversation within ``TokenLimits``, the cheapest damage first."""
+"""Decides which parts are omitted, the least harmful first."""
 
 from __future__ import annotations
 
@@ -16,23 +16,15 @@ _SHARE_OF_SUMMARY = 8
 _LEAST_SUMMARY, _MOST_SUMMARY = 64, 1_500
 
 _LEAST_SAVED = 8  # tokens; a result that is hardly longer than its stub stays
-_LEAST_KEPT = 100  # tokens that are left of a result that is cut
+_LEAST_KEPT = 100  # tokens that a cut result keeps
 _TRIES = 5
-_LEAST_STEP = 0.05  # of the limit; less would change the beginning of each request, and save next to nothing
+_LEAST_STEP = 0.05  # of the limit; less would change the prefix of each request and save next to nothing
 _NOTE = tokens_of_text(NOTICE.format(count=1_000)) + 8
 
 
 @attrs.frozen
 class TokenLimits:
-    """The limits of the requests to one model.
-
-    Attributes:
-        most: The most tokens of a request.
-        begin: Tokens from which a request is shortened.
-        target: Tokens that a shortened request has at most, if that is possible.
-        keep_turns: How many of the newest turns stay.
-        keep_first: Whether the first turn of the user stays.
-    """
+    """Limits in tokens: shortened from ``begin``, to ``target`` if possible, never above ``most``."""
 
     most: int
     begin: int
@@ -42,18 +34,13 @@ class TokenLimits:
 
     @property
     def summary(self) -> int:
-        """The most tokens of a summary."""
+        """Maximum tokens of a summary."""
         return min(max(self.target // _SHARE_OF_SUMMARY, _LEAST_SUMMARY), _MOST_SUMMARY)
 
 
 @attrs.frozen
 class Conversation:
-    """The items of a request, with the estimated size of each.
-
-    Attributes:
-        items: The items.
-        sizes: The estimated tokens of each.
-    """
+    """Items with their estimated tokens."""
 
     items: Sequence[Any]
     sizes: Sequence[int]
@@ -64,7 +51,7 @@ class Conversation:
         return cls(items, [tokens_of_item(item) for item in items])
 
     def size(self, plan: CompactionPlan) -> int:
-        """Return the estimated tokens of what a plan sends."""
+        """Estimate the tokens under a plan."""
         saved = sum(self.sizes[place] for place in plan.removed)
         saved += sum(
             self.sizes[place] - tokens_of_item(item)
@@ -86,17 +73,8 @@ def shortened(
 ) -> CompactionPlan:
     """Return a plan for a conversation that has become too long.
 
-    If it removes turns, its summary is that of the plan before; what is not in it is counted as unread. If
-    the target cannot be reached, little could be saved, and the request may be sent as it is, the plan before
-    is returned.
-
-    Args:
-        conversation: The conversation.
-        before: The plan so far.
-        limits: The limits.
-        size: Tokens of the request under the plan so far.
-        ratio: Tokens of the provider for each estimated token.
-        summarises: Whether the removed turns will be summarised, so that space is kept for the summary.
+    It is the plan before if the target is out of reach, little can be saved, and the request may be sent
+    without it. Newly removed items count as unread. ``ratio`` is counted tokens for each estimated one.
     """
     draft = _Draft(conversation, before, limits, size, ratio, limits.summary if summarises else 0)
     draft.cut_giants()
@@ -111,7 +89,7 @@ def shortened(
 
 
 class _Draft:
-    """A plan that is being made."""
+    """A plan in progress."""
 
     def __init__(
         self,
@@ -152,19 +130,18 @@ class _Draft:
         return [place for place in places if place not in self._removed and can_be_shortened(items[place])]
 
     def cut_giants(self) -> None:
-        """Cut each result that is longer than everything together may be."""
+        """Cut results that alone exceed the maximum."""
         if self.size <= self._limits.target:
             return
         for place in self._results(self._newest):
             self._cut(place, self._limits.most, self._limits.target // 4)
 
     def _cut(self, place: int, longest: float, wanted: float) -> None:
-        """Cut a result to ``wanted`` tokens, if it has more than ``longest``."""
         whole = self._ratio * self._conversation.sizes[place]
         if self._ratio * self._size_of(place) <= longest or whole <= 0:
             return
         share = wanted / whole
-        for _ in range(_TRIES):  # the beginning and the end may have more tokens than the rest
+        for _ in range(_TRIES):  # its start and end may have more tokens than the rest
             shorter = cut_item(self._conversation.items[place], share)
             size = self._ratio * tokens_of_item(shorter)
             if size <= wanted:
@@ -174,7 +151,7 @@ class _Draft:
             self._replace(place, shorter)
 
     def stub_old_results(self) -> None:
-        """Replace results with stubs, the oldest first, until the target is reached."""
+        """The oldest first, until the target is reached."""
         newest = set(self._newest)
         old = [turn for turn in self._turns if turn not in newest and turn.kind != "fixed"]
         for place in self._results(old):
@@ -185,13 +162,13 @@ class _Draft:
                 self._replace(place, stub)
 
     def remove_old_turns(self) -> None:
-        """Remove turns, the oldest first, until there is room for their summary as well."""
+        """The oldest first, until the rest and their summary fit the target."""
         if self.size <= self._limits.target:
             return
         taken: list[int] = []
         before = self._before.note
         space = 0 if before is None else tokens_of_item(before)
-        # The note of the removal is there as well as the summary, if a part could not be summarised.
+        # Both notes are sent if a part could not be summarized.
         saved = space - self._summary - 2 * _NOTE
         for turn in self._middle():
             if self.size - self._ratio * max(saved, 0) <= self._limits.target:
@@ -214,7 +191,7 @@ class _Draft:
         ]
 
     def cut_newest_results(self) -> None:
-        """Cut what is left of results, the longest first and all to the same length, down to the target."""
+        """Cut the longest results to a common length, down to the target."""
         places = self._results(self._turns)
         sizes = {place: self._ratio * self._size_of(place) for place in places}
         longest = _common_length(list(sizes.values()), self.size - self._limits.target)
@@ -223,7 +200,7 @@ class _Draft:
 
 
 def _newest_turns(turns: Sequence[ConversationTurn], count: int) -> list[ConversationTurn]:
-    """Return the newest turns, with the newest one of the user even if it is older."""
+    """Includes the user's latest turn, even if it is older."""
     newest = list(turns[len(turns) - count :] if count < len(turns) else turns)
     if not any(turn.kind == "user" for turn in newest):
         newest = [turn for turn in turns if turn.kind == "user"][-1:] + newest
@@ -231,7 +208,7 @@ def _newest_turns(turns: Sequence[ConversationTurn], count: int) -> list[Convers
 
 
 def _common_length(sizes: list[float], needed: float) -> float:
-    """Return the length to which all sizes have to be cut so that ``needed`` is saved."""
+    """Return the length to which sizes must be cut to save ``needed``."""
     sizes = sorted(sizes, reverse=True)
     total = 0.0
     for count, size in enumerate(sizes, 1):

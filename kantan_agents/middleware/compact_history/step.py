@@ -1,4 +1,4 @@
-"""``Step``: decides for one model call what is left out, and has it summarised, recorded and reported."""
+"""``Step``: plans, summarizes and reports one model call."""
 
 from __future__ import annotations
 
@@ -40,15 +40,7 @@ _log = get_logger("kantan_agents.middleware")
 
 
 class Step:
-    """What is done for one model call.
-
-    Args:
-        call: The call.
-        call_next: Continues it; also asks for summaries.
-        summariser: Who writes summaries; None for nobody.
-        window: The most tokens of a request for a summary.
-        raises: Whether a request that stays too long is an error.
-    """
+    """Plans, summarizes and reports one model call."""
 
     def __init__(
         self,
@@ -66,11 +58,7 @@ class Step:
         self._raises = raises
 
     async def plan_for(self, request: CallRequest) -> CompactionPlan:
-        """Return the plan under which the request is sent.
-
-        Raises:
-            RequestTooLongError: E177, it stays too long.
-        """
+        """Return the plan; E177 if the request stays too long."""
         before = request.plan
         recorded = self._recorded(request)
         if recorded is not None:
@@ -84,7 +72,7 @@ class Step:
         return await self._reported(request, before, wanted, is_to_be_summarised=grows)
 
     def _wanted(self, request: CallRequest, before: CompactionPlan) -> CompactionPlan:
-        """Return the plan for the request; what it leaves out anew is not summarised yet."""
+        """Newly omitted items are not summarized yet."""
         sent = request.sent(before)
         if sent.size <= request.limits.begin:
             return before
@@ -107,7 +95,7 @@ class Step:
     async def _as_recorded(
         self, request: CallRequest, before: CompactionPlan, recorded: RecordedPlan
     ) -> CompactionPlan:
-        """Return the plan of the recorded call; ask for a summary only if one was asked for."""
+        """Request a summary only if the recorded run did."""
         plan = recorded.plan
         if plan == before:
             return before
@@ -137,7 +125,6 @@ class Step:
         *,
         is_to_be_summarised: bool = False,
     ) -> CompactionPlan:
-        """Return the plan with its summary, keep it, and record the step in trace, log and events."""
         call = self._call
         names: dict[str, Any] = {"model": request.model, "limit": request.limits.most}
         error: Exception | None = None
@@ -162,14 +149,13 @@ class Step:
     async def _summarised(
         self, request: CallRequest, before: CompactionPlan, wanted: CompactionPlan
     ) -> CompactionPlan:
-        """Return the plan with a summary of everything that it leaves out."""
         assert self._summariser is not None
         read = before.removed if before.summary is not None and not before.unread else frozenset()
         places = sorted(wanted.removed - read)
         items = request.conversation.items
         journal, kept_as = self._call.run._journal, None
         if journal is not None and self._summariser.agent is not None:
-            # Calls of models are kept by the run itself. The run of an agent is not a part of it.
+            # The run stores its own model calls. The run of an agent is not part of it.
             kept_as = f"compact_history/{request.limits.most}/{request.digests[wanted.covers - 1].hex()}"
             known = journal.known(kept_as)
             if known is not None:

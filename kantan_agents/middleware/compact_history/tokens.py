@@ -1,7 +1,7 @@
-"""Estimates of tokens, for what a provider has not counted yet.
+"""Estimates of tokens that a provider has not counted yet.
 
-A tokenizer would be exact for one model only, and the provider's own count replaces the estimate after the
-first answer. The rule is one pass over the bytes of a text.
+A tokenizer is exact for one model only, and the provider's count replaces the estimate after the first
+answer.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 from kantan_agents.traces.capture.canonical import canonical
 
 IMAGE = 1_000
-"""Tokens of an image, whatever its size: providers scale images down, and count from 85 to about 1,600."""
+"""For any size: providers scale images down, and count from 85 to about 1,600."""
 
 FILE = 5_000
-"""Tokens of a file, whose text only the provider reads."""
+"""For a file, whose text only the provider reads."""
 
-_ITEM = 4  # what a provider adds around each item: its role, its kind
+_ITEM = 4  # the role and type that a provider adds around each item
 _MEDIA = {"image_url": IMAGE, "file_data": FILE, "file_url": FILE}
 _UNCOUNTED = frozenset({"type", "role", "id", "call_id", "status", "detail"})
 _DENSE = bytes(code for code in range(128) if not (chr(code).isalpha() or chr(code).isspace()))
@@ -27,11 +27,11 @@ _GENERATED = "image_generation_call"
 
 
 def tokens_of_text(text: str) -> int:
-    """Return about how many tokens a text has.
+    """Estimate tokens by bytes.
 
-    4 letters or spaces are a token, and so are 2 digits or signs. Of other characters, each that takes 3
-    bytes in UTF-8 (Chinese, Japanese, Korean, Hindi, Thai) is a token, each of 2 bytes (Greek, Cyrillic,
-    Arabic, accents) half a token, and each of 4 bytes (emoji) 2 tokens.
+    A token is 4 letters or spaces, or 2 digits or punctuation characters. A character of 3 bytes in UTF-8
+    (Chinese, Japanese, Korean, Hindi, Thai) is a token, of 2 bytes (Greek, Cyrillic, Arabic, accents) half a
+    token, of 4 bytes (emoji) 2 tokens.
     """
     data = text.encode("utf-8", "surrogatepass")
     size = len(data)
@@ -46,14 +46,14 @@ def tokens_of_text(text: str) -> int:
 
 
 def tokens_of_item(item: Any) -> int:
-    """Return about how many tokens an item of a conversation has."""
+    """Estimate the tokens of an item."""
     if isinstance(item, Mapping) and item.get("type") == _GENERATED:
         return _ITEM + IMAGE
     return _ITEM + _tokens_of(item)
 
 
 def tokens_of_tool(tool: Any) -> int:
-    """Return about how many tokens the description of a tool or a hand-off has."""
+    """Estimate the tokens of a tool's or handoff's description."""
     texts = [getattr(tool, name, None) for name in ("name", "description", "tool_name", "tool_description")]
     schema = getattr(tool, "params_json_schema", None) or getattr(tool, "input_json_schema", None)
     if isinstance(schema, Mapping):

@@ -1,4 +1,4 @@
-"""The results of tools: as stubs, or cut in the middle. The given items are never changed."""
+"""Results of tools as stubs, or cut in the middle; copies, never changed in place."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ _STREAMS = ("stdout", "stderr")
 
 
 def can_be_shortened(item: Any) -> bool:
-    """Return whether an item is a result that may be replaced with a text.
-
-    A screenshot and a list of found tools may not: the API accepts no text in their place.
-    """
+    """The API accepts no text instead of a screenshot or a list of found tools."""
     if not isinstance(item, Mapping):
         return False
     output = item.get("output")
@@ -36,7 +33,7 @@ def can_be_shortened(item: Any) -> bool:
 
 
 def stub_of(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the item with a short note in place of its result."""
+    """Replace the result with a short note."""
     note = STUB.format(count=_characters(item["output"]))
     if item["type"] == _SHELL:
         first = item["output"][0] if item["output"] else {}
@@ -45,12 +42,12 @@ def stub_of(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cut_item(item: Mapping[str, Any], share: float) -> dict[str, Any]:
-    """Return the item with about ``share`` of each text of its result: its beginning and its end."""
+    """Cut each string of the result in the middle."""
     return {**_without_id(item), "output": _each_text(item["output"], lambda text: cut_text(text, share))}
 
 
 def cut_text(text: str, share: float) -> str:
-    """Return the beginning and the end of a text, with a note between them; unchanged if that is longer."""
+    """Cut the middle, with a note; the whole text if that is shorter."""
     kept = max(int(len(text) * share), 0)
     note = CUT.format(count=len(text) - kept)
     if len(text) - kept <= len(note) + 2:
@@ -60,7 +57,7 @@ def cut_text(text: str, share: float) -> str:
 
 
 def _without_id(item: Mapping[str, Any]) -> dict[str, Any]:
-    # The id of a result names the text that the provider has stored. Of a hosted call, the id is required.
+    # A result's id refers to the text stored at the provider. A hosted call requires its id.
     return {name: value for name, value in item.items() if name != "id" or item["type"] == "mcp_call"}
 
 
@@ -90,7 +87,7 @@ def _characters(output: Any) -> int:
 
 
 def is_stub(item: Mapping[str, Any]) -> bool:
-    """Return whether an item that is sent in place of another has a note instead of its result."""
+    """Whether a replacement has a note instead of its result."""
     output = item["output"]
     if isinstance(output, list) and output and isinstance(output[0], Mapping):
         output = output[0].get("stdout") if len(output) == 1 else None

@@ -1,8 +1,7 @@
-"""Divides a conversation into turns, the smallest parts that can be left out of a request.
+"""Turns: the smallest parts that can be omitted from a request.
 
-A provider refuses a tool call without its result, a result without its call, and a reasoning item without
-what follows it. So a turn is a message of the user, or all that the model has written in one answer together
-with the results of its tools.
+A provider rejects a call without its result, a result without its call, and a reasoning item without its
+successor. So a turn is a message of the user, or an answer with its tool results.
 """
 
 from __future__ import annotations
@@ -18,22 +17,16 @@ from kantan_agents.core.items import CALL_OF, IN_ANSWER
 Kind = Literal["user", "answer", "fixed"]
 
 _CALLED = frozenset(CALL_OF.values())
-_FIXED = frozenset(
-    {"compaction", "compaction_summary", "item_reference"}
-)  # what they stand for is unknown here
+_FIXED = frozenset({"compaction", "compaction_summary", "item_reference"})  # their content is unknown here
 _INSTRUCTIONS = ("system", "developer")
 
 
 @attrs.frozen
 class ConversationTurn:
-    """Items that belong together.
+    """``items[start:stop]``, which belong together.
 
-    Attributes:
-        start: Index of the first item.
-        stop: Index after the last item.
-        kind: ``"user"`` if it has a message of the user, ``"fixed"`` if it must stay in any case:
-            instructions, and calls or results whose counterpart is missing, as it is while a call waits for
-            an approval.
+    ``"user"`` has a message of the user. ``"fixed"`` must stay: instructions, and calls or results without a
+    counterpart, such as a call that waits for an approval.
     """
 
     start: int
@@ -47,7 +40,7 @@ class ConversationTurn:
 
 
 def turns_of(items: Sequence[Any]) -> list[ConversationTurn]:
-    """Return the turns of a conversation, in order; each item is in exactly one."""
+    """Each item is in exactly one turn."""
     links, loose = _links(items)
     starts: list[int] = []
     is_open = False
@@ -72,8 +65,8 @@ def _kind_and_role(item: Any) -> tuple[str, str | None]:
 
 
 def _links(items: Sequence[Any]) -> tuple[list[tuple[int, int]], set[int]]:
-    """Return the places of calls with their results, and of calls and results without a counterpart."""
-    # Some providers count the ids of calls anew in each answer, so a result belongs to the oldest open call.
+    """Return calls with their results, and those without a counterpart."""
+    # Some providers count call ids anew in each answer, so a result belongs to the oldest open call.
     waiting: dict[tuple[str, Any], list[int]] = defaultdict(list)
     links: list[tuple[int, int]] = []
     loose: set[int] = set()
@@ -96,7 +89,7 @@ def _id_of_call(kind: str, item: Any) -> Any:
 
 
 def _merged(starts: list[int], length: int, links: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the turns as pairs of places, those that a call and its result span as one."""
+    """Merge turns that a call and its result span."""
     reaches = dict(links)
     merged: list[tuple[int, int]] = []
     furthest = -1

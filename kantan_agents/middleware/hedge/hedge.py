@@ -1,4 +1,4 @@
-"""``Hedge``: make a second request when the first one is slower than usual."""
+"""``Hedge``: a second request when the first one is slow."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ class HedgeStats:
 class Hedge(Middleware):
     """Makes a second request when the first one is slower than usual, and takes the first answer.
 
-    A model sometimes takes many times as long as usual, and an equal request a moment later would have been
-    answered sooner. A second request after the time that 95 % of the calls take at most shortens the longest
-    waits, for a few more requests.
+    Models sometimes take many times as long as usual, and an equal request a moment later would have been
+    answered sooner. A second request after the 95th percentile of latency shortens the longest waits, for a
+    few more requests.
 
     The slower request is cancelled. It may cost nevertheless: the usage of the result and a ``Budget`` before
     this middleware count its input tokens, or all of its tokens if they are known.
 
-    If one request fails, the other one decides. A streamed answer that has started is never requested again;
-    for streams, the time until the answer starts counts.
+    If one request fails, the result of the other one counts. A streamed answer that has started is never
+    requested again; for streams, the time until the answer starts counts.
 
     A replay makes no second request.
 
@@ -100,23 +100,23 @@ class Hedge(Middleware):
         self._stats = HedgeStats()
 
     def stats(self) -> HedgeStats:
-        """Return its counts so far."""
+        """Return the counts so far."""
         return self._stats
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Make the call, a second time if the first takes longer than usual."""
+        """Make a second request if the first takes longer than usual."""
         if call.run._tape is not None or call._race is not None:
             return await call_next(call)
         try:
             model: Hashable = (origin_of(target_of(call)), call.is_streamed and not call.internal)
         except KantanAgentsError:
-            return await call_next(call)  # which raises it as well, unless another middleware helps
+            return await call_next(call)  # which raises the error again, unless another middleware handles it
         self._allowance.earn()
         self._count(calls=1)
         delay = self._seconds if self._latencies is None else self._latencies.of(model)
         begun = anyio.current_time()
         race = Race()
-        if delay is None:  # only its latency is of interest
+        if delay is None:  # no percentile yet: only measure
             first = race.add(call)
             try:
                 answer = await call_next(call)
@@ -207,26 +207,22 @@ def _quantile(after: str) -> float:
 
 
 class Latencies:
-    """A quantile of the latest latencies of each model. It is thread-safe.
+    """A quantile of the latest latencies of each model. Thread-safe.
 
-    A request that was ended because another one was faster counts with the time it had taken by then. Its own
-    latency is longer, and both are above the quantile, so that the quantile is the same.
-
-    Args:
-        quantile: Which one, between 0 and 1.
-        window: How many latencies of a model are remembered.
+    A cancelled request counts with the time until its cancellation. Its real latency is longer, but both are
+    above the quantile, which stays the same.
     """
 
     def __init__(self, quantile: float, window: int) -> None:
         self._quantile = quantile
         self._window = window
-        # With fewer, the quantile would be the largest one.
+        # With fewer, the quantile would be the maximum.
         self._least = max(_LEAST_CALLS, math.ceil(1 / (1 - quantile)))
         self._lock = Lock()
         self._models: LRUCache[Any, tuple[deque[float], list[float]]] = LRUCache(_MOST_MODELS)
 
     def add(self, model: Hashable, seconds: float) -> None:
-        """Remember a latency."""
+        """Store a latency in seconds."""
         with self._lock:
             known = self._models.get(model)
             if known is None:
@@ -238,7 +234,7 @@ class Latencies:
             insort(in_order, seconds)
 
     def of(self, model: Hashable) -> float | None:
-        """Return the quantile for a model; None as long as too few latencies are known."""
+        """Return the quantile; None if too few latencies are known."""
         with self._lock:
             known = self._models.get(model)
             if known is None or len(known[1]) < self._least:
@@ -247,12 +243,7 @@ class Latencies:
 
 
 class Allowance:
-    """A token bucket: never more than a share of the requests are made a second time. It is thread-safe.
-
-    Args:
-        share: The share.
-        most: How many unused ones are saved for a busy moment.
-    """
+    """A token bucket that limits second requests to a share. Thread-safe."""
 
     def __init__(self, share: float, most: float) -> None:
         self._share = share
@@ -266,7 +257,7 @@ class Allowance:
             self._left = min(self._left + self._share, self._most)
 
     def spend(self) -> bool:
-        """Return whether one more request may be made, and count it."""
+        """Whether a second request may be made; counts it."""
         with self._lock:
             if self._left < 1:
                 return False

@@ -1,4 +1,4 @@
-"""``Race``: two requests for one answer, of which the first answer counts."""
+"""``Race``: of two requests, the first answer counts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Contender:
     Attributes:
         race: The race.
         call: The call that it makes.
-        scope: Ends it.
-        answer: Its answer; None if it has none.
-        error: Its error; None if it has none.
-        claimed_at: When its answer began to arrive, if it was the first one to do so.
+        scope: Cancels it.
+        answer: Its answer.
+        error: Its error.
+        claimed_at: When its answer started to arrive, if it was the first.
         is_lost: Whether another answer counts.
-        late_answer: The answer that arrived when another one counted already.
+        late_answer: Its answer, if another one counted already.
         is_over: Whether it has ended.
     """
 
@@ -38,11 +38,7 @@ class Contender:
     is_over: bool = False
 
     def claim(self, answer: ModelResponse | None) -> bool:
-        """Note that the first part of its answer has arrived; return whether it is the one that counts.
-
-        Args:
-            answer: The answer; None if it is streamed and more is to come.
-        """
+        """Claim the race; return whether its answer counts. None: a stream has started."""
         if not self.race.win(self):
             self.late_answer = answer
             return False
@@ -51,13 +47,13 @@ class Contender:
         return True
 
     async def run(self, call_next: ModelNext) -> None:
-        """Make the request, and leave its answer or error here."""
+        """Make the request."""
         try:
             with self.scope:
                 self.answer = await call_next(self.call)
                 self.race.win(self)  # a middleware may have answered without a model
         except anyio.get_cancelled_exc_class() as error:
-            self.error = error  # the run is cancelled, or the model has raised it
+            self.error = error  # the run is cancelled, or the model raised it
             raise
         except BaseException as error:  # noqa: BLE001 - raised again if no other request is answered
             self.error = error
@@ -67,12 +63,12 @@ class Contender:
 
     @property
     def ends_process(self) -> bool:
-        """Whether it has raised something that is about the process, not about the request."""
+        """Whether its error concerns the process, not the request."""
         return isinstance(self.error, (SystemExit, KeyboardInterrupt))
 
     @property
     def usage(self) -> tuple[Any, bool] | None:
-        """What it has used if its answer does not count, and whether that is all; None if it is unknown."""
+        """Usage of a lost answer, and whether it is complete."""
         if self.late_answer is not None:
             return self.late_answer.usage, True
         if self.call.broken_off is not None:
@@ -80,7 +76,7 @@ class Contender:
         winner = self.race.winner
         if not self.is_lost or not self.call._was_sent or winner is None or winner.answer is None:
             return None
-        # The same request, so the provider has read as much. How much it has written is not known.
+        # It is the same request, so it has as many input tokens. Its output tokens are unknown.
         read = winner.answer.usage.input_tokens
         return Usage(requests=1, input_tokens=read, total_tokens=read), False
 
@@ -88,11 +84,8 @@ class Contender:
 class Race:
     """The requests for one answer.
 
-    Attributes:
-        contenders: The requests, the first one first.
-        winner: The one whose answer counts; None as long as none has arrived.
-        is_decided: Set when an answer begins to arrive, or when the only request has failed.
-        is_over: Set when the winner has ended, or when all have failed.
+    ``is_decided`` is set when an answer starts to arrive or the only request has failed, ``is_over`` when the
+    winner has ended or all have failed.
     """
 
     def __init__(self) -> None:
@@ -109,7 +102,7 @@ class Race:
         return contender
 
     def win(self, contender: Contender) -> bool:
-        """Make a contender the winner, unless there is one; return whether it is it. The others are ended."""
+        """The first one wins, and the others are cancelled."""
         if self.winner is None:
             self.winner = contender
             self.is_decided.set()
@@ -120,7 +113,7 @@ class Race:
         return self.winner is contender
 
     def ended(self, contender: Contender) -> None:
-        """Note that a request has ended."""
+        """A request has ended."""
         if contender.ends_process:
             for other in self.contenders:
                 other.scope.cancel()

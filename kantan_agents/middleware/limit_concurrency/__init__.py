@@ -1,1 +1,1 @@
-"""``LimitConcurrency``: how many model calls or runs are made at the same time, and in which order."""
+"""``LimitConcurrency``: limits concurrent model calls or runs."""

@@ -1,4 +1,4 @@
-"""``LimitConcurrency``: limit how many model calls or runs are made at the same time, in turn by tenant."""
+"""``LimitConcurrency``: limits concurrent model calls or runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Limited = Literal["model_calls", "runs"]
 SPAN = "wait_for_place"
 
 _held: ContextVar[tuple[tuple[Any, HeldPlace], ...]] = ContextVar("kantan_agents_places", default=())
-"""The places that this task has, or the run or call around it, each with its ``LimitConcurrency``."""
+"""The slots of this task, and of runs or calls around it."""
 
 
 class LimitConcurrency(Middleware):
@@ -63,7 +63,7 @@ class LimitConcurrency(Middleware):
         of: The limited operations: ``"model_calls"`` or ``"runs"``.
         each: Number that one key may make at the same time; None for no further limit.
         max_waiting: Number that may wait for each key. One more is E173.
-        max_wait: Seconds that one may wait, which then is E174. None for no limit. Pauses count.
+        max_wait: Seconds that one may wait, including pauses; longer is E174. None for no limit.
         adaptive: Whether to adapt to rate limits; if not, nothing pauses either.
 
     Raises:
@@ -93,7 +93,8 @@ class LimitConcurrency(Middleware):
             None if each is None else checked_int("each", each, 1),
             checked_int("max_waiting", max_waiting, 0),
         )
-        # Only one of them is wrapped, so that a limit for model calls needs no name beside one for runs.
+        # Only one method is wrapped, so an agent may have one limit for model calls and one for runs without
+        # names.
         unwrapped = "run" if of == "model_calls" else "model_call"
         setattr(self, unwrapped, getattr(Middleware, unwrapped).__get__(self))
 
@@ -102,23 +103,23 @@ class LimitConcurrency(Middleware):
         return self._places.stats()
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """With ``of="runs"``, run the rest of the pipeline once there is a place.
+        """With ``of="runs"``, wait for a slot.
 
         Raises:
             QueueFullError: E173, too many runs of this key wait.
-            QueueTimeoutError: E174, there was no place in time.
-            RunKeyError: E175, the context has a key that cannot be used.
+            QueueTimeoutError: E174, no slot was free in time.
+            RunKeyError: E175, the key cannot be used.
         """
         async with self._place(run):
             await call_next(run)
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """With ``of="model_calls"``, make the call once there is a place.
+        """With ``of="model_calls"``, wait for a slot.
 
         Raises:
             QueueFullError: E173, too many calls of this key wait.
-            QueueTimeoutError: E174, there was no place in time.
-            RunKeyError: E175, the context has a key that cannot be used.
+            QueueTimeoutError: E174, no slot was free in time.
+            RunKeyError: E175, the key cannot be used.
         """
         async with self._place(call.run):
             return await call_next(call)
@@ -134,7 +135,7 @@ class LimitConcurrency(Middleware):
             key = self._key.of(run)
             place = await self._taken(run, key)
         except KantanAgentsError as error:
-            # The SDK would turn an error inside an agent used as a tool into text for the outer model.
+            # Otherwise the SDK turns an error inside an agent used as a tool into text for the outer model.
             end_run_with(run, error)
             raise
         token = _held.set((*_held.get(), (self, place)))
@@ -167,7 +168,7 @@ class LimitConcurrency(Middleware):
         try:
             with custom_span(SPAN, data), anyio.move_on_after(self._max_wait):
                 await self._wait(found)
-        except BaseException:  # also a cancellation: nothing of the waiting is left
+        except BaseException:  # a cancellation must leave the queue as well
             place = self._places.withdraw(found)
             if place is not None:
                 self._places.leave(place, is_overloaded=None)

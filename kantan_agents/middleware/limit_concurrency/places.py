@@ -1,8 +1,7 @@
-"""``Places``: hands out places to waiting tasks, in turn between keys. It is thread-safe.
+"""``Places``: gives slots to waiting tasks; keys take turns. Thread-safe.
 
-``Window``: how many there are, learned from the rate limits of the provider. Additive increase and
-multiplicative decrease (Chiu and Jain, 1989): clients that share a provider arrive at fair shares of what it
-can take.
+``Window`` adapts their number by additive increase and multiplicative decrease (Chiu and Jain, 1989), so that
+clients of one provider converge to fair shares.
 """
 
 from __future__ import annotations
@@ -55,13 +54,7 @@ class ConcurrencyStats:
 
 @attrs.define(eq=False)
 class HeldPlace:
-    """A place that somebody has.
-
-    Attributes:
-        key: Whose it is.
-        round: The round of the window in which it was given.
-        is_open: Whether it was not given back yet.
-    """
+    """A slot in use, from a round of the window."""
 
     key: Key
     round: int
@@ -70,13 +63,7 @@ class HeldPlace:
 
 @attrs.define(eq=False)
 class Waiter:
-    """A task that waits for a place.
-
-    Attributes:
-        key: Its key.
-        signal: Wakes it.
-        place: Its place; None while it waits.
-    """
+    """A task that waits for a slot."""
 
     key: Key
     signal: Signal = attrs.field(factory=Signal)
@@ -84,13 +71,7 @@ class Waiter:
 
 
 class Places:
-    """The places of a ``LimitConcurrency``, and who waits for one.
-
-    Args:
-        window: How many there are.
-        each: How many one key may have; None for all.
-        max_waiting: How many tasks of one key may wait.
-    """
+    """The slots and the queues for them; ``each`` and ``max_waiting`` are limits for each key."""
 
     def __init__(self, window: Window, each: int | None, max_waiting: int) -> None:
         self._window = window
@@ -106,11 +87,11 @@ class Places:
 
     @property
     def limit(self) -> int:
-        """How many there are now."""
+        """Number of slots."""
         return self._window.size
 
     def enter(self, key: Key) -> HeldPlace | Waiter | int:
-        """Return a place; a waiter if none is free; the number of those who wait if they are too many."""
+        """Return a slot, a waiter, or the number of tasks if too many wait."""
         with self._lock:
             self._serve()
             queue = self._queues.get(key)
@@ -127,13 +108,10 @@ class Places:
             return waiter
 
     def leave(self, place: HeldPlace, *, is_overloaded: bool | None, pause: float = 0.0) -> None:
-        """Take a place back, and give it to the next one.
+        """Take a slot back, and give it to the next task.
 
-        Args:
-            place: The place.
-            is_overloaded: Whether the provider has refused the call as one too many; None if the call says
-                nothing about that.
-            pause: Seconds for which no call of this key is to begin.
+        The window learns whether the provider was overloaded; None if unknown. No call of this key may start
+        for ``pause`` seconds.
         """
         with self._lock:
             place.is_open = False
@@ -145,30 +123,25 @@ class Places:
             self._serve()
 
     def withdraw(self, waiter: Waiter, *, timed_out: bool = False) -> HeldPlace | None:
-        """Stop waiting; return the place that was given in the meantime, if there is one."""
+        """Stop waiting; return the slot that was given meanwhile, if any."""
         with self._lock:
             if waiter.place is not None:
                 return waiter.place
             self._timed_out += timed_out
             queue = self._queues.get(waiter.key)
-            if queue is not None and waiter in queue:  # or it was left out because its loop is closed
+            if queue is not None and waiter in queue:  # a waiter whose loop is closed is already removed
                 queue.remove(waiter)
                 if not queue:
                     del self._queues[waiter.key]
         return None
 
     def serve(self) -> None:
-        """Give free places to those who wait, as after a pause."""
+        """Give free slots to waiting tasks."""
         with self._lock:
             self._serve()
 
     def keep_apart(self, key: Key, seconds: float) -> None:
-        """Let no call of this key begin for so many seconds, and then one each time that they have passed.
-
-        Args:
-            key: The key.
-            seconds: The seconds; 0 ends this.
-        """
+        """Start one call of this key every ``seconds``; 0 stops this."""
         if seconds > 0:
             with self._lock:
                 self._apart[key] = seconds
@@ -178,12 +151,12 @@ class Places:
                 self._apart.pop(key, None)
 
     def pause_of(self, key: Key) -> float | None:
-        """Return for how many seconds a key is paused; None if it is not."""
+        """Seconds until the end of the pause; None without one."""
         until = self._paused_until.get(key)
         return None if until is None else max(until - monotonic(), 0.0)
 
     def stats(self) -> ConcurrencyStats:
-        """Return what runs and what waits now."""
+        """Return the running and waiting calls."""
         with self._lock:
             self._serve()
             now = monotonic()
@@ -250,18 +223,13 @@ class Places:
         until = monotonic() + seconds
         self._paused_until[key] = max(until, self._paused_until.get(key, until))
         for waiter in self._queues.get(key, ()):
-            waiter.signal.set()  # it looks when the pause ends
+            waiter.signal.set()  # it reads the new end of the pause
 
 
 class Window:
-    """A number of places from 1 to ``most``. It is not thread-safe.
+    """A number of slots, at first ``most``. Not thread-safe.
 
-    Args:
-        most: The largest number, which is also the first one.
-        adapts: Whether it changes at all.
-
-    Attributes:
-        round: Counts the decreases. A call that began before the last one says nothing about the new size.
+    ``round`` counts the decreases: the outcome of a call from an earlier round does not concern the new size.
     """
 
     def __init__(self, most: int, *, adapts: bool) -> None:
@@ -272,20 +240,15 @@ class Window:
 
     @property
     def size(self) -> int:
-        """How many places there are."""
+        """Number of slots."""
         return int(self._size)
 
     def learn(self, begun_in: int, *, is_overloaded: bool) -> None:
-        """Learn from a call that has ended.
-
-        Args:
-            begun_in: The round in which it began.
-            is_overloaded: Whether the provider has refused it as one too many.
-        """
+        """Learn from a call that started in a round."""
         if not self._adapts:
             return
         if not is_overloaded:
-            # One more place after as many answers as there are places.
+            # One more slot after as many answers as there are slots.
             self._size = min(self._size + 1 / self._size, float(self._most))
         elif begun_in == self.round:
             self._size = max(self._size / 2, 1.0)

@@ -1,4 +1,4 @@
-"""Reads from an error or an answer that a provider gets too many calls, and for how long it asks to wait."""
+"""Reads overload and pauses from errors and answers."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from kantan_agents.errors import ProviderRequestError
 from kantan_agents.models.protocol.http.error_bodies import is_out_of_credit, retry_after
 
 LONGEST_PAUSE: Final = 60.0
-"""Seconds. A provider that asks for more is asked again after this time."""
+"""Seconds; longer requested pauses are cut."""
 
 _STATUSES: Final = (429, 503, 529)
 _OPENAI: Final = ("requests", "tokens")
 _ANTHROPIC: Final = ("requests", "tokens", "input-tokens", "output-tokens")
 _PART = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h|d)")
 _COUNT = re.compile("[1-9][0-9]{0,17}")
-# Of a limit of tokens, or of requests whose number is unknown.
+# For a limit on tokens, or on an unknown number of requests.
 _SHARE_OF_A_CALL: Final = 0.1
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def is_overload(error: BaseException) -> bool:
-    """Return whether a provider has refused a call because it gets too many."""
+    """Whether a provider rejected a call because of its rate."""
     status = error.status if isinstance(error, ProviderRequestError) else getattr(error, "status_code", None)
-    # Nothing is too fast for an account without credit.
+    # An account without credit is not a rate limit.
     return status in _STATUSES and not is_out_of_credit(error)
 
 
 def pause_after(error: BaseException) -> float:
-    """Return for how many seconds no call is to begin after an overload; 0 if the provider does not say."""
+    """Seconds without calls after an overload; 0 if unknown."""
     asked = error.retry_after if isinstance(error, ProviderRequestError) else None
     headers = getattr(getattr(error, "response", None), "headers", None)
     if asked is None and isinstance(headers, Mapping):
@@ -43,7 +43,7 @@ def pause_after(error: BaseException) -> float:
 
 
 def pause_of_answer(headers: Mapping[str, str]) -> float:
-    """Return for how many seconds no call is to begin after an answer; 0 if no limit is used up by it."""
+    """Seconds without calls after an answer; 0 if no limit is used up."""
     return _bounded(_until_refilled(headers))
 
 
@@ -52,24 +52,24 @@ def _bounded(seconds: float | None) -> float:
 
 
 def _until_reset(headers: Mapping[str, Any]) -> float | None:
-    """Return the seconds until all limits that are used up are reset; None if no limit is.
+    """Seconds until all used-up limits are reset.
 
-    Understands OpenAI's ``x-ratelimit-*`` (a duration) and Anthropic's ``anthropic-ratelimit-*`` (a time).
+    OpenAI sends a duration, Anthropic a time.
     """
     return max((limit.reset for limit in _used_up(headers)), default=None)
 
 
 def _until_refilled(headers: Mapping[str, Any]) -> float | None:
-    """Return the seconds until each limit that is used up allows a call again; None if no limit is.
+    """Seconds until each used-up limit allows a call again.
 
-    Limits are refilled all the time, and are reset when they are full. So one of a number of requests is back
-    after this part of the time. How many tokens a call needs is not known: a tenth of them is waited for.
+    Limits refill continuously, and their reset time is when they are full. So one of N requests is back after
+    1/N of the time. The tokens of the next call are unknown: it waits for a tenth of them.
     """
     return max((limit.reset * limit.share for limit in _used_up(headers)), default=None)
 
 
 class _Limit(NamedTuple):
-    """A limit of which nothing is left: the seconds until it is full, and the part that a call needs."""
+    """A used-up limit: seconds until it is full, and a call's share."""
 
     reset: float
     share: float
@@ -92,7 +92,7 @@ def _used_up(headers: Mapping[str, Any]) -> Iterator[_Limit]:
 
 
 def _duration(text: str) -> float | None:
-    """Return a duration such as ``1m30s`` or ``200ms`` in seconds; None if it is not one."""
+    """Parse ``1m30s`` or ``200ms`` into seconds."""
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         return None
@@ -100,7 +100,7 @@ def _duration(text: str) -> float | None:
 
 
 def _seconds_until(text: str) -> float | None:
-    """Return the seconds until an RFC 3339 time, 0 if it is past; None if it is not such a time."""
+    """Parse an RFC 3339 time; 0 if it is past."""
     try:
         # Python 3.10 does not read the "Z".
         at = datetime.fromisoformat(text.replace("Z", "+00:00"))

@@ -1,4 +1,4 @@
-"""``redacted_exception``: copies an exception, and all that it is chained to, with redacted texts."""
+"""Copies an exception and its chain, with redacted strings."""
 
 from __future__ import annotations
 
@@ -12,20 +12,16 @@ Change = Callable[[Any], Any]
 
 _TEXTS = "_redacted_texts"
 _NOT_COPIED = frozenset({"args", "exceptions", "message", "add_note", "with_traceback"})
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by a class statement
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class statement created the class
 _CHANGED_TYPES = (str, bytes, bytearray, dict, list, tuple, set, frozenset)
 
 
 def redacted_exception(error: BaseException, change: Change) -> BaseException:
-    """Return ``error``, or a copy of it if any of its texts is changed.
+    """Return ``error``, or a copy of it if ``change`` changes any of its strings.
 
-    A copy belongs to a subclass of the class of ``error`` with the same name. Its ``str()``, ``repr()``,
-    arguments, attributes and notes are redacted, and so are its cause, its context and its group members.
-    Where Python allows no subclass, the copy belongs to a subclass of the nearest base class.
-
-    Args:
-        error: The exception.
-        change: Returns redacted data, or the same object if there is nothing to redact.
+    The class is a subclass with the same name, of the nearest base class that allows subclasses. Arguments,
+    attributes, notes, cause, context and group members are redacted as well. ``change`` returns the same
+    object if there is nothing to redact.
     """
     copies: dict[int, BaseException] = {}
     reachable = [*_reachable(error)]
@@ -37,7 +33,7 @@ def redacted_exception(error: BaseException, change: Change) -> BaseException:
 
 
 def message_of(error: BaseException) -> str:
-    """Return ``str(error)``; the name of its class if that raises."""
+    """Return ``str(error)``, or its class if that raises."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001 - __str__ is user code
@@ -99,12 +95,12 @@ def _repr(error: BaseException) -> str:
 
 
 def _attribute(value: Any, change: Change) -> Any:
-    # Other objects, such as the response of a server, do not appear in the texts of the copy.
+    # Other objects, such as a server's response, do not appear in the strings of the copy.
     return change(value) if isinstance(value, _CHANGED_TYPES) else value
 
 
 def _kind(error: BaseException) -> type:
-    """Return the class of an exception, or of the one that it is a copy of."""
+    """Return the class, for a copy the original one."""
     kind: type = vars(type(error)).get("_redacted_class", type(error))
     return kind
 
@@ -121,7 +117,7 @@ def _copy(
     for base in bases:
         if not issubclass(base, BaseException) or (members and not _has_members(base)):
             continue
-        with suppress(Exception):  # final, or with a metaclass or __new__ of its own: the next base will do
+        with suppress(Exception):  # final, or with a metaclass or custom __new__: try the next base
             made = _subclass(base, kind.__name__, kind.__qualname__, kind.__module__)
             native: Any = next(inner for inner in base.__mro__ if not inner.__flags__ & _HEAP_TYPE)
             copy: BaseException = native.__new__(made, *given)
@@ -138,11 +134,11 @@ def _has_members(base: type) -> bool:
 
 
 def _set(error: BaseException, name: str, value: Any) -> None:
-    BaseException.__setattr__(error, name, value)  # also if the class is frozen, as attrs classes may be
+    BaseException.__setattr__(error, name, value)  # even if the class is frozen, as attrs classes may be
 
 
 class _Unhooked:
-    """Keeps ``__init_subclass__`` of a base class from being called for the class of a copy."""
+    """Prevents calls of ``__init_subclass__`` for the class of a copy."""
 
     __slots__ = ()
 
@@ -169,19 +165,18 @@ def _reduced(self: BaseException) -> Any:
 
 
 def _copy_fields(error: BaseException, copy: BaseException, change: Change) -> None:
-    """Copy what is not in ``__dict__``: slots, and the fields of Python's own classes such as ``errno``."""
+    """Copy slots, and fields of built-in classes such as ``errno``."""
     for kind in type(error).__mro__:
         for name, field in vars(kind).items():
             is_field = isinstance(field, (MemberDescriptorType, GetSetDescriptorType))
             if is_field and not name.startswith("__") and name not in _NOT_COPIED:
                 with suppress(
                     AttributeError, TypeError
-                ):  # not set, read-only, or of a class it has no longer
+                ):  # not set, read-only, or of a class that is no longer a base
                     _set(copy, name, _attribute(getattr(error, name), change))
 
 
 def _link(error: BaseException, copies: dict[int, BaseException]) -> None:
-    """Give ``error`` or its copy the copies of its cause and its context."""
     copy, suppressed = copies[id(error)], error.__suppress_context__
     cause, context = error.__cause__, error.__context__
     if cause is not None and (copy is not error or copies[id(cause)] is not cause):

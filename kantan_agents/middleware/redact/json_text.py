@@ -1,4 +1,4 @@
-"""Apply a function to the strings and numbers in JSON text, complete or streamed."""
+"""Change the strings and numbers in JSON text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 from kantan_agents.core.interception import TextRewriter
 
 Change = Callable[[str, str], str]
-"""Takes a string, or a number as text, and the key that it belongs to or "". Returns its replacement."""
+"""Takes a string, or a number as a string, and its key or ""; returns the replacement."""
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|-?[0-9][0-9.eE+-]*', re.DOTALL)
 _STRING_SIGN = re.compile(r'["\\]')
@@ -23,12 +23,12 @@ _STRUCTURE = re.compile(r"[{}\[\]:,]")
 
 
 def looks_like_json(text: str) -> bool:
-    """Whether ``text`` is a JSON object or list."""
+    """Whether it is a JSON object or list."""
     return text.lstrip().startswith(("{", "[")) and is_valid_json(text)
 
 
 def is_valid_json(text: str) -> bool:
-    """Whether ``text`` is JSON."""
+    """Return whether ``text`` is JSON."""
     with suppress(ValueError, RecursionError):
         json.loads(text)
         return True
@@ -36,7 +36,7 @@ def is_valid_json(text: str) -> bool:
 
 
 def change_json(text: str, change: Change) -> str:
-    """Return JSON text with ``change`` applied to every string and number.
+    """Apply ``change`` to every string and number.
 
     A changed number becomes a string. In invalid JSON, everything that looks like a string or a number is
     changed.
@@ -51,13 +51,13 @@ def change_json(text: str, change: Change) -> str:
 
 
 def strings_in(text: str) -> Iterator[str]:
-    """Yield the strings and numbers in valid JSON text, as ``change_json`` passes them on."""
+    """As ``change_json`` passes them on."""
     for found in _TOKEN.finditer(text):
         yield json.loads(found[0], strict=False) if found[0].startswith('"') else found[0]
 
 
 class _Changer:
-    """Changes the strings and numbers of one JSON text, and follows which key each of them belongs to."""
+    """Changes strings and numbers, and tracks their keys."""
 
     def __init__(self, change: Change) -> None:
         self._change = change
@@ -67,11 +67,10 @@ class _Changer:
 
     @property
     def key(self) -> str:
-        """The key that the next value belongs to."""
         return self._key
 
     def passed(self, structure: str) -> str:
-        """Take note of the text between two strings or numbers, and return it."""
+        """Track the keys between two values."""
         for sign in _STRUCTURE.findall(structure):
             if sign == ":":
                 self._key = self._last
@@ -85,7 +84,6 @@ class _Changer:
         return structure
 
     def changed(self, token: str) -> str:
-        """Return a string or number in its changed form."""
         if not token.startswith('"'):
             changed = self._change(token, self._key)
             return token if changed == token else json.dumps(changed)
@@ -99,12 +97,7 @@ class _Changer:
 
 
 class _Rest:
-    """Rewrites text that should be JSON and is not, such as ``{"password": hunter2}`` from the value on.
-
-    Args:
-        rewriter: Rewrites the text.
-        key: The key that the text belongs to, or "".
-    """
+    """Rewrites text that is not JSON, such as ``hunter2}`` in ``{"password": hunter2}``."""
 
     def __init__(self, rewriter: TextRewriter, key: str) -> None:
         self._rewriter = rewriter
@@ -130,11 +123,7 @@ class _Rest:
 class JsonRedaction:
     """Changes streamed JSON text. Each string or number is withheld until it is complete.
 
-    Args:
-        change: Takes a string, or a number as text, and the key that it belongs to or ""; returns its
-            replacement.
-        as_text: Returns what rewrites the rest of a text that is not JSON from there on; None
-            if all of it is JSON.
+    ``as_text`` creates the rewriter for a rest that is not JSON.
     """
 
     def __init__(self, change: Change, as_text: Callable[[], TextRewriter] | None = None) -> None:
@@ -142,13 +131,13 @@ class JsonRedaction:
         self._as_text = as_text
         self._rest: _Rest | None = None
         self._has_begun = False
-        self._word = ""  # the beginning of `true`, `false` or `null`
+        self._word = ""  # a prefix of `true`, `false` or `null`
         self._token: list[str] = []
         self._is_string = False
         self._is_escaped = False
 
     def feed(self, piece: str) -> str:
-        """Add a piece, and return the text that is complete."""
+        """Return the complete text so far."""
         passed: list[str] = []
         place = 0
         while place < len(piece):
@@ -183,7 +172,7 @@ class JsonRedaction:
         return self._changer.changed(token) if found is not None else token
 
     def _between(self, text: str, *, is_end: bool) -> str:
-        """Return the text between two strings or numbers as far as it is certain."""
+        """Return the certain part."""
         if self._as_text is None:
             return self._changer.passed(text)
         text = self._word + text

@@ -1,53 +1,53 @@
-"""How phone numbers are written, for the rule of ``Redact`` that finds them."""
+"""The formats of phone numbers, for ``Redact``."""
 
 from __future__ import annotations
 
 import re
 
 NUMBER_SIGNS = "0123456789+-.()/ "
-"""All characters that a phone or card number may consist of."""
+"""Characters of phone and card numbers."""
 
 _NO_WORD_BEFORE = r"(?<![A-Za-z0-9_])"
 _NO_WORD_AFTER = r"(?![A-Za-z0-9_])"
 NO_NUMBER_BEFORE = (
     r"(?:(?<!\d[.,])|(?<=\d{8},)|(?<=\d[ -]\d{3},)|(?<=\d[ -]\d{4},)|(?<=\d-\d{3}\.)|(?<=\d-\d{4}\.))"
 )
-"""No fraction or group of thousands. Behind many digits, or behind a phone number, another entry begins."""
+"""Not after a fraction or thousands separator, except after many digits or a phone number."""
 _NO_UUID_BEFORE = r"(?<![0-9A-Fa-f]{4}-)"
 _NO_PART_BEFORE = f"{_NO_WORD_BEFORE}{NO_NUMBER_BEFORE}{_NO_UUID_BEFORE}"
-# The digits of a number. Behind its shortest length, a blank or dot in front of another number ends it; other
+# The digits of a number. After its shortest length, a space or dot before another number ends it; other
 # digits belong to it, up to its greatest length.
 _DIGIT = r"(?:[ .()-]{0,2}\d)"
-# `010` is also the beginning of numbers in Korea. A short group behind it is a country code.
+# `010` is also the start of numbers in Korea, unless a short group, a country code, follows.
 _ABROAD = r"(?:00|011|010(?=[ .-]\d{1,3}[ .-]))[ .-]?[1-9]"
 _ANOTHER = rf" (?:\+[1-9]|{_ABROAD}){_DIGIT}{{7}}| 0\d(?:(?! 00[1-9]){_DIGIT}){{7}}|\.0\d(?:-?\d){{7}}"
 _FURTHER = f"(?:(?!{_ANOTHER}){_DIGIT})"
-_ZERO = r"(?:\d{0,2}[ .()-]{0,2}0)?"  # behind a country code
+_ZERO = r"(?:\d{0,2}[ .()-]{0,2}0)?"  # after a country code
 PHONE = "|".join(
     (
         rf"(?<!\d)\+\d{_ZERO}{_DIGIT}{{6,9}}{_FURTHER}{{0,6}}(?!\d)",  # with country code
         rf"{_NO_PART_BEFORE}\(?{_ABROAD}{_ZERO}{_DIGIT}{{7,9}}{_FURTHER}{{0,5}}{_NO_WORD_AFTER}",
         rf"{_NO_PART_BEFORE}\(?0\d{_DIGIT}{{7}}{_FURTHER}{{0,3}}{_NO_WORD_AFTER}",
-        # With a slash behind the area code, and not in a path.
+        # With a slash after the area code, and not in a path.
         (
             rf"{_NO_PART_BEFORE}(?<!/)(?:\(?0|(?:\+|00)[1-9]\d{{0,2}}[ ./-]?(?:\(0\) ?)?)[1-9]\d{{1,3}}"
             rf"\)? ?/ ?\d(?:[ .-]?\d){{5,7}}{_NO_WORD_AFTER}(?![/-])"
         ),
-        # With a blank behind the 0.
+        # With a space after the 0.
         rf"{_NO_PART_BEFORE}0[ -](?:\d{{2,4}}[ -]\d{{5,8}}|\d{{3}}(?:[ -]\d\d){{3}}){_NO_WORD_AFTER}(?!-)",
-        # Behind any number: no fraction and no group of thousands has hyphens.
+        # After any number: no fraction and no group of thousands has hyphens.
         rf"(?<=\d[.,])0(?:\d{{1,4}}-\d{{1,4}}-\d{{4}}|\d{{3}}-\d{{3}}-\d{{3}}){_NO_WORD_AFTER}",
         rf"{_NO_WORD_BEFORE}(?:1[ .-])?\(?[2-9]\d{{2}}\)?[ .-]{{1,2}}\d{{3}}[ .-]\d{{4}}{_NO_WORD_AFTER}",
         rf"{_NO_WORD_BEFORE}1\d{{2}}[ -]\d{{4}}[ -]\d{{4}}{_NO_WORD_AFTER}",
-        # Free of charge, as in Australia, Ireland, India and Singapore.
+        # Toll-free, as in Australia, Ireland, India and Singapore.
         rf"{_NO_WORD_BEFORE}1-?[38]00[ -](?:\d[ -])?(?:\d{{2,3}}[ -]\d{{3,4}}|\d{{6}}){_NO_WORD_AFTER}",
     )
 )
-"""Matches what may be a phone number; ``phone_length`` decides."""
+"""Matches candidates; ``phone_length`` decides."""
 
-# A date, or the beginning of a UUID.
+# A date, or the start of a UUID.
 _NO_PHONE = re.compile(r"(?!00)\(?\d{1,2}[-. ]\d{1,2}[-. ]\d{4}(?!\d)|\d{8}-\d{4}\Z")
-# In front of the number of a book or of goods.
+# Before the number of a book or product.
 _GOODS = re.compile(
     r"\b(?:ISBN|EAN|GTIN|UPC)(?:-?(?:8|1[0-4]|A))?[^\w+]{1,4}(?:97[89][ -])?(?:\d{1,5}[ -])?\Z",
     re.ASCII | re.IGNORECASE,
@@ -56,11 +56,11 @@ _ISBN = re.compile(r"(?<!\d)97[89]([ -])\d{1,5}\1\d{1,7}\1\d{1,6}\1\d(?!\d)", re
 _IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d\d(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?(?!\w)", re.ASCII)
 _LONGEST_IBAN = 42
 _LONGEST_NAME = 24
-_LONGEST_GROUP = 10  # `978-` and the longest group behind it
+_LONGEST_GROUP = 10  # `978-` and the longest group after it
 
 
 def phone_length(found: re.Match[str]) -> int:
-    """Return the length of a match of ``PHONE``, or 0 if it is a date or part of another number."""
+    """Return the length of a match; 0 for a date or part of another number."""
     text, start = found.string, found.start()
     if text[start] == "+":
         return len(found[0])
@@ -74,6 +74,6 @@ def phone_length(found: re.Match[str]) -> int:
 
 
 def _is_iban(text: str) -> bool:
-    """Return whether the check digits of an IBAN are right (ISO 13616)."""
+    """Verify the check digits (ISO 13616)."""
     signs = text.replace(" ", "")
     return int("".join(str(int(sign, 36)) for sign in f"{signs[4:]}{signs[:4]}")) % 97 == 1

@@ -1,4 +1,4 @@
-"""Placeholders such as ``[email_1]``, and the values that they replace."""
+"""Placeholders such as ``[email_1]``, and their values."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ _DIGITS = 16
 
 
 class Placeholders:
-    """Finds placeholders in a text: ``[email]``, ``[email_1]`` or ``[email:9f86d081884c7d65]``.
-
-    Args:
-        names: Names of the rules.
-    """
+    """Finds ``[email]``, ``[email_1]`` or ``[email:9f86d081884c7d65]``."""
 
     def __init__(self, names: Iterable[str]) -> None:
         known = "|".join(map(re.escape, names))
@@ -27,7 +23,7 @@ class Placeholders:
         self._beginning = re.compile(r"\[[A-Za-z0-9_:]*")
 
     def find(self, text: str, start: int, *, whole: bool) -> tuple[list[tuple[int, int]], int]:
-        """Return the spans of placeholders, and the index up to which more text cannot change them."""
+        """Return spans, and the index up to which more text cannot change them."""
         final = len(text)
         if not whole:
             bracket = text.rfind("[", max(start, final - self._longest))
@@ -36,19 +32,12 @@ class Placeholders:
         return [found.span() for found in self._pattern.finditer(text, start)], final
 
     def replace(self, text: str, change: Callable[[str], str]) -> str:
-        """Return a text with ``change`` applied to each placeholder."""
+        """Apply ``change`` to each placeholder."""
         return self._pattern.sub(lambda found: change(found[0]), text) if "[" in text else text
 
 
 class Replacements:
-    """The placeholders of one run, with the values that they replace.
-
-    Args:
-        mode: How placeholders are made.
-        key: Key for the hashes.
-        numbered: Whether masks are numbered, one number for each value.
-        values: The value of each placeholder. New placeholders are added to it.
-    """
+    """The placeholders and values of one run."""
 
     def __init__(self, mode: Mode, key: bytes, *, numbered: bool, values: MutableMapping[str, str]) -> None:
         self._mode = mode
@@ -60,7 +49,7 @@ class Replacements:
         self._counts: dict[str, int] = {}
 
     def place_for(self, rule: str, value: str) -> str:
-        """Return the placeholder for a value; the same value always gets the same one."""
+        """Equal values get the same placeholder."""
         if self._mode == "mask" and not self._numbered:
             return f"[{rule}]"
         known = self._known.get((rule, value))
@@ -72,18 +61,18 @@ class Replacements:
         return known
 
     def mark_used(self, place: str) -> None:
-        """Mark a placeholder from an earlier run as used, so that no other value gets it."""
+        """No other value may get an earlier run's placeholder."""
         self._used.add(place)
 
     def learn(self, values: Mapping[str, str]) -> None:
-        """Add placeholders that an earlier process has made for the run, with their values."""
+        """Add values from an earlier process."""
         for place, value in values.items():
             self._values[place] = value
             self._known[_rule_of(place), value] = place
             self._used.add(place)
 
     def value_of(self, place: str) -> str:
-        """Return the value of a placeholder, or the placeholder itself if it is unknown."""
+        """Return the placeholder itself if it is unknown."""
         return self._values.get(place, place)
 
     def _new(self, rule: str, value: str) -> str:

@@ -1,4 +1,4 @@
-"""``Redact``: remove personal data and secrets from model input, answers and traces."""
+"""``Redact``: removes personal data and secrets."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Redact(Middleware):
 
     An exception with something to redact in its message, attributes, notes, causes or group members is
     replaced with a redacted copy. Its class is a subclass of the original class with the same name. If that
-    class allows none, as pydantic's ``ValidationError``, it is a subclass of the nearest base class.
+    class allows no subclass, as pydantic's ``ValidationError``, it is a subclass of the nearest base class.
 
     Images and files (data URLs and base64 in fields for media) reach the model unchanged. Any other content
     of such a field is redacted.
 
     ``"phone"`` finds numbers with a country code, with a leading 0, grouped as in North America and China, or
-    grouped after 1800 or 1300, but no numbers after ISBN, EAN, GTIN or UPC and no IBAN. Digits after a number
-    and a blank may be taken for a part of it. ``"card"`` needs a valid check digit.
+    grouped after 1800 or 1300, but not numbers after ISBN, EAN, GTIN or UPC, and not IBANs. Digits after a
+    number and a space may be taken for a part of it. ``"card"`` needs a valid check digit.
 
     Args:
         rules: The kinds of data to find: ``"email"``, ``"phone"``, ``"card"``, ``"ip"`` and ``"secret"``
@@ -55,8 +55,8 @@ class Redact(Middleware):
             history and traces keep the placeholders.
         key: Key for the hashes. The default is random, so hashes of two ``Redact`` objects differ.
         keep_in: Context key under which the original values are stored, unencrypted. Needed for conversations
-            of several runs and for runs that wait for approval. By default the values are discarded with
-            the run.
+            of several runs and for runs that wait for approval. By default the values are discarded with the
+            run.
         longest: Number of characters that a custom pattern can look ahead. A match may be longer. A stream
             holds back up to twice as many.
 
@@ -94,37 +94,35 @@ class Redact(Middleware):
 
     @property
     def keep_in(self) -> str | None:
-        """Context key of the original values; None if they are not kept."""
+        """Context key of the original values; None if they are not stored."""
         return self._keep_in
 
     @property
     def forgets(self) -> bool:
-        """Whether it puts values back that nobody but this process has."""
+        """Whether only this process has the values to restore."""
         return self._restore and self._keep_in is None
 
     def learn(self, run: Run, values: Mapping[str, str]) -> None:
-        """Go on with the placeholders that an earlier process has made for a run, with their values."""
+        """Add placeholders and values of a run from an earlier process."""
         replacements = self._of(run).replacements
         if replacements is not None:
             replacements.learn(values)
 
     def masked(self, data: Any) -> Any:
-        """Return JSON data in which everything that the rules find is masked, outside a run.
-
-        For data that leaves in another way, such as a report about recorded runs.
+        """Mask everything that the rules find in JSON data, outside a run, for reports about recorded runs.
 
         Args:
-            data: A text, or lists and dicts of texts, numbers and None.
+            data: A str, a number, None, or lists and dicts of them.
         """
         return Redaction(self._rules, self._placeholders, None).data(data)
 
     def trace_metadata(self, run: Run) -> Mapping[str, Any]:
-        """Redact the run's metadata and errors from here on, which is before its trace is opened."""
+        """Start to redact metadata and errors before the trace is opened."""
         self._of(run)
         return {}
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Redact the input, and with ``restore`` put the original values into the final output.
+        """Redact the input, and with ``restore`` restore the final output.
 
         Raises:
             RedactedContentBlockedError: E84, something was found and the mode is ``"block"``.
@@ -132,7 +130,7 @@ class Redact(Middleware):
         redaction = self._of(run)
         original = run.input
         if isinstance(original, (str, list)):
-            # The input of a blocked run is recorded in the trace too, so it is masked first.
+            # The trace records the input of a blocked run too, so it is masked first.
             if self._mode == "block":
                 masked = redaction.masked()
                 await masked.ahead(original, "")
@@ -144,7 +142,7 @@ class Redact(Middleware):
             _restore_result(run, redaction)
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Redact the input of the model, its answer and its stream."""
+        """Redact the input, the answer and the stream."""
         redaction = self._of(call.run)
         await redaction.ahead(call.input, "the conversation")
         call.input = redaction.input(call.input, "the conversation")
@@ -165,7 +163,7 @@ class Redact(Middleware):
         return answer
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Redact the result of a tool; with ``restore`` the tool receives the original values."""
+        """Redact the result; with ``restore``, the tool receives the original values."""
         redaction = self._of(call.run)
         written = call.arguments
         if self._restore:
@@ -203,7 +201,7 @@ class Redact(Middleware):
 
 
 async def _redacted(redaction: Redaction, awaitable: Awaitable[T]) -> T:
-    """Await what is inside this middleware, with its errors redacted."""
+    """Redact the errors of the rest of the run."""
     try:
         return await awaitable
     except Exception as error:
@@ -235,16 +233,9 @@ def _restore_result(run: Run, redaction: Redaction) -> None:
 
 @contextmanager
 def _redacted_span(call: ModelCall, redact: Callable[[Any], Any]) -> Iterator[_Record]:
-    """Record a model call in a span around the model's own span, which then records no texts.
+    """Record a model call in a span around the model's own span, which then records no content.
 
     The model records its answer before a middleware can redact it.
-
-    Args:
-        call: The call, with its input redacted for the model.
-        redact: Returns the input as it is recorded.
-
-    Yields:
-        A function that records the redacted answer.
     """
     tracing = call.options.get("tracing")
     if not isinstance(tracing, ModelTracing) or not tracing.include_data():

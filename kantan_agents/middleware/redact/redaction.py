@@ -1,4 +1,4 @@
-"""``Redaction``: redact and restore the inputs, answers, tool results and errors of one run."""
+"""``Redaction``: redacts and restores the data of one run."""
 
 from __future__ import annotations
 
@@ -30,13 +30,7 @@ _PIECE = 4_096
 
 @attrs.define(eq=False)
 class Redaction:
-    """The redaction of one run.
-
-    Attributes:
-        rules: The rules, by name.
-        placeholders: Finds placeholders in a text.
-        replacements: The placeholders of the run and their values; None if any finding ends the run.
-    """
+    """The redaction of one run; without ``replacements``, any finding fails it."""
 
     rules: Mapping[str, Rule]
     placeholders: Placeholders
@@ -45,25 +39,17 @@ class Redaction:
     _redacted_whole: dict[str, str] = attrs.field(factory=dict, repr=False)
 
     def masked(self) -> Redaction:
-        """Return a redaction with the same rules that masks without numbers."""
+        """Return a redaction that masks without numbers."""
         plain_masks = Replacements("mask", b"", numbered=False, values={})
         return Redaction(self.rules, self.placeholders, plain_masks)
 
     def input(self, items: Any, where: str) -> Any:
-        """Return the redacted input of a run or a model call: a str or API items.
-
-        Links to images and files are kept, because the provider must fetch them.
-        """
+        """Links to images and files stay, because the provider must fetch them."""
         self._mark_all(items)
         return change_sent_item(items, lambda text, field: self._text_or_json(text, field, where))
 
     async def ahead(self, data: Any, where: str) -> None:
-        """Redact long texts in pieces, between which other tasks run; what follows finds the results.
-
-        Args:
-            data: A text, or lists and dicts of texts or API items.
-            where: Where it is.
-        """
+        """Redact long data in advance, in pieces, between which other tasks run."""
         texts: list[str] = []
 
         def note(text: str, _field: str) -> str:
@@ -93,17 +79,12 @@ class Redaction:
         return known
 
     def recorded(self, items: Any) -> Any:
-        """Return redacted input as it is recorded, which includes its links."""
+        """Redact input for records, including its links."""
         self._mark_all(items)
         return change_item(items, self._masking()._change)
 
     def answer(self, item: Any, *, is_json: bool) -> Any:
-        """Return a redacted item of a model's answer.
-
-        Args:
-            item: The item.
-            is_json: Whether the text of the answer should be JSON.
-        """
+        """Redact an item of an answer, whose text may be JSON."""
 
         def change(text: str, field: str) -> str:
             if field == "arguments":
@@ -113,32 +94,27 @@ class Redaction:
         return change_item(item, change)
 
     def value(self, value: Any, where: str) -> Any:
-        """Return the redacted result of a tool."""
+        """Redact the result of a tool."""
         return change_value(value, lambda text, name: self._text_or_json(text, name, where))
 
     def data(self, data: Any) -> Any:
-        """Return redacted metadata of the run."""
+        """Redact metadata."""
         return change_value(data, self._masking()._change)
 
     def exception(self, error: BaseException) -> BaseException:
-        """Return an exception with redacted texts: events, logs, traces and models receive them."""
+        """Redact an exception for events, logs, traces and models."""
         change = self._masking()._change
         return redacted_exception(error, lambda value: change_value(value, change))
 
     def _masking(self) -> Redaction:
-        """Return what redacts texts that do not end the run."""
+        """Return a redaction that never fails the run."""
         return self if self.replacements is not None else self.masked()
 
     def _change(self, text: str, name: str) -> str:
         return self._text_or_json(text, name, "")
 
     def rewriter(self, *, is_json: bool, restore: bool) -> TextRewriter:
-        """Return a rewriter that redacts the text of an answer while it is streamed.
-
-        Args:
-            is_json: Whether the text should be JSON.
-            restore: Whether placeholders are replaced with their values.
-        """
+        """Return a rewriter for a streamed answer; with ``restore``, it restores values."""
 
         def as_text() -> TextRewriter:
             rewriter: TextRewriter = self._rewriter("the answer")
@@ -152,24 +128,24 @@ class Redaction:
         )
 
     def restored(self, text: str) -> str:
-        """Return a text with the placeholders of this run replaced with their values."""
+        """Replace placeholders with their values."""
         if self.replacements is None:
             return text
         return self.placeholders.replace(text, self.replacements.value_of)
 
     def restored_value(self, value: Any) -> Any:
-        """Return data with the placeholders of this run replaced with their values."""
+        """Replace placeholders in any data."""
         return change_value(value, lambda text, _: self._restored_whole(text))
 
     def _restored_whole(self, text: str) -> str:
         restored = self.restored(text)
         if restored != text:
-            # Around an original, a rule may need what only the input had, as the name of a password.
+            # A rule may need context that only the input had, such as the name of a password.
             self._redacted_whole[restored] = text
         return restored
 
     def restored_json(self, text: str) -> str:
-        """Return JSON text with the placeholders in its strings replaced with their values."""
+        """Replace placeholders in the strings of JSON text."""
         return change_json(text, lambda part, _: self.restored(part))
 
     def _mark_all(self, items: Any) -> None:
@@ -209,7 +185,6 @@ class Redaction:
         return change_json(text, lambda part, name: self._named(part, name, where))
 
     def _named(self, text: str, name: str, where: str = "the answer") -> str:
-        """Return a redacted text that may be a secret because of its name."""
         if name and self._is_named_secret(text, name):
             return self._place_for_secret(text, where)
         return self._text(text, where)
@@ -244,7 +219,7 @@ class Redaction:
 
 
 class _Restoring:
-    """Redacts a streamed text and restores the output. The rewriter never splits a placeholder."""
+    """The rewriter never splits a placeholder."""
 
     def __init__(self, rewriter: TextRewriter, restore: Callable[[str], str]) -> None:
         self._rewriter = rewriter

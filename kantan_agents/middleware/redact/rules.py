@@ -1,8 +1,8 @@
-"""The rules of ``Redact``: addresses, phone and card numbers, keys and tokens, and custom patterns.
+"""The rules of ``Redact``.
 
-A rule searches a text that may be incomplete. It returns what it found, and the index up to which more text
-cannot change that. Each decision depends on nearby characters only, so the running time is linear, and a
-streamed text is redacted like the complete one.
+A rule searches text that may be incomplete, and returns its findings and the index up to which more text
+cannot change them. Decisions depend on nearby characters only, so the running time is linear, and streamed
+text is redacted like complete text.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ from kantan_agents.middleware.redact.phones import NO_NUMBER_BEFORE, NUMBER_SIGN
 from kantan_agents.support.secrets import scan
 
 Span = tuple[int, int]
-"""Start and end index."""
-
 Known = tuple[int, int, int]
-"""Start and end index, and the index of the name in front by which the span is known."""
+"""Start, end, and the index of the preceding name that identifies the secret."""
 
 _WIDE = dict(zip(range(0xFF01, 0xFF5F), map(chr, range(0x21, 0x7F)), strict=True))
 _DASHES = dict.fromkeys((0x2010, 0x2011, 0x2012, 0x2013, 0x2212), "-")
@@ -31,34 +29,27 @@ _PLAIN = {**_WIDE, **_DASHES, **_SPACES}
 
 
 class Rule(Protocol):
-    """Finds one kind of data in a text."""
+    """Finds one kind of data."""
 
     def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[Sequence[Span | Known], int]:
-        """Return the spans found, and the index up to which more text cannot change them.
+        """Return the findings, and the index up to which more text cannot change them.
 
-        Args:
-            text: A section of the text.
-            start: Index at which to start; the characters before it are for lookbehind only.
-            offset: Number of characters of the text before this section.
-            whole: Whether the text ends with this section.
+        Characters before ``start`` are for lookbehind only. ``offset`` characters precede the section
+        ``text``, which ends the whole text if ``whole``.
         """
         ...
 
 
 def plain(text: str) -> str:
-    """Return a text of the same length with full-width letters, dashes and spaces converted to ASCII."""
+    """Convert full-width characters to ASCII; the length stays the same."""
     return text if text.isascii() else text.translate(_PLAIN)
 
 
 class SignsRule:
     """Finds data of bounded length that consists of a small set of characters.
 
-    Args:
-        pattern: Matches candidates; it may look at a few characters before the match and at one after it.
-        signs: All characters that the pattern can match.
-        longest: Maximum number of characters that the pattern can match and look at.
-        check: Returns the length of the actual match within a candidate, 0 if there is no match. It may look
-            at a few characters around the candidate.
+    ``pattern`` matches candidates of at most ``longest`` characters, with lookaround. ``check`` returns the
+    length of the match within a candidate, 0 without one.
     """
 
     def __init__(self, pattern: str, signs: str, longest: int, check: Callable[[re.Match[str]], int]) -> None:
@@ -68,7 +59,7 @@ class SignsRule:
         self._check = check
 
     def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[Span], int]:  # noqa: ARG002
-        """Return the spans found; they are final up to the run of ``signs`` at the end of the text."""
+        """Final up to the run of ``signs`` at the end of the text."""
         final = len(text)
         if not whole:
             tail = text[max(start, final - self._longest) :]
@@ -84,7 +75,7 @@ class SignsRule:
 
 
 def card_length(found: re.Match[str]) -> int:
-    """Return the length of the card number at the start of a match: 13 to 19 digits with a check digit."""
+    """Return the length of a card number: 13 to 19 digits with a check digit."""
     text = found[0]
     digits = [(place, int(sign)) for place, sign in enumerate(text) if sign.isdigit()]
     for count in range(min(len(digits), 19), 12, -1):
@@ -96,13 +87,12 @@ def card_length(found: re.Match[str]) -> int:
 
 
 def _passes_luhn(digits: list[int]) -> bool:
-    # Luhn algorithm: every second digit from the right is doubled, and its digits are added.
     doubled = [digit * 2 for digit in digits[-2::-2]]
     return (sum(digits[-1::-2]) + sum(number // 10 + number % 10 for number in doubled)) % 10 == 0
 
 
 def address_length(found: re.Match[str]) -> int:
-    """Return the length of the IP address at the start of a match, or 0."""
+    """Return the length of an IP address, or 0."""
     candidate = found[0].rstrip(".")
     if candidate.endswith(":") and not candidate.endswith("::"):
         candidate = candidate[:-1]
@@ -137,7 +127,7 @@ class AddressRule:
         )
 
     def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[Span], int]:
-        """Return the addresses in the text."""
+        """Return the addresses."""
         found = [rule.find(text, start, offset, whole=whole) for rule in (self._v4, self._v6)]
         return [span for spans, _ in found for span in spans], min(final for _, final in found)
 
@@ -145,7 +135,7 @@ class AddressRule:
 _LOCAL = r"a-zA-Z0-9\u00c0-\u024f._%+'-"
 _LOCAL_BACKWARDS = re.compile(f"[{_LOCAL}]{{0,64}}")
 _LABEL = r"[a-zA-Z0-9\u00c0-\u024f](?:[a-zA-Z0-9\u00c0-\u024f-]{0,61}[a-zA-Z0-9\u00c0-\u024f])?"
-# The rules for numbers take a number right after the domain for part of a word, so an address includes it.
+# The rules for numbers treat a number right after the domain as part of a word, so an address includes it.
 _DOMAIN = re.compile(
     rf"(?:{_LABEL}\.)+(?:xn--[a-zA-Z0-9-]{{2,59}}|[a-zA-Z\u00c0-\u024f]{{2,63}})(?:\d(?:[\d.-]*\d)?)?",
     re.ASCII,
@@ -156,10 +146,10 @@ _LEADING = ".'%-"
 
 
 class EmailRule:
-    """Finds e-mail addresses around each ``@``."""
+    """Finds e-mail addresses."""
 
     def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[Span], int]:  # noqa: ARG002
-        """Return the addresses; they are final up to the word at the end of the text."""
+        """Final up to the word at the end of the text."""
         final = len(text)
         if not whole:
             final -= self._local_length(text, start, final)
@@ -175,7 +165,7 @@ class EmailRule:
             reaches_end = end > len(text) and _DOMAIN_SIGNS.fullmatch(text, at + 1) is not None
             if reaches_end and not whole:
                 return spans, min(final, first)
-            while first < at and text[first] in _LEADING:  # quotes and marks around an address
+            while first < at and text[first] in _LEADING:  # quotes and punctuation around an address
                 first += 1
             domain = _DOMAIN.match(text, at + 1, end)
             if domain is not None and first < at:
@@ -192,16 +182,12 @@ class EmailRule:
 
 
 class SecretRule:
-    """Finds keys, tokens and passwords: those that the recorder masks.
-
-    Attributes:
-        longest: Number of characters before a secret that decide whether it is one.
-    """
+    """Finds keys, tokens and passwords, as the recorder does; ``longest`` is the lookbehind."""
 
     longest = 128
 
     def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[Known], int]:  # noqa: ARG002
-        """Return the secrets; the names in front of them are not part of them."""
+        """The names before secrets are not part of them."""
         secrets, final = scan(text, start, whole=whole)
         return [(secret.start, secret.end, secret.begin) for secret in secrets], final
 
@@ -213,8 +199,6 @@ _CARD = (
 )
 
 SECRET = "secret"  # noqa: S105 - a name
-"""Name of the rule for keys, tokens and passwords."""
-
 KINDS: Mapping[str, Rule] = {
     "email": EmailRule(),
     "phone": SignsRule(PHONE, NUMBER_SIGNS, 100, phone_length),
@@ -222,22 +206,13 @@ KINDS: Mapping[str, Rule] = {
     "ip": AddressRule(),
     SECRET: SecretRule(),
 }
-"""The built-in rules by name, in the order in which they are applied."""
+"""The built-in rules, in the order in which they are applied."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
 
 
 def make_rules(rules: Any, longest: int) -> dict[str, Rule]:
-    """Return the rules for the option ``rules`` of ``Redact``, by name.
-
-    Args:
-        rules: Names of built-in rules, and mappings of custom names to patterns, as str or compiled. None
-            means all built-in rules.
-        longest: Number of characters that a pattern looks ahead.
-
-    Raises:
-        InvalidOptionError: E75, a rule is unknown, or a pattern or name is invalid.
-    """
+    """Read the option ``rules`` of ``Redact``; E75 if it is invalid."""
     if rules is None:
         return dict(KINDS)
     made: dict[str, Rule] = {}
@@ -276,13 +251,9 @@ def _invalid(reason: str) -> InvalidOptionError:
 class PatternRule:
     """Finds the matches of a regular expression.
 
-    The text is searched in blocks of ``longest`` characters. A match that starts in one block may extend to
-    the end of the next; only a match that reaches that end is extended further. The running time therefore
-    grows linearly with the text, even if the pattern is slow within a block.
-
-    Attributes:
-        pattern: The regular expression.
-        longest: Length of a block in characters.
+    The text is searched in blocks of ``longest`` characters. A match may extend to the end of the next block;
+    only a match that reaches that end is extended further. So the running time is linear, even if the pattern
+    is slow within a block.
     """
 
     pattern: re.Pattern[str]
@@ -290,12 +261,7 @@ class PatternRule:
 
     @classmethod
     def make(cls, pattern: Any, longest: int) -> PatternRule:
-        """Return the rule for a pattern, given as a str or compiled.
-
-        Raises:
-            InvalidOptionError: E75, the pattern is not a regular expression for str, or it matches an
-                empty text.
-        """
+        """Compile a pattern; E75 if it is invalid or matches the empty string."""
         try:
             compiled = re.compile(pattern)
             matches_empty = compiled.match("") is not None
@@ -306,7 +272,7 @@ class PatternRule:
         return cls(compiled, longest)
 
     def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[tuple[int, int]], int]:
-        """Return the matches, and the index up to which more text cannot change them."""
+        """See ``Rule.find``."""
         spans: list[tuple[int, int]] = []
         place = start
         while place < len(text):

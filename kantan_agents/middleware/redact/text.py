@@ -1,4 +1,4 @@
-"""``TextRedaction``: redact one text, complete or streamed."""
+"""``TextRedaction``: redact text, complete or streamed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,7 @@ _LONGEST_KEY = 16_384
 
 @attrs.frozen
 class Finding:
-    """A span of text that rules have found.
-
-    Attributes:
-        start: Start index.
-        end: End index.
-        rule: Name of the rule that found the longest part.
-    """
+    """A span; ``rule`` is the rule that found the longest part."""
 
     start: int
     end: int
@@ -32,14 +26,9 @@ class Finding:
 
 
 class TextRedaction:
-    """Redacts one streamed text. Text that may be part of a finding is withheld until that is certain.
+    """Redacts streamed text, independently of how it is split.
 
-    The result does not depend on where the text is split.
-
-    Args:
-        rules: The rules, by name.
-        replace: Returns the replacement for a value, given the rule's name and the value.
-        placeholders: Finds placeholders; rules do not apply inside of one.
+    Text that may be part of a finding is withheld until that is certain.
     """
 
     def __init__(
@@ -49,7 +38,7 @@ class TextRedaction:
         self._replace = replace
         self._placeholders = placeholders
         self._context = max([_CONTEXT, *(getattr(rule, "longest", 0) for rule in rules.values())])
-        self._text = ""  # some emitted text for lookbehind, then the text withheld so far
+        self._text = ""  # emitted text for lookbehind, then the withheld text
         self._start = 0  # start of the withheld text
         self._offset = 0
         self._look_again = 0
@@ -57,7 +46,7 @@ class TextRedaction:
         self._waiting_length = 0
 
     def feed(self, piece: str) -> str:
-        """Add a piece, and return the text that is certain."""
+        """Return the certain text."""
         self._waiting.append(piece)
         self._waiting_length += len(piece)
         if len(self._text) + self._waiting_length < self._look_again:
@@ -96,12 +85,12 @@ class TextRedaction:
 def find(
     rules: Mapping[str, Rule], placeholders: Placeholders, text: str, start: int, offset: int, *, whole: bool
 ) -> tuple[list[Finding], int]:
-    """Return the findings from ``start`` on, and the index up to which more text cannot change them."""
+    """Return the findings, and the index up to which more text cannot change them."""
     searched = plain(text)
     taken, cut = placeholders.find(text, start, whole=whole)
     spans: list[tuple[Span, str]] = []
-    known: list[Span] = []  # from the name in front
-    # The rule for secrets, usually the last, may withhold most; where nothing is certain, no other counts.
+    known: list[Span] = []  # from the preceding name on
+    # The rule for secrets, usually the last, may withhold most; if nothing is certain, skip the others.
     for name, rule in reversed(tuple(rules.items())):
         if cut <= start:
             return [], start
@@ -130,7 +119,7 @@ def _crossing(spans: list[Span], cut: int) -> Span | None:
 
 
 def _merged(spans: list[tuple[Span, str]]) -> list[Finding]:
-    """Return the findings in order. Overlapping ones are merged under the rule of the longest."""
+    """Merge overlapping findings under the rule of the longest."""
     merged: list[Finding] = []
     longest = 0
     for (start, end), rule in sorted(spans, key=lambda found: (found[0][0], -found[0][1])):

@@ -1,4 +1,4 @@
-"""Apply a function to all texts in data: API items, tool results and final outputs."""
+"""Apply a function to all strings in data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from kantan_agents.support.secrets import may_contain_secret, name_of_value, names_in_list
 
 Change = Callable[[str, str], str]
-"""Takes a text and the name of its field, and returns the replacement."""
+"""Takes a string and the name of its field, and returns the replacement."""
 
 _IDENTIFIER_FIELDS = frozenset(
     {
@@ -37,17 +37,17 @@ _IDENTIFIER_FIELDS = frozenset(
         "created_by",
     }
 )
-"""Fields of API items with identifiers and types, which are not changed if they look like one."""
+"""Values that look like identifiers are not changed."""
 
 _OPAQUE_FIELDS = frozenset({"encrypted_content", "signature"})
-"""Fields of API items that a provider has written for itself."""
+"""Opaque data of the provider."""
 
 _MEDIA_FIELDS = frozenset({"image_url", "file_url", "file_data", "data", "result"})
-"""Fields of API items for images and files."""
+"""Images and files."""
 
 _IDENTIFIER = re.compile(r"[\w.:/+=|-]*", re.ASCII)
 
-# The classes of the SDK's and of OpenAI's items, whose fields have the names above.
+# The packages of the SDK's and of OpenAI's items, whose fields have the names above.
 _API_PACKAGES = ("agents", "openai")
 
 _DATA_URL = re.compile(
@@ -60,9 +60,9 @@ _SHORTEST_FILE = 32
 
 
 def change_item(value: Any, change: Change, field: str = "") -> Any:
-    """Return an API item with its texts changed; the same object if nothing changed.
+    """Change the strings of an API item; the same object if nothing changed.
 
-    Identifiers and media are not changed. Links to media are: see ``change_sent_item``.
+    Identifiers and media stay.
     """
     if isinstance(value, str):
         text = change(value, field)
@@ -87,7 +87,7 @@ def change_item(value: Any, change: Change, field: str = "") -> Any:
 
 
 def change_sent_item(value: Any, change: Change) -> Any:
-    """Do the same as ``change_item``, but keep the links to media, which the provider must fetch."""
+    """Links to media stay too, because the provider must fetch them."""
     return change_item(
         value, lambda text, field: text if _is_media_link(text, field) else change(text, field)
     )
@@ -112,14 +112,9 @@ def _in_field(name: Any, value: Any, change: Change) -> Any:
 
 
 def change_value(value: Any, change: Change, name: str = "") -> Any:
-    """Return data with all texts changed, including keys; the same object if nothing changed.
+    """Change all strings in data, including keys; the same object if nothing changed.
 
-    A number or any other object whose ``str()`` or ``repr()`` is changed becomes the changed text.
-
-    Args:
-        value: The data.
-        change: Takes a text and the key that it belongs to or ""; returns its replacement.
-        name: The key that the value belongs to.
+    An object whose ``str()`` or ``repr()`` is changed becomes the changed string.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -142,13 +137,13 @@ def change_value(value: Any, change: Change, name: str = "") -> Any:
 
 
 def _change_text_of(value: Any, change: Change, name: str) -> Any:
-    """Return the changed text of an object whose fields do not show all of it; else the object."""
+    """Fields may not show all of an object."""
     if type(value) in (str, dict):
         return value
     for write in (str, repr):
         try:
             text = write(value)
-        except Exception:  # noqa: BLE001, S112 - user code; a text that cannot be written goes nowhere
+        except Exception:  # noqa: BLE001, S112 - user code; a failing `str()` shows nothing
             continue
         changed = change(text, name if write is str else "")
         if changed != text:
@@ -157,7 +152,6 @@ def _change_text_of(value: Any, change: Change, name: str) -> Any:
 
 
 def _change_object(value: Any, change: Change, name: str) -> Any:
-    """Return an object of any class with its fields changed."""
     if isinstance(value, str):
         changed = change(str.__str__(value), name)
         return value if changed == str.__str__(value) else changed
@@ -231,18 +225,18 @@ def _like(value: Any, items: list[Any]) -> Any:
 
 
 def is_data_url(text: str) -> bool:
-    """Return whether the whole text is a data URL with well-formed base64."""
+    """A data URL with well-formed base64."""
     begin = _DATA_URL.match(text) if text.startswith("data:") else None
     return begin is not None and _is_base64(text, begin.end())
 
 
 def is_media(text: str) -> bool:
-    """Return whether the value of a field for media is a data URL or the base64 of a file."""
+    """A data URL or base64 in a media field."""
     return is_data_url(text) or (len(text) >= _SHORTEST_FILE and _is_base64(text, 0))
 
 
 def is_link(text: str) -> bool:
-    """Return whether the value of a field for media is the address of a file that the provider fetches."""
+    """A URL in a media field, which the provider fetches."""
     return _LINK.fullmatch(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""``UserCall``: a tool call made for a user, with the guardrails, hooks and trace span of the SDK."""
+"""``UserCall``: a tool call for a user."""
 
 from __future__ import annotations
 
@@ -45,12 +45,7 @@ from kantan_agents.tools.guards.failures import Failures
 class Outcome:
     """The outcome of a tool call.
 
-    Attributes:
-        tool: The tool.
-        call: The call, in the form a model makes it.
-        output: Output of the tool, or the message of a guardrail that rejected the call or its output.
-        input_results: Results of the tool's input guardrails.
-        output_results: Results of the tool's output guardrails.
+    ``output`` may be the message of a guardrail that rejected the call or its output.
     """
 
     tool: FunctionTool
@@ -61,15 +56,9 @@ class Outcome:
 
 
 class UserCall:
-    """One call of a function tool, made for a user.
+    """A tool call for a user, with the guardrails, hooks and trace span of the SDK.
 
-    Args:
-        run: The run.
-        agent: The SDK agent that has the tool.
-        tool: The original tool, without the guard for models.
-        guard: Checks the user rules.
-        wrapper: The SDK's context of the run.
-        command: The command with its prefix, for error messages.
+    ``tool`` is the original tool, without the guard for models; ``command`` has its prefix.
     """
 
     def __init__(
@@ -92,14 +81,9 @@ class UserCall:
         self._raising.on_invoke_tool = Failures(tool, tool.on_invoke_tool).invoke
 
     async def make(self, text: str) -> Outcome:
-        """Make the call in its own trace span, through the middleware of the run.
+        """Make the call through the middleware of the run.
 
-        Args:
-            text: The arguments as JSON text.
-
-        Raises:
-            KantanAgentsError: The rules refuse the call (E8, E10 to E14, ...), or it cannot be made (E56).
-            Exception: Any exception of the tool, a guardrail or a middleware.
+        E8, E10 to E14 if the rules deny it, E56 if it is impossible.
         """
         run, config = self._run, self._run.run_config
         outcome = Outcome(self._tool, self._model_call_item(text))

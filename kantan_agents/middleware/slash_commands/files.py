@@ -1,4 +1,4 @@
-"""Commands from Markdown files: their text becomes the input of the run."""
+"""Commands from Markdown files, whose text becomes the input."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kantan_agents.tools.skills.limits import Choice, choice_in, choice_of, head
 from kantan_agents.traces.metadata import COMMAND_MODEL
 
 COMMAND_LIMIT: Final = "command "
-"""Begins the name of the limit that the tool lists of a command set."""
+"""Prefix of the names of limits that commands set."""
 
 ARGUMENTS: Final = "arguments"
 _KEY: Final = "command"
@@ -31,7 +31,7 @@ _log = get_logger("kantan_agents.commands")
 
 
 def command_of_file(file: CommandFile) -> Command:
-    """Return a Markdown file as a command, whose arguments are one text."""
+    """A command with one string argument."""
     schema = {
         "type": "object",
         "properties": {ARGUMENTS: {"type": "string", "description": file.argument_hint or ""}},
@@ -40,21 +40,14 @@ def command_of_file(file: CommandFile) -> Command:
 
 
 def facts_of_file(file: CommandFile) -> ToolFacts:
-    """Return what the user rules need to know about a command: its name and its arguments."""
+    """Return the facts for the user rules."""
     return ToolFacts((file.name,), ARGUMENTS, schema_of(ARGUMENTS))
 
 
 def begin_with_file(run: Run, file: CommandFile, arguments: str, models: Mapping[str, Any]) -> None:
     """Make the text of a command the input of a run, under the command's limit and with its model.
 
-    Args:
-        run: The run.
-        file: The command.
-        arguments: What was typed after its name.
-        models: The models that files may name. Another name has no effect: a file alone chooses no provider.
-
-    Raises:
-        ModelNotFoundError: E19, the model of the command is unknown.
+    A model that is not in ``models`` has no effect: a file alone selects no provider.
     """
     model = _model_of(file, models)
     if model is not None:
@@ -64,17 +57,16 @@ def begin_with_file(run: Run, file: CommandFile, arguments: str, models: Mapping
         choice = choice_of(file)
         _limit(run, choice)
         text = f"{head_line(choice, _KEY)}\n\n{text}"
-    # Items and not a str, which could be read as a command again.
+    # Items and not a str, which could be parsed as a command again.
     items: list[Any] = [{"role": "user", "content": text}]
     run.input = redacted_new_input(run, items, f"the command {file.name}")
     _log.info("command sent", command=file.name, agent=run.agent.name)
 
 
 def restore_command(run: Run, models: Mapping[str, Any]) -> None:
-    """Put a run that begins with what a command has sent, or goes on with it, under the limit of the command.
+    """Restore the limit and the model of a command for a run that continues from its input.
 
-    Such a run is resumed from a ``RunState``, or made again from recorded items. The first line of its newest
-    input states the limit. A user who writes such a line only gets less. The state says the model.
+    The first line of the latest input states the limit; a user who writes such a line only restricts the run.
     """
     model = chosen_in(run.input).get(COMMAND_MODEL) if isinstance(run.input, RunState) else None
     if isinstance(model, str) and model in models:
@@ -97,7 +89,7 @@ def _use_model(run: Run, name: str, models: Mapping[str, Any]) -> None:
 def _limit(run: Run, choice: Choice) -> None:
     rules = grants_for(ALL if choice.allowed is None else choice.allowed, choice.denied).rules
     limit = (f"{COMMAND_LIMIT}{choice.name}", rules)
-    if limit not in run.limits:  # a middleware may try the run again
+    if limit not in run.limits:  # a middleware may repeat the run
         run.limits = (*run.limits, limit)
 
 

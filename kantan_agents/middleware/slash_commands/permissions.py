@@ -1,4 +1,4 @@
-"""What a user may run: checks a command before it is made, and lists the permitted ones for ``/help``."""
+"""Checks commands, and lists the permitted ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _AT_ONCE = 50
 
 
 def facts_of_command(target: Any) -> ToolFacts:
-    """Return what the user rules need to know about the target of a command."""
+    """Return the facts for the user rules."""
     if isinstance(target, CommandFile):
         return facts_of_file(target)
     return target.facts if isinstance(target, ServerPrompt) else facts_of(target)
@@ -48,15 +48,7 @@ async def visible_commands(
     wrapper: RunContextWrapper[Any],
     agent: SDKAgent,
 ) -> dict[str, Command]:
-    """Return the commands that the user may run, by name.
-
-    Args:
-        registry: All commands.
-        layers: The rules in force for tools and prompts.
-        of_files: The rules in force for Markdown files.
-        wrapper: The SDK's context of the run.
-        agent: The SDK agent.
-    """
+    """Return the permitted commands by name."""
     visible: dict[str, Command] = {}
     for number, command in enumerate(registry):
         if number % _AT_ONCE == _AT_ONCE - 1:
@@ -79,11 +71,7 @@ async def check_command(
     layers: RuleLayers,
     wrapper: RunContextWrapper[Any],
 ) -> None:
-    """Refuse a command that the user may not run at all, before errors in its arguments are reported.
-
-    Raises:
-        KantanAgentsError: The rules refuse it, or its tool is not enabled (E8).
-    """
+    """Deny a command that the user may never run, before errors in its arguments are reported."""
     tool = None if isinstance(target, (ServerPrompt, CommandFile)) else target
     try:
         if not layers.decide_tool(guard.facts).allowed:
@@ -99,11 +87,7 @@ async def check_command(
 
 
 async def check_call(run: Run, guard: UserGuard, wrapper: RunContextWrapper[Any], arguments: str) -> None:
-    """Refuse a command whose arguments the user may not give.
-
-    Raises:
-        KantanAgentsError: The rules refuse the call (E8, E10 to E14).
-    """
+    """Check the arguments."""
     call = ToolCall(run, run.agent.name, None, guard.facts.name, arguments, "", wrapper)
     try:
         await guard.require(wrapper, arguments)
@@ -115,17 +99,7 @@ async def check_call(run: Run, guard: UserGuard, wrapper: RunContextWrapper[Any]
 def help_text(
     line: CommandLine, registry: CommandRegistry, visible: Mapping[str, Command], prefix: str
 ) -> str:
-    """Return the text of ``/help``: the commands that the user may run, or one of them in detail.
-
-    Args:
-        line: The input: ``/help``, or a command that does not exist.
-        registry: All commands.
-        visible: Those that the user may run.
-        prefix: The prefix of commands.
-
-    Raises:
-        UnknownCommandError: E54, there is no such command, or the user may not run it.
-    """
+    """Return the output of ``/help``, or E54 for an unknown command."""
     if line.name != HELP:
         registry.require(line.name, lambda command: command.name in visible)
     wanted = HELP_COMMAND.read(line.rest, prefix).get("command", "").removeprefix(prefix)

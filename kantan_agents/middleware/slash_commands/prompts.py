@@ -1,4 +1,4 @@
-"""The prompts of an agent's MCP servers as commands: ``/mcp__SERVER__PROMPT``."""
+"""Prompts of MCP servers as commands: ``/mcp__SERVER__PROMPT``."""
 
 from __future__ import annotations
 
@@ -25,20 +25,14 @@ from kantan_agents.tools.mcp.server_connections import ask_server, is_of_sdk
 from kantan_agents.tools.server_names import Surroundings, names_in_rules, origin_of, safe
 
 _FETCHED: Final = "prompt"
-"""The step of a durable run that keeps the messages of a prompt."""
+"""The step of a durable run that stores the messages."""
 
 _log = get_logger("kantan_agents.commands")
 
 
 @attrs.frozen(eq=False)
 class ServerPrompt:
-    """A prompt of an MCP server.
-
-    Attributes:
-        server: The server.
-        name: Its name on the server.
-        facts: What the user rules need to know about it: they apply as to a tool of this server.
-    """
+    """User rules apply as to a tool of its server."""
 
     server: MCPServer
     name: str
@@ -46,12 +40,7 @@ class ServerPrompt:
 
 
 async def prompt_commands(agent: SDKAgent, commands: Iterable[Command]) -> list[Command]:
-    """Return the prompts of an agent's MCP servers as commands; a name of another command is not taken.
-
-    Args:
-        agent: The SDK agent.
-        commands: Its other commands.
-    """
+    """Return the prompts of the agent's servers; existing names win."""
     taken = {name for command in commands for name in (command.name, *command.aliases)}
     around = Surroundings(
         agent.local_names, servers_of(agent.tools) | {server.name for server in agent.mcp_servers}
@@ -68,17 +57,7 @@ async def prompt_commands(agent: SDKAgent, commands: Iterable[Command]) -> list[
 
 
 async def begin_with_prompt(run: Run, prompt: ServerPrompt, command: str, arguments: str) -> None:
-    """Make the messages of a prompt the input of a run.
-
-    Args:
-        run: The run.
-        prompt: The prompt.
-        command: Name of its command.
-        arguments: Its arguments as JSON.
-
-    Raises:
-        PromptNotFetchedError: E39, the server does not return the prompt.
-    """
+    """Make the messages of a prompt the input of a run; E39 without them."""
     kept = None if run._journal is None else run._journal.known(_FETCHED)
     if kept is None:
         fetch = partial(mcp_prompt, prompt.server, prompt.name, json.loads(arguments))
@@ -88,14 +67,14 @@ async def begin_with_prompt(run: Run, prompt: ServerPrompt, command: str, argume
     else:
         items = kept["items"]
     if run._capture is not None:
-        # A replay asks no server, so a run that makes this one again begins with the messages.
+        # A replay calls no server, so a run that repeats this one starts with the messages.
         run._capture.beginning.with_input(items)
     run.input = redacted_new_input(run, items, f"the prompt {command}")
     _log.info("prompt sent", command=command, agent=run.agent.name)
 
 
 async def _prompts_of_all(agent: SDKAgent, around: Surroundings) -> list[list[Command]]:
-    """Return the prompts of each server. One that is slow must not keep the others waiting."""
+    """A slow server must not delay the others."""
     found: dict[int, list[Command]] = {}
 
     async def ask(number: int, server: MCPServer) -> None:
@@ -114,12 +93,12 @@ async def _prompts_of_all(agent: SDKAgent, around: Surroundings) -> list[list[Co
 async def _prompts_of(server: MCPServer, around: Surroundings, agent: str) -> list[Command]:
     run = current_run.get()
     if run is not None and run._tape is not None:
-        return []  # no server is asked; the input of such a command is recorded as the prompt's messages
+        return []  # a replay calls no server; the recorded input of such a command is the prompt's messages
     if not may_offer(server, "prompts"):
         return []
     try:
         listed = as_data(await ask_server(server, server.list_prompts, agent)).get("prompts", [])
-    except Exception as error:  # noqa: BLE001 - a server without prompts may refuse; its tools are commands
+    except Exception as error:  # noqa: BLE001 - a server without prompts may raise; its tools are commands
         _log.warning("prompts_not_listed", server=server.name, reason=reason_of(error))
         return []
     return list(_commands(server, listed, around))
@@ -129,7 +108,7 @@ def _commands(server: MCPServer, listed: list[dict[str, Any]], around: Surroundi
     for prompt in listed:
         own = str(prompt["name"])
         name = f"{SERVER_PREFIX}{safe(server.name)}__{safe(own)}"
-        # By its own name alone, a prompt could be taken for a tool.
+        # Without the prefix, a prompt could be taken for a tool.
         prefixed = origin_of(server.name, own, own, around).prefixed
         if name not in prefixed:
             _log.warning("prompt_left_out", prompt=name, reason="the name may mean another server")
@@ -143,7 +122,7 @@ def _commands(server: MCPServer, listed: list[dict[str, Any]], around: Surroundi
             },
             "required": [one["name"] for one in arguments if one.get("required")],
         }
-        # Its own name counts for rules that refuse, as that of a tool does.
+        # Rules that deny apply to the name without the prefix too, as for a tool.
         names = tuple(dict.fromkeys((name, *names_in_rules(server.name, own), own)))
         facts = ToolFacts(
             names, next(iter(schema["properties"]), None), schema, origin=Origin(None, prefixed)

@@ -22,14 +22,7 @@ from kantan_agents.tools.server_names import server_of
 
 
 def tool_result(text: str, outcome: Outcome, agent: SDKAgent, wrapper: RunContextWrapper[Any]) -> RunResult:
-    """Return the result of a command that ran a tool, with the call and its output as items.
-
-    Args:
-        text: The input of the user.
-        outcome: The outcome of the call.
-        agent: The SDK agent.
-        wrapper: The SDK's context of the run.
-    """
+    """The call and its output are items."""
     output_item = ItemHelpers.tool_call_output_item(outcome.call, outcome.output)
     items = [
         ToolCallItem(agent=agent, raw_item=outcome.call),
@@ -40,7 +33,7 @@ def tool_result(text: str, outcome: Outcome, agent: SDKAgent, wrapper: RunContex
 
 
 def message_result(text: str, answer: str, agent: SDKAgent, wrapper: RunContextWrapper[Any]) -> RunResult:
-    """Return the result of a command that calls no tool, such as ``/help``: a single message."""
+    """A single message, as for ``/help``."""
     message = ResponseOutputMessage(
         id=f"msg_{uuid.uuid4().hex}",
         content=[ResponseOutputText(text=answer, type="output_text", annotations=[])],

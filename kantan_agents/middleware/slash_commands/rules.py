@@ -1,4 +1,4 @@
-"""User rules: which commands a user may run. They are independent of the model's tool rules."""
+"""User rules, which are independent of the model's tool rules."""
 
 from __future__ import annotations
 
@@ -20,19 +20,8 @@ def user_layers(
 ) -> RuleLayers:
     """Return the rule layers for the commands of one run.
 
-    The tool providers' ``deny`` and parameter rules apply beneath the user rules. Their ``allow`` is written
-    for models, so it applies only if no user rules have an ``allow``. The limits of a subagent file always
-    apply.
-
-    Args:
-        rules: The rules of ``SlashCommands``.
-        context: The context of the run.
-        standing: The agent's base and provider rules, and its limits.
-        aliases: Additional command names, each with the name of its tool. A user rule about an alias applies
-            to the tool.
-
-    Raises:
-        ToolRulesTypeError: E18, ``context["user_rules"]`` is not ``UserRules``, a ``ToolRulesMode`` or None.
+    The providers' ``deny`` and parameter rules apply below the user rules. Their ``allow`` is written for
+    models, so it applies only if no user rules have one. The limits of a subagent file always apply.
     """
     explicit = context.get(USER_RULES) if isinstance(context, dict) else None
     own = [(USER, rules)]
@@ -50,7 +39,7 @@ def user_layers(
 
 
 def _allowed_by_alias(rules: ToolRules, aliases: Mapping[str, str]) -> ToolRules:
-    """Return the ``allow`` entries that name an alias, rewritten to name its tool.
+    """Return the ``allow`` entries that name an alias, for its tool.
 
     Patterns are ignored: ``allow=["read*"]`` must not allow a tool because it has an alias ``reads``.
     """
@@ -66,9 +55,10 @@ def _allowed_by_alias(rules: ToolRules, aliases: Mapping[str, str]) -> ToolRules
 
 
 def _refused_by_alias(rules: ToolRules, aliases: Mapping[str, str]) -> Iterator[ToolRules]:
-    """Yield the ``deny`` and parameter rules that match an alias, patterns included, rewritten for its tool.
+    """Yield the ``deny`` and parameter rules that match an alias, for its tool.
 
-    Each is a layer of its own: merged, rules about the same parameter would replace each other.
+    Patterns count here. Each rule is a separate layer: merged, rules about one parameter would replace each
+    other.
     """
     if not rules.deny and not rules.params:
         return
@@ -82,7 +72,7 @@ def _refused_by_alias(rules: ToolRules, aliases: Mapping[str, str]) -> Iterator[
 
 
 def _renamed(entries: Any, tool: str) -> Iterator[tuple[str, str]]:
-    """Yield each entry with its form for the tool: ``rm(a:*)`` becomes ``delete(a:*)``."""
+    """``rm(a:*)`` becomes ``delete(a:*)``."""
     for entry in entries if isinstance(entries, list) else ():
         _, bracket, call = entry.partition("(")
         yield entry, f"{tool}{bracket}{call}"
@@ -90,18 +80,12 @@ def _renamed(entries: Any, tool: str) -> Iterator[tuple[str, str]]:
 
 @attrs.frozen(eq=False)
 class UserGuard(ToolGuard):
-    """Checks the calls of one tool against the user rules.
-
-    Attributes:
-        rules: The rules of ``SlashCommands``.
-        standing: The agent's base and provider rules, and its limits.
-        aliases: Additional command names, each with the name of its tool.
-    """
+    """Checks the calls of one tool; for its fields, see ``user_layers``."""
 
     rules: ToolRules
     standing: RuleLayers
     aliases: Mapping[str, str] = _NO_ALIASES
 
     def layers(self, context: Any) -> RuleLayers:
-        """Return the rule layers for a run with this context."""
+        """Return the layers for a context."""
         return user_layers(self.rules, context, self.standing, self.aliases)

@@ -1,4 +1,4 @@
-"""``SlashCommands``: users run tools directly with ``/name``, without the model (spec protocol 1)."""
+"""``SlashCommands``: users run tools with ``/name``, without the model (spec protocol 1)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_in_force
 from kantan_agents.tools.skills import CommandFile, CommandLoader
 
 TRIGGER = "trigger"
-"""Key in the trace metadata of a command's run; the value is ``"user"``."""
+"""Key in the trace metadata; its value is ``"user"``."""
 
 _MAX_INLINE_CHARACTERS = 2000
 _MAX_INLINE_COMMANDS = 50
@@ -62,25 +62,24 @@ _log = get_logger("kantan_agents.commands")
 class SlashCommands(Middleware):
     """Lets users run tools with an input such as ``/read notes.txt``, which runs ``read`` without the model.
 
-    ``user_rules`` decide what users may run; the model's ``tool_rules`` do not apply. ``/help`` lists the
-    commands that the user may run, and ``//text`` sends the text ``/text`` to the model. Any other input goes
-    to the model unchanged. With ``files``, ``/NAME`` sends the text of a Markdown file with the typed
-    arguments to the model. ``/mcp__SERVER__PROMPT`` sends a prompt of an MCP server (E39 if the server
-    rejects it; E55 if an argument is missing). A file or prompt with the name of another command is omitted,
-    and this is logged.
+    ``user_rules`` determine the commands that users may run; the model's ``tool_rules`` do not apply.
+    ``/help`` lists them, and ``//text`` sends the text ``/text`` to the model. Any other input is sent to the
+    model unchanged. With ``files``, ``/NAME`` sends the text of a Markdown file with the typed arguments to
+    the model. ``/mcp__SERVER__PROMPT`` sends a prompt of an MCP server (E39 if the server rejects it; E55 if
+    an argument is missing). A file or prompt with the name of another command is omitted, and this is logged.
 
     ``context["result"]`` is a ``RunResult`` without model responses. ``final_output`` is the tool's output as
-    text: data as JSON, content of MCP servers as its text, other content in brackets, such as
-    ``[image image/png]``. ``.output`` of the last of ``new_items`` is the returned value. A session and the
-    history show the call to the next run; a conversation stored by the provider does not. ``output_dest`` is
-    not written, and the agent's guardrails do not run. Events, trace, the tool's timeout, guardrails and
-    hooks are those of a tool call.
+    text: data as JSON, content of MCP servers as its text, other content in brackets, such as ``[image
+    image/png]``. ``.output`` of the last of ``new_items`` is the returned value. A session and the history
+    show the call to the next run; a conversation stored by the provider does not. ``output_dest`` is not
+    written, and the agent's guardrails do not run. Events, trace, and the tool's timeout, guardrails and
+    hooks work as for any tool call.
 
     Only input from the application is parsed for commands: a str passed to an outermost run that starts
     outside of any open span; an open ``trace(...)`` alone does not matter. Input of nested runs (delegated
     agents, agents run by a tool, a guardrail or a hook) and of judges may be written by a model, so it is
     never parsed. Put this middleware last in ``middleware``, so that the others wrap it. A middleware that
-    repeats the whole run runs the tool again; one that replaces the command by another is error E56.
+    repeats the whole run runs the tool again; one that replaces the command with another is error E56.
 
     Args:
         user_rules: The tools that users may run: a ``ToolRulesMode``, or rules of the same form as
@@ -88,14 +87,14 @@ class SlashCommands(Middleware):
             single run and takes precedence.
         aliases: Additional command names: ``{"r": "read"}``. A tool named ``help`` needs one.
         prefix: The prefix of commands. An input with a doubled prefix is sent to the model with one.
-        files: Where Markdown files with commands are found. ``user_rules`` decide which of them users may
-            run, by name. Their ``allowed-tools`` limit the run below all other rules, even after it is
-            paused and resumed: the first line of the input states them.
+        files: The Markdown files with commands. ``user_rules`` determine which of them users may run, by
+            name. Their ``allowed-tools`` limit the run below all other rules, even after it is paused and
+            resumed: the first line of the input states them.
         models: The models that the ``model`` of a file may name, each as for ``Agent``. Other names have no
             effect.
 
     Attributes:
-        files: Where they are found.
+        files: The loader of the files, or None.
 
     Raises:
         UnknownToolRulesModeError, ToolRulesTypeError, InvalidToolRulesError: E9, E18, E20, the rules are
@@ -138,7 +137,7 @@ class SlashCommands(Middleware):
         Raises:
             UnknownCommandError, CommandSyntaxError, CommandNotRunnableError: E54, E55, E56.
             PromptNotFetchedError: E39, an MCP server does not return its prompt.
-            KantanAgentsError: The user rules refuse the call (E8, E10 to E14).
+            KantanAgentsError: The user rules deny the call (E8, E10 to E14).
             Exception: Any exception of the tool.
         """
         kind = self._kind(run)
@@ -167,7 +166,7 @@ class SlashCommands(Middleware):
         """Return the commands that the user of a context may run, to list or complete them.
 
         Args:
-            agent: The ``Agent``. Its MCP servers are asked for their tools and prompts.
+            agent: The ``Agent``. Its MCP servers are called to list their tools and prompts.
             context: The context that a run would get.
 
         Raises:
@@ -192,7 +191,7 @@ class SlashCommands(Middleware):
         return kind_of(run.input, self._prefix)
 
     async def _run_command(self, run: Run) -> RunResult | None:
-        """Return the result of a command; None if the run continues, with a prompt as its input."""
+        """None if the run continues, with a prompt as its input."""
         # Errors that a later stage would raise must be raised before the tool runs.
         if run.mistake is not None:
             raise run.mistake
@@ -251,7 +250,7 @@ class SlashCommands(Middleware):
 
     async def _read(self, command: Command, rest: str) -> str:
         read = partial(_arguments, command, rest, self._prefix)
-        # Long arguments are parsed in a thread, to keep the event loop responsive.
+        # Long arguments are parsed in a thread, to avoid blocking the event loop.
         return read() if len(rest) <= _MAX_INLINE_CHARACTERS else await anyio.to_thread.run_sync(read)
 
     def __repr__(self) -> str:
@@ -267,7 +266,6 @@ def _is_judge(run: Run) -> bool:
 
 
 def _arguments(command: Command, rest: str, prefix: str) -> str:
-    """Return the text after a command, parsed as the JSON arguments of its tool."""
     arguments = command.read(rest, prefix)
     try:
         return json.dumps(arguments, ensure_ascii=False)
@@ -278,7 +276,7 @@ def _arguments(command: Command, rest: str, prefix: str) -> str:
 
 
 async def _remember(run: Run, result: RunResult) -> None:
-    """Add the command to the run's SDK session, if any, as the SDK does for its own runs."""
+    """Add the command to the SDK session, as the SDK does for its runs."""
     session = run.options.get("session")
     if session is not None:
         await session.add_items(result.to_input_list())

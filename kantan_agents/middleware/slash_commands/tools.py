@@ -1,4 +1,4 @@
-"""``AgentCommands``: the tools of an agent as slash commands."""
+"""``AgentCommands``: tools as slash commands."""
 
 from __future__ import annotations
 
@@ -27,13 +27,7 @@ _CACHE = "_kantan_commands"
 
 
 class AgentCommands:
-    """Builds the commands of agents. Commands for an agent's own tools are cached until the tools change.
-
-    Args:
-        aliases: Additional command names, each with the name it stands for.
-        prefix: The prefix of commands.
-        files: Loads commands from Markdown files; None for none.
-    """
+    """Caches the commands for an agent's own tools until the tools change."""
 
     def __init__(self, aliases: Mapping[str, str], prefix: str, files: CommandLoader | None = None) -> None:
         self._aliases = aliases
@@ -42,17 +36,9 @@ class AgentCommands:
         self._left_out: set[str] = set()
 
     async def of(self, owner: Any, wrapper: RunContextWrapper[Any], name: str | None) -> CommandRegistry:
-        """Return the commands of an agent.
+        """Return the commands of an agent; E75 for an invalid alias.
 
-        Args:
-            owner: The ``Agent``.
-            wrapper: The SDK's context of the run.
-            name: The command to be found. MCP servers are asked for their tools and prompts only if the
-                agent's own tools do not include it. None always asks them.
-
-        Raises:
-            InvalidOptionError: E75, an alias has the name of a tool, or refers to a missing tool.
-            Exception: Any exception of an MCP server.
+        MCP servers are called only if the agent's own tools do not include ``name``, or if it is None.
         """
         agent: SDKAgent = owner.sdk_agent
         own = [unguarded(tool) for tool in agent.given_tools]
@@ -100,7 +86,7 @@ class AgentCommands:
         return list(commands.values())
 
     def _of_files(self, files: Sequence[CommandFile], commands: Sequence[Command]) -> list[Command]:
-        """Return the commands of files; the name of another command is not taken."""
+        """Existing names win."""
         taken = {HELP, *self._aliases, *(name for one in commands for name in (one.name, *one.aliases))}
         found: list[Command] = []
         for file in files:
@@ -116,7 +102,7 @@ class AgentCommands:
         return found
 
     def _without_alias_conflicts(self, tool: Tool) -> Command | None:
-        """Return a server's tool as a command; aliases take precedence over its names."""
+        """Aliases take precedence over the tool's names."""
         command = command_of(tool)
         if command.name not in self._aliases:
             return command
@@ -126,15 +112,15 @@ class AgentCommands:
 
 
 def _fingerprint(tool: Tool) -> tuple[Any, ...]:
-    """Return a cheap key for cache checks; the cached registry keeps the objects with these ids alive."""
+    """The cached registry keeps the objects with these ids alive."""
     schema, description = getattr(tool, "params_json_schema", None), getattr(tool, "description", None)
     return (id(tool), tool.name, id(schema), id(description))
 
 
 def command_of(tool: Tool) -> Command:
-    """Return a tool as a command. The tool's other names in rules become aliases of the command.
+    """Return a tool as a command; its other names become aliases.
 
-    A name with which a server's tool claims to be another tool is not among them.
+    Names with which a server's tool claims to be another tool are excluded.
     """
     facts = facts_of(tool)
     name = str(getattr(tool, "qualified_name", tool.name))
@@ -148,13 +134,13 @@ def command_of(tool: Tool) -> Command:
 
 
 def unguarded(tool: Tool) -> Tool:
-    """Return the original tool, without the guard that checks the model's rules."""
+    """Without the guard for the model's rules."""
     original = getattr(getattr(tool, "on_invoke_tool", None), "original", None)
     return original if isinstance(original, FunctionTool) else tool
 
 
 async def is_enabled(tool: Tool, wrapper: RunContextWrapper[Any], agent: SDKAgent) -> bool:
-    """Return whether a tool is enabled, determined as the SDK does."""
+    """As the SDK determines it."""
     enabled: Any = getattr(tool, "is_enabled", True)
     answer: Any = enabled(wrapper, agent) if callable(enabled) else enabled
     return bool(await answer if inspect.isawaitable(answer) else answer)

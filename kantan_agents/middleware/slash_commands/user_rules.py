@@ -1,4 +1,4 @@
-"""``UserRules``: rules for users, as an object that only code can create."""
+"""``UserRules``: an object that only code can create."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from kantan_agents.errors import ToolRulesTypeError
 from kantan_agents.tool_rules import ToolRules, ToolRulesMode, rules_of
 
 USER_RULES = PERMISSIONS[1]
-"""Context key of the user rules for a single run; they take precedence over those of ``SlashCommands``."""
+"""Context key; these rules take precedence over ``SlashCommands``."""
 
 
 @attrs.frozen(init=False, repr=False)
 class UserRules:
     """The commands that users may run, for ``context["user_rules"]``.
 
-    Rules for users are an object and not a dict, because a dict in a context may come from JSON, from a
-    subagent file or from a model. Create it in your code, from data that the user cannot choose.
+    It is an object and not a dict, because a dict in a context may come from JSON, from a subagent file or
+    from a model. Create it in your code, from data that the user cannot choose.
 
     Args:
         rules: A ``ToolRulesMode``, or rules of the same form as ``tool_rules``, which are copied.
@@ -47,12 +47,7 @@ class UserRules:
 
 
 def read_user_rules(value: object) -> ToolRules:
-    """Return the rules in ``context["user_rules"]``.
-
-    Raises:
-        ToolRulesTypeError: E18, ``value`` is neither ``UserRules`` nor a ``ToolRulesMode``, and so may come
-            from a file or a model.
-    """
+    """E18 for another type: a file or a model may have written it."""
     if isinstance(value, UserRules):
         return value.rules
     if isinstance(value, ToolRulesMode):

@@ -1,4 +1,4 @@
-"""The JSON interface of the page: one module for each view."""
+"""The JSON interface: one module for each view."""
 
 from starlette.routing import BaseRoute
 

@@ -1,4 +1,4 @@
-"""How an endpoint answers: as JSON, with the library's errors as JSON too."""
+"""Endpoints that answer in JSON."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _NOT_FOUND = frozenset({"E61", "E87", "E104"})
 
 
 def state_of(request: Request) -> PageState:
-    """Return the state of the page that a request is for."""
+    """Return the requested page's state."""
     state: PageState = request.app.state.page
     return state
 
 
 def json_endpoint(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
-    """Make an endpoint of a function that returns JSON data.
+    """Turn a function that returns JSON data into an endpoint.
 
-    An error of this library becomes ``{"error": {"code", "message"}}``, with status 404 for something that
-    does not exist and 400 otherwise.
+    Errors of this library become ``{"error": {"code", "message"}}``, with status 404 for missing things and
+    400 otherwise.
     """
 
     @functools.wraps(endpoint)
@@ -45,5 +45,5 @@ def json_endpoint(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]
 
 
 def json_response(data: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    """Return data as a JSON response that no cache keeps."""
+    """Caches must not store it."""
     return Response(packed_json(data), status, {"Cache-Control": "no-store"}, "application/json")

@@ -1,4 +1,4 @@
-"""``api/comparisons``: evaluations and replays with something changed."""
+"""``api/comparisons``: evaluations and changed replays."""
 
 from __future__ import annotations
 

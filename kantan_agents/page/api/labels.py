@@ -1,4 +1,4 @@
-"""``api/labels``: the labelling queue. What a judge says is in no response before the answer is stored."""
+"""``api/labels``: no response shows a judge's score before the answer is stored."""
 
 from __future__ import annotations
 
@@ -28,15 +28,8 @@ LARGEST_BODY: Final = 64 * 1024
 Change = Callable[[Request, Mapping[str, Any]], Awaitable[Any]]
 
 
-class RefusedChange(Exception):  # noqa: N818 - it is an answer, and no error of the library
-    """A change that was not made.
-
-    Args:
-        status: The status of the response.
-        code: A word for a program.
-        message: The reason, for a person.
-        details: More data for a program.
-    """
+class RefusedChange(Exception):  # noqa: N818 - a response, not an error of the library
+    """A change that was not made; ``code`` and ``details`` are for programs."""
 
     def __init__(self, status: HTTPStatus, code: str, message: str, **details: Any) -> None:
         super().__init__(message)
@@ -45,10 +38,10 @@ class RefusedChange(Exception):  # noqa: N818 - it is an answer, and no error of
 
 
 def changing_endpoint(change: Change) -> Callable[[Request], Awaitable[Response]]:
-    """Make an endpoint of a function of the request and its JSON object, as ``json_endpoint`` does.
+    """Like ``json_endpoint``, for a function of the request and its JSON object.
 
-    It refuses requests without the token of the page with status 403, of another type than JSON with 415,
-    with a large body with 413, and all of them if labels may not be given.
+    It rejects requests without the page's token (403), of another type than JSON (415), with a large body
+    (413), and all requests if the page is read-only.
     """
 
     @functools.wraps(change)

@@ -1,4 +1,4 @@
-"""``api/run``: one run with its records and spans, and copies of it for other uses."""
+"""``api/run``: one run, and copies of it for other uses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def _span(request: Request) -> Any:
         return dict(vars(span))  # whole, as kantan-llm's record
     if part not in {"input", "output"}:
         raise InvalidOptionError(option="part", reason=f"must be input or output, not {part!r}")
-    # As a file: a browser must never take it for a page.
+    # As a file: a browser must never render it.
     return PlainTextResponse(
         getattr(span, part) or "", headers={"Content-Disposition": f'attachment; filename="{part}.txt"'}
     )
@@ -67,7 +67,7 @@ async def _curl(request: Request) -> Any:
     if number >= len(trace.model_calls):
         reason = f"must be below {len(trace.model_calls)}, the number of recorded model calls, not {number}"
         raise InvalidOptionError(option="call", reason=reason)
-    # Imported here: it needs the SDK, and the page nothing else of it.
+    # Imported here: it needs the SDK, unlike the rest of the page.
     from kantan_agents.page.curl import curl_command
 
     return {"text": await curl_command(trace.model_calls[number])}

@@ -1,4 +1,4 @@
-"""Reads the values behind the ``?`` of an address."""
+"""Query parameters; invalid ones are E75."""
 
 from __future__ import annotations
 
@@ -12,16 +12,12 @@ from kantan_agents.errors import InvalidOptionError
 
 
 def text_of(query: QueryParams, name: str) -> str | None:
-    """Return a text; None if it is missing or empty."""
+    """None if missing or empty."""
     return query.get(name) or None
 
 
 def flag_of(query: QueryParams, name: str) -> bool:
-    """Return whether a value is ``1``.
-
-    Raises:
-        InvalidOptionError: E75, it is anything else.
-    """
+    """``1``, ``0`` or empty."""
     value = query.get(name, "")
     if value not in {"", "0", "1"}:
         _reject(name, f"must be 1 or 0, not {value!r}")
@@ -29,11 +25,7 @@ def flag_of(query: QueryParams, name: str) -> bool:
 
 
 def count_of(query: QueryParams, name: str, default: int, most: int) -> int:
-    """Return a number from 1 to ``most``.
-
-    Raises:
-        InvalidOptionError: E75, it is anything else.
-    """
+    """A number from 1 to ``most``."""
     value = query.get(name)
     if value is None:
         return default
@@ -43,11 +35,7 @@ def count_of(query: QueryParams, name: str, default: int, most: int) -> int:
 
 
 def number_of(query: QueryParams, name: str) -> float | None:
-    """Return a finite number; None if it is missing.
-
-    Raises:
-        InvalidOptionError: E75, it is anything else.
-    """
+    """A finite number, or None."""
     value = query.get(name)
     if not value:
         return None
@@ -61,11 +49,7 @@ def number_of(query: QueryParams, name: str) -> float | None:
 
 
 def time_of(query: QueryParams, name: str) -> datetime | None:
-    """Return a time; None if it is missing.
-
-    Raises:
-        InvalidOptionError: E75, it is not in the form of ISO 8601, or has no time zone.
-    """
+    """An ISO 8601 time with a time zone, or None."""
     value = query.get(name)
     if not value:
         return None

@@ -1,4 +1,4 @@
-"""``api/prompts``: versions of prompts. Names are values and not part of the path: they may have slashes."""
+"""``api/prompts``. Names are query parameters, because they may have slashes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def _scores(request: Request) -> Any:
 
 async def _diff(request: Request) -> Any:
     query = request.query_params
-    # A prompt that is a plain text has no version, which is the empty text here.
+    # A plain string as a prompt has no version, which is the empty string here.
     old, new = query.get("old") or None, query.get("new") or None
     diff = await state_of(request).store.prompt_diff_async(_name(request), old, new)
     return {"lines": changed_lines(diff)}

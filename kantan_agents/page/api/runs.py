@@ -1,4 +1,4 @@
-"""``api/runs``: the table of runs, and what its filter offers."""
+"""``api/runs``: the table of runs."""
 
 from __future__ import annotations
 
@@ -21,17 +21,13 @@ from kantan_agents.traces.store.connection import sqlite_errors
 _PAGE: Final = 100
 _LARGEST_PAGE: Final = 200
 
-# A phrase in quotes is one word. A quote that is never closed belongs to the word, as it is being typed.
+# A phrase in quotes is one word. An open quote belongs to the word: the user is still typing.
 _WORD: Final = re.compile(r'"([^"]+)"|(\S+)')
 _ERRORS: Final = {"failed": {"has_failed": True}, "any": {"has_error": True}, "none": {"has_error": False}}
 
 
 def filters_of(query: QueryParams) -> dict[str, Any]:
-    """Return the filters in an address as arguments of ``TraceStore.traces``.
-
-    Raises:
-        InvalidOptionError: E75, a value cannot be read.
-    """
+    """Return arguments for ``TraceStore.traces``."""
     found: dict[str, Any] = {name: text_of(query, name) for name in ("agent", "prompt", "version", "tool")}
     found["keywords"] = words_in(query.get("words", ""))
     errors = text_of(query, "errors")
@@ -51,7 +47,7 @@ def filters_of(query: QueryParams) -> dict[str, Any]:
 
 
 def words_in(text: str) -> list[str]:
-    """Return the words of a search; a phrase in quotes is one."""
+    """A phrase in quotes is one word."""
     return [phrase or word for phrase, word in _WORD.findall(text)]
 
 

@@ -1,1 +1,1 @@
-"""What the page shows, as JSON data: no code here knows of HTTP."""
+"""The page's content as JSON data, without HTTP."""

@@ -1,4 +1,4 @@
-"""Evaluations and replays with something changed, and what the comparison of two variants says."""
+"""Evaluations, changed replays, and comparisons."""
 
 from __future__ import annotations
 
@@ -18,15 +18,11 @@ from kantan_agents.traces.store import TraceStore
 
 _MOST: Final = 100
 _MOST_CASES: Final = 2_000
-"""So many cases are drawn, those with the largest differences; the verdict is about all of them."""
+"""Shown cases: those with the largest differences. The verdict is about all cases."""
 
 
 def comparison_list(store: TraceStore) -> dict[str, Any]:
-    """Return the newest evaluations and replays with something changed.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """The latest evaluations and changed replays."""
     return {
         "evaluations": [_evaluation(one) for one in Evaluation.load_all(store)[:_MOST]],
         "experiments": [_experiment(one) for one in islice(Experiment.load_all(store), _MOST)],
@@ -34,14 +30,9 @@ def comparison_list(store: TraceStore) -> dict[str, Any]:
 
 
 def compared_variants(store: TraceStore, name: str, a: str | None, b: str | None) -> dict[str, Any]:
-    """Return the comparison of two variants of an evaluation, by default of its first and its last one.
+    """Compare two variants, by default the first and the last one.
 
-    Its verdicts are adjusted for all variants that are compared with the first one, which ``all`` has.
-
-    Raises:
-        EvaluationNotFoundError: E104, there is no such evaluation or variant.
-        InvalidOptionError: E75, the variants are the same, or there is only one.
-        TraceDatabaseError: E60, the file cannot be read.
+    Verdicts are adjusted for all variants that are compared with the first one, which ``all`` lists.
     """
     evaluation = Evaluation.load(store, name)
     check_evaluation(evaluation)
@@ -51,7 +42,7 @@ def compared_variants(store: TraceStore, name: str, a: str | None, b: str | None
         raise InvalidOptionError(option="b", reason=f"must be another variant than {chosen[0]!r}")
     results = evaluation[chosen[0]], evaluation[chosen[1]]
     runs = runs_of_cases(results[0])
-    # Another variant of earlier cases only would end the comparison of these two.
+    # A variant without common cases would make the comparison fail.
     others = [
         evaluation[name]
         for name in variants
@@ -74,12 +65,7 @@ def compared_variants(store: TraceStore, name: str, a: str | None, b: str | None
 
 
 def changed_runs(store: TraceStore, name: str) -> dict[str, Any]:
-    """Return the runs of a replay with something changed.
-
-    Raises:
-        InvalidOptionError: E75, there is no replay of this name.
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the runs of a changed replay."""
     found = Experiment.load(store, name)
     return {**_experiment(found), "outcomes": [_outcome(run) for run in found.runs]}
 

@@ -1,4 +1,4 @@
-"""Texts that are cut, and contents that a run has many times and the page once."""
+"""Truncated strings, and a pool for repeated content."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Final
 from kantan_agents.traces.capture.canonical import canonical
 
 MOST: Final = 20_000
-"""So many characters of a text are sent to the page; the whole text is on demand."""
+"""Characters that are sent to the page; the rest is loaded on demand."""
 
 
 def cut(value: Any) -> dict[str, Any] | None:
-    """Return a text with its length, or JSON data as such a text; None for None."""
+    """Truncate a str, or JSON data as text; None for None."""
     if value is None:
         return None
     text = value if isinstance(value, str) else as_text(value)
@@ -20,19 +20,19 @@ def cut(value: Any) -> dict[str, Any] | None:
 
 
 def as_text(value: Any) -> str:
-    """Return JSON data as indented text."""
+    """Indented."""
     return json.dumps(value, indent=2, ensure_ascii=False, default=str)
 
 
 class Pool:
-    """Contents by number. A conversation is in each of its model calls, and its messages are sent once."""
+    """Content by number: messages of several model calls are sent once."""
 
     def __init__(self) -> None:
         self.contents: list[Any] = []
         self._known: dict[bytes, int] = {}
 
     def add(self, content: Any) -> int:
-        """Return the number of a content."""
+        """Return the content's number."""
         key = canonical(content)
         number = self._known.setdefault(key, len(self.contents))
         if number == len(self.contents):

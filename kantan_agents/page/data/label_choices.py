@@ -1,4 +1,4 @@
-"""What can be labelled: evaluations, their metrics, and how many results wait."""
+"""The evaluations and metrics that can be labeled."""
 
 from __future__ import annotations
 
@@ -10,20 +10,12 @@ from kantan_agents.lab.evaluation.labels.rows import MetricRow, read_finished, r
 from kantan_agents.traces.store import TraceStore
 
 SCALES: Final = ("yesno", "0-1", "1-5", "1-10")
-"""The scales that the page offers; a request may name any other."""
+"""The page's scales; a request may name others."""
 _MOST: Final = 100
 
 
 def label_choices(store: TraceStore, by: str | None) -> dict[str, Any]:
-    """Return the newest evaluations with their metrics.
-
-    Args:
-        store: The trace database.
-        by: For whom to count the results that wait; None to count none.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be read.
-    """
+    """The latest evaluations, with the number of results that wait for ``by``."""
     found = Evaluation.load_all(store)
     return {
         "evaluations": [_evaluation(one, by) for one in found[:_MOST]],
@@ -33,11 +25,7 @@ def label_choices(store: TraceStore, by: str | None) -> dict[str, Any]:
 
 
 def check_evaluation(evaluation: Evaluation) -> None:
-    """Check that what is stored of an evaluation can be used.
-
-    Raises:
-        TraceDatabaseError: E60, it is damaged.
-    """
+    """E60 if the stored evaluation is damaged."""
     try:
         body = evaluation.row.body
         _ = (

@@ -1,7 +1,7 @@
-"""The results that wait for a person's label, read anew for each request.
+"""The results that wait for a person's label.
 
-Nothing is kept between requests: the draw is the same each time, and what is labelled is in the file. So any
-number of windows and people can label at the same time, and nothing is lost if the server ends.
+No state is stored between requests: the sample is the same each time, and the labels are in the file. So any
+number of windows and users can label at the same time, and nothing is lost if the server stops.
 """
 
 from __future__ import annotations
@@ -36,26 +36,17 @@ from kantan_agents.support.arguments import checked_int
 from kantan_agents.traces.store import TraceStore
 
 PASSES: Final = 0.5
-"""From this value on a result has passed, for people and judges, as for ``judge_quality``."""
+"""The lowest passing value, as for ``judge_quality``."""
 
 _LONGEST: Final = 20_000
-"""So many characters of a text are shown."""
+"""Shown characters of a string."""
 _MOST: Final = 200
-"""So many messages, values and tool calls are shown, the last ones."""
+"""Shown messages, values and tool calls, the last ones."""
 
 
 @attrs.frozen
 class QueueRequest:
-    """What a window asks for.
-
-    Attributes:
-        evaluation: Name of the evaluation.
-        metric: What is judged.
-        by: Who answers.
-        scale: What may be answered.
-        sample: How many runs are drawn; None for all.
-        seed: Of the draw.
-    """
+    """A window's metric, person, scale and sample."""
 
     evaluation: str
     metric: str
@@ -66,11 +57,7 @@ class QueueRequest:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> QueueRequest:
-        """Return what a request asks for.
-
-        Raises:
-            InvalidOptionError: E75, a value is missing or invalid.
-        """
+        """Parse a request."""
         sample = body.get("sample")
         return cls(
             checked_name("evaluation", body.get("evaluation")),
@@ -84,12 +71,9 @@ class QueueRequest:
 
 @attrs.frozen
 class Given:
-    """What became of an answer.
+    """The outcome of an answer.
 
-    Attributes:
-        is_stored: Whether it was stored.
-        kept: The label of the same person that was there already, and was kept.
-        answer: What is sent to the window.
+    If it is not stored, it has the person's earlier label, or nothing if the result is gone.
     """
 
     is_stored: bool
@@ -99,13 +83,7 @@ class Given:
 
 @attrs.frozen(slots=False)
 class WaitingResults:
-    """The results of a draw, and which of them wait.
-
-    Attributes:
-        evaluation: The evaluation.
-        asked: What the window asks for.
-        secret: Makes the names of results.
-    """
+    """The results of a sample; the secret creates their names."""
 
     evaluation: Evaluation
     asked: QueueRequest
@@ -113,22 +91,13 @@ class WaitingResults:
 
     @classmethod
     def of(cls, store: TraceStore, asked: QueueRequest, secret: bytes) -> WaitingResults:
-        """Return those of an evaluation in a store.
-
-        Raises:
-            EvaluationNotFoundError: E104, there is no such evaluation.
-            TraceDatabaseError: E60, the database cannot be read, or the evaluation is damaged.
-        """
+        """Read the results."""
         evaluation = Evaluation.load(store, asked.evaluation)
         check_evaluation(evaluation)
         return cls(evaluation, asked, secret)
 
     def next(self, skipped: Collection[str]) -> dict[str, Any]:
-        """Return the next result, and at the end how well the person and the judge agree.
-
-        Args:
-            skipped: The names of results that the window has left out.
-        """
+        """Return the next result, or at the end the agreement with the judge."""
         left = [row for row in self._drawn.results if row.number not in self._labelled]
         waiting = [row for row in left if self._name(row) not in skipped]
         for row in waiting:
@@ -141,11 +110,7 @@ class WaitingResults:
         return {"item": None, "progress": self._progress(skipped), "agreement": self._agreement()}
 
     def answer(self, item: Any, value: Any, comment: Any) -> Given:
-        """Store an answer, unless the person has given one already.
-
-        Raises:
-            InvalidOptionError: E75, the value is not on the scale, or the comment is not a text.
-        """
+        """Store an answer, unless the person has labeled the result already."""
         stored, word = self.asked.scale.stored(value)
         remark = None if comment is None else checked_name("comment", comment)
         check_unicode("comment", remark)
@@ -174,7 +139,7 @@ class WaitingResults:
         }
 
     def _variants(self, result: ResultRow) -> list[dict[str, Any]]:
-        """Return the variants of a run once all are answered: the name of one would tell the other."""
+        """Only once all are labeled: the name of one would reveal the other."""
         run = [row for row in self._drawn.results if run_of(row) == run_of(result)]
         labelled = self._labelled | {result.number}
         if any(row.number not in labelled for row in run):
@@ -224,32 +189,22 @@ class WaitingResults:
 
 
 def take_back(store: TraceStore, receipt: list[Any]) -> bool:
-    """Take the label of a receipt back; return whether it was still there.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be changed.
-    """
+    """Remove the label of a receipt; return whether it was still stored."""
     number, trace_id, given, before = receipt
-    # A label belongs to the number and the trace of its result alone.
+    # The label depends only on the number and the trace of its result.
     result = ResultRow(number, ("", "", "", 0), trace_id)
     return take_label_back(store.path, result, LabelRow(*given), before and LabelRow(*before))
 
 
 def _agrees(person: float, score: Score | None) -> bool | None:
-    """Return whether a judge says the same; None if it has said nothing, or has another scale."""
+    """None if the judge gave no score, or has another scale."""
     if score is None or score.value is None or not 0 <= score.value <= 1:
         return None
     return (person >= PASSES) == (score.value >= PASSES)
 
 
 def item_data(name: str, case: Case, result: CaseResult) -> dict[str, Any]:
-    """Return what a person sees of a result before the answer.
-
-    Args:
-        name: What the window calls it.
-        case: Its case.
-        result: The result; neither its scores nor anything that names the variant is in the data.
-    """
+    """Return the data that a person sees before the answer: no scores, nothing that names the variant."""
     texts = [("", case.input)] if isinstance(case.input, str) else [_message(one) for one in case.input]
     return {
         "id": name,
@@ -264,7 +219,7 @@ def item_data(name: str, case: Case, result: CaseResult) -> dict[str, Any]:
 
 
 def cut(value: Any) -> dict[str, Any]:
-    """Return the beginning of a text, or of JSON data as text, and the length of all of it."""
+    """Truncate a str, or JSON data as text."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return {"text": text[:_LONGEST], "length": len(text)}
 
@@ -274,7 +229,7 @@ def _last(parts: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _message(item: Any) -> tuple[str, Any]:
-    """Return who says what in an input item."""
+    """Return its role and content."""
     if not isinstance(item, Mapping):
         return "", item
     who = str(item.get("role") or item.get("type") or "")

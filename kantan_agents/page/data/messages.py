@@ -1,4 +1,4 @@
-"""The items of a conversation as its reader sees them: who says what, calls and their results."""
+"""The items of a conversation as messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kantan_agents.page.data.cut_texts import cut
 
 
 def messages_of(items: Any) -> list[dict[str, Any]]:
-    """Return the messages in an input or an output of a model call: a text, or the SDK's items."""
+    """Return the messages in a model call's input or output."""
     if items is None:
         return []
     if isinstance(items, str):
@@ -41,7 +41,7 @@ def _message(role: str, content: Any) -> dict[str, Any]:
 
 
 def _content(content: Any) -> Any:
-    """Return the text of a content; other parts, such as pictures, are shown as data."""
+    """Parts that are not text, such as pictures, are shown as data."""
     if isinstance(content, str):
         return content
     if not isinstance(content, Sequence):

@@ -1,4 +1,4 @@
-"""The versions of prompts, their statistics, and what differs between two texts."""
+"""Versions of prompts, and their differences."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ from kantan_agents.traces.store import PromptStats, TraceStore
 
 
 def prompt_list(store: TraceStore) -> list[dict[str, Any]]:
-    """Return the prompts, the one that was used last first.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """The most recently used one first."""
     found: dict[str, list[PromptStats]] = {}
     for stats in store.prompts():
         found.setdefault(stats.prompt_name, []).append(stats)
@@ -23,16 +19,12 @@ def prompt_list(store: TraceStore) -> list[dict[str, Any]]:
 
 
 def prompt_versions(store: TraceStore, name: str) -> list[dict[str, Any]]:
-    """Return the versions of a prompt in the order of their first runs; empty if there is no such prompt.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """In the order of their first runs; empty if there is no such prompt."""
     return [_version(stats) for stats in store.prompts(name)]
 
 
 def changed_lines(diff: str) -> list[dict[str, str]]:
-    """Return the lines of a unified diff, each as ``kept``, ``added``, ``removed`` or ``place``."""
+    """Return a unified diff's lines with their kinds."""
     kinds = {"+": "added", "-": "removed", " ": "kept", "@": "place"}
     # The first two lines name the versions.
     return [{"kind": kinds.get(line[:1], "kept"), "text": line[1:]} for line in diff.split("\n")[2:] if line]

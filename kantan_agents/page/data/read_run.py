@@ -1,4 +1,4 @@
-"""Reads a run with its calls from a database, as the page shows it and as a report file contains it."""
+"""Reads a run with its calls, for the page and for reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kantan_agents.traces.capture import ModelCallRecord, RunRecord, ToolCallRec
 from kantan_agents.traces.store import StoredTrace, TraceStore
 from kantan_agents.traces.store.connection import reading
 
-# They are shown by themselves.
+# They are shown separately.
 _OWN_FACTS: Final = frozenset({"agent_name", "prompt_name", "prompt_version"})
 _QUERY: Final = f"""SELECT e.name, s.metric, s.rater, s.source, s.value, s.label, s.comment, s.error
 FROM {RESULTS} r JOIN {EVALUATIONS} e ON e.id = r.evaluation JOIN {SCORES} s ON s.result = r.id
@@ -27,23 +27,12 @@ WHERE r.trace_id = ? AND s.metric NOT LIKE ' %' ORDER BY e.id, s.metric, s.rater
 
 
 def read_run(store: TraceStore, trace_id: str, prices: Prices | None = None) -> dict[str, Any]:
-    """Return a run as JSON data.
-
-    Args:
-        store: The database.
-        trace_id: As ``store.trace`` takes it.
-        prices: What tokens cost; without them, no cost is known.
-
-    Raises:
-        TraceNotFoundError: E61, there is no such trace.
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return a run as JSON data; without prices, no cost is known."""
     trace = store.trace(trace_id)
     return _run_view(trace, _scores_of(store.path, trace.trace_id), prices or Prices())
 
 
 def _run_view(trace: StoredTrace, scores: Sequence[Mapping[str, Any]], prices: Prices) -> dict[str, Any]:
-    """Return facts, the lines of a timeline, and the recorded calls behind them."""
     summary = trace.summary
     pools = Pools()
     calls = [model_call_data(call, pools, prices) for call in trace.model_calls]
@@ -70,10 +59,10 @@ def _run_view(trace: StoredTrace, scores: Sequence[Mapping[str, Any]], prices: P
 
 
 def _cost(trace: StoredTrace, prices: Prices) -> float | None:
-    """Return what all model calls have cost; None if that of one is not known."""
+    """None if the cost of a call is unknown."""
     costs = [cost_of(call, prices) for call in trace.model_calls]
     known = [cost for cost in costs if cost is not None]
-    # A call of which no record is left has its tokens in the spans only.
+    # The tokens of a call without a record are in the spans only.
     recorded = sum(sum(tokens_of(call.answer)) for call in trace.model_calls)
     is_complete = len(known) == len(costs) and recorded >= (trace.summary.total_tokens or 0)
     return sum(known) if known and is_complete else None
@@ -110,7 +99,6 @@ def _rules(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, An
 
 
 def _scores_of(path: Path, trace_id: str) -> list[dict[str, Any]]:
-    """Return what evaluators and people say about the run of a trace."""
     with reading(path, by_trace=False, with_views=False) as connection:
         if not has_tables(connection):
             return []
@@ -134,20 +122,14 @@ def _score(
 
 @attrs.frozen
 class Pools:
-    """What the calls of a trace have in common.
-
-    Attributes:
-        messages: Messages of conversations.
-        texts: Instructions.
-        tools: Definitions of tools.
-    """
+    """Messages, instructions and tools that calls share."""
 
     messages: Pool = attrs.field(factory=Pool)
     texts: Pool = attrs.field(factory=Pool)
     tools: Pool = attrs.field(factory=Pool)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the contents as JSON data."""
+        """Return the content."""
         return {
             "messages": self.messages.contents,
             "instructions": self.texts.contents,
@@ -156,7 +138,7 @@ class Pools:
 
 
 def model_call_data(call: ModelCallRecord, pools: Pools, prices: Prices) -> dict[str, Any]:
-    """Return a model call; messages, instructions and tools are numbers of contents."""
+    """Messages, instructions and tools are numbers in the pools."""
     request, answer = call.request, call.answer
     output = request.output
     return {
@@ -186,10 +168,7 @@ def model_call_data(call: ModelCallRecord, pools: Pools, prices: Prices) -> dict
 
 
 def cost_of(call: ModelCallRecord, prices: Prices) -> float | None:
-    """Return what a model call has cost; None if its model has no price, or if it says nothing of tokens.
-
-    A call that was refused with an error has cost nothing.
-    """
+    """None if its model has no price, or its usage is unknown. A rejected call costs nothing."""
     used = tokens_of(call.answer)
     if any(used):
         return prices.cost(call.model, *used, provider=call.provider)
@@ -197,7 +176,7 @@ def cost_of(call: ModelCallRecord, prices: Prices) -> float | None:
 
 
 def tool_call_data(call: ToolCallRecord) -> dict[str, Any]:
-    """Return a tool call, with what the rules have decided."""
+    """Includes the decision of the rules."""
     decision = call.decision
     return {
         "name": call.tool.name,
@@ -208,7 +187,7 @@ def tool_call_data(call: ToolCallRecord) -> dict[str, Any]:
         "seconds": call.seconds,
         "arguments": cut(call.arguments),
         "output": cut(call.output),
-        # What the tool itself returned, if a middleware has changed it.
+        # The tool's own result, if a middleware has changed it.
         "result": cut(call.result) if call.result != call.output else None,
         "error": _error(call.error),
         "failure": _error(call.failure),

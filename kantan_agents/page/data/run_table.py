@@ -1,4 +1,4 @@
-"""The table of runs: a run as a row, and the names that its filter offers."""
+"""The table of runs, and the choices of its filter."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kantan_agents.traces.store.connection import reading
 from kantan_agents.traces.store.span_records import mapping_of
 
 _MOST: Final = 300
-"""So many characters of a text are in a row."""
+"""Characters of a string in a row."""
 
-# Names of all runs would take seconds to collect in a large file, and old ones are hardly looked for.
+# Collecting names from all runs would take seconds in a large file, and old ones are rarely needed.
 _NEWEST: Final = 1_000
 _MOST_NAMES: Final = 200
 
@@ -26,7 +26,7 @@ ON s.trace_id = t.id WHERE s.span_type = 'function' AND s.name IS NOT NULL"""  #
 
 
 def run_row(trace: TraceSummary) -> dict[str, Any]:
-    """Return a run as a row: its facts, and the beginnings of its texts."""
+    """Return a run's facts, and the start of its strings."""
     metadata = trace.metadata
     return {
         "id": trace.trace_id,
@@ -47,11 +47,7 @@ def run_row(trace: TraceSummary) -> dict[str, Any]:
 
 
 def choices(path: Path) -> dict[str, list[str]]:
-    """Return the agents, prompts, versions and tools in the newest thousand traces, sorted.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the sorted names in the latest thousand traces."""
     with reading(path, with_views=False) as connection:
         known = [mapping_of(text) for text in json.loads(connection.execute(_METADATA).fetchone()[0])]
         tools = json.loads(connection.execute(_TOOLS).fetchone()[0])

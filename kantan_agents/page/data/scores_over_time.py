@@ -1,4 +1,4 @@
-"""The scores of each version of a prompt over time, with the interval in which their mean lies."""
+"""The scores of a prompt's versions over time, with intervals."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from kantan_agents.traces.store.verdicts import Answers
 _UNITS: Final = (timedelta(minutes=1), timedelta(hours=1), timedelta(days=1), timedelta(weeks=1))
 _MOST_PERIODS: Final = 60
 _MOST_SCORES: Final = 5_000
-"""So many of the newest scores of a version are read."""
+"""The latest scores of a version are read."""
 _MOST_VERSIONS: Final = 8
 _FEWEST: Final = 5
-"""With scores of fewer conversations in a period, an interval would say more than is known."""
+"""Conversations; an interval from fewer would be misleading."""
 _LEVEL: Final = 0.95
 _START: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Scored(NamedTuple):
-    """A score, and the conversation of its answer: the scores of one conversation are not independent."""
+    """The scores of one conversation are not independent."""
 
     time: datetime
     value: float
@@ -35,13 +35,9 @@ class Scored(NamedTuple):
 
 
 def scores_over_time(store: TraceStore, name: str) -> dict[str, Any]:
-    """Return the scores of judges for each version of a prompt, by periods of equal length.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return judges' scores by version and period."""
     known = [stats.prompt_version for stats in store.prompts(name) if stats.scores][-_MOST_VERSIONS:]
-    # Scores of plain texts cannot be asked for by themselves; they are left out beside those of versions.
+    # The store cannot select scores without a version, so they are omitted next to scores of versions.
     versions = [one for one in known if one is not None] or known
     scores = {version: _scores(store, name, version) for version in versions}
     times = [one.time for found in scores.values() for one in found]
@@ -74,7 +70,7 @@ def _scores(store: TraceStore, name: str, version: str | None) -> list[Scored]:
 
 
 def _unit(span: timedelta) -> timedelta:
-    """Return the shortest unit in which there are not too many periods."""
+    """The shortest period that does not give too many."""
     return next((unit for unit in _UNITS if span <= unit * _MOST_PERIODS), span / _MOST_PERIODS)
 
 
@@ -89,7 +85,7 @@ def _periods(scores: Iterable[Scored], unit: timedelta) -> list[dict[str, Any]]:
 
 
 def _mean(scores: Sequence[Scored]) -> dict[str, Any]:
-    """Return the mean with its interval, which stays inside 0 and 1 if all scores do."""
+    """The interval stays inside 0 and 1 if all scores do."""
     values = [one.value for one in scores]
     interval = _interval(values, [one.conversation for one in scores])
     low, high = (None, None) if interval is None else interval
@@ -97,7 +93,7 @@ def _mean(scores: Sequence[Scored]) -> dict[str, Any]:
 
 
 def _interval(values: Sequence[float], units: Sequence[str]) -> Interval | None:
-    """Return Student's interval, for yes or no the exact one; None if it cannot be known."""
+    """Student's interval, for binary scores the exact one; None for too few conversations."""
     if len(set(units)) < _FEWEST:
         return None
     if is_binary(values):

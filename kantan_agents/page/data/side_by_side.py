@@ -1,4 +1,4 @@
-"""Two runs side by side: what each did, step by step, and where they part."""
+"""Two runs step by step, and their first difference."""
 
 from __future__ import annotations
 
@@ -19,29 +19,14 @@ from kantan_agents.traces.store import StoredTrace, TraceStore
 
 @attrs.frozen
 class _Step:
-    """Something that a run did.
-
-    Attributes:
-        name: What it is, such as ``answer``; steps of one name are compared.
-        text: What was said.
-    """
+    """Steps of one name, such as ``answer``, are compared."""
 
     name: str
     text: str
 
 
 def side_by_side(store: TraceStore, one: str, other: str) -> dict[str, Any]:
-    """Return two runs as JSON data.
-
-    Args:
-        store: The database.
-        one: A run, as ``store.trace`` takes it.
-        other: Another one.
-
-    Raises:
-        TraceNotFoundError: E61, no trace matches, or more than one.
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return two runs, named as for ``store.trace``."""
     traces = store.trace(one), store.trace(other)
     records = _record(traces[0], one), _record(traces[1], other)
     steps = _paired(*(_steps(trace, record) for trace, record in zip(traces, records, strict=True)))
@@ -54,7 +39,7 @@ def side_by_side(store: TraceStore, one: str, other: str) -> dict[str, Any]:
 
 
 def _record(trace: StoredTrace, wanted: str) -> RunRecord | None:
-    """Return the record of the run that was named: by its own id, otherwise the outermost one."""
+    """The run with the wanted id, otherwise the outermost one."""
     named = [run for run in trace.runs if run.id.startswith(wanted)]
     ids = {run.id for run in trace.runs}
     outermost = [run for run in trace.runs if run.parent_run not in ids]
@@ -62,7 +47,6 @@ def _record(trace: StoredTrace, wanted: str) -> RunRecord | None:
 
 
 def _parting(one: RunRecord | None, other: RunRecord | None) -> dict[str, Any] | None:
-    """Return which request or answer is the first to differ, and in what."""
     where = None if one is None or other is None else parting(one, other)
     if where is None:
         return None
@@ -107,7 +91,7 @@ def _answer(call: ModelCallRecord) -> str:
 
 
 def _said(items: Any) -> str:
-    """Return messages as one text."""
+    """Join messages to one string."""
     found = messages_of(items)
     if len(found) == 1 and found[0]["role"] in {"user", "assistant"}:
         return str(found[0]["text"]["text"])
@@ -122,7 +106,7 @@ def _plain(value: Any) -> str:
 
 
 def _paired(one: Sequence[_Step], other: Sequence[_Step]) -> list[dict[str, Any]]:
-    """Return the steps of both, those of the same name beside each other in the same order."""
+    """Pair steps by name and order."""
     names = [step.name for step in one], [step.name for step in other]
     found: list[dict[str, Any]] = []
     for kind, a, b, c, d in SequenceMatcher(None, *names, autojunk=False).get_opcodes():

@@ -1,4 +1,4 @@
-"""Texts that only a server with the same secret can have made: tokens, names, and receipts."""
+"""Tokens, names and receipts, which need the server's secret."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _LENGTH: Final = 16
 
 
 def token_of(secret: bytes) -> str:
-    """Return the token of a page."""
+    """The token of a page."""
     return _mark(secret, b"token", b"")
 
 
 def name_of(secret: bytes, *parts: Any) -> str:
-    """Return a name for something, from which nothing about it can be read."""
+    """A name that reveals nothing about its parts."""
     return _mark(secret, b"name", msgspec.json.encode(parts))[:_LENGTH]
 
 
 def sign(secret: bytes, data: Any) -> str:
-    """Return JSON data as a text with a signature."""
+    """Sign JSON data."""
     packed = msgspec.json.encode(data)
     return f"{base64.urlsafe_b64encode(packed).decode()}.{_mark(secret, b'receipt', packed)}"
 
 
 def signed_data(secret: bytes, text: Any) -> Any:
-    """Return the data of such a text; None if it was not signed with this secret."""
+    """None if it was not signed with this secret."""
     packed, _, mark = text.partition(".") if isinstance(text, str) else ("", "", "")
     try:
         data = base64.b64decode(packed, altchars=b"-_", validate=True)

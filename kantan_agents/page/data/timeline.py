@@ -1,4 +1,4 @@
-"""The spans of a trace as the lines of a timeline, each with the recorded call that it belongs to."""
+"""The spans of a trace as a timeline, with their recorded calls."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from kantan_agents.traces.sdk_spans import without_sdk_spans, without_spans
 from kantan_agents.traces.span_answers import MODEL_SPANS, read_answer
 from kantan_agents.traces.store.records import StoredTrace
 
-# A span and the record of its call begin a moment apart; a busy machine makes it long.
+# Seconds between the start of a span and of its call's record, on a busy machine.
 _APART: Final = 1.0
 _KINDS: Final = {"response": "model", "generation": "model", "function": "tool"}
 _OWN_KINDS: Final = {REFUSAL_SPAN: "refusal", JUDGE_SPAN: "verdict", CUT_SPAN: "cut"}
 
 
 def timeline(trace: StoredTrace) -> list[dict[str, Any]]:
-    """Return the lines in the order of their starts; a line names the one above it as its ``parent``.
+    """Return the lines in the order of their starts, each with its ``parent``.
 
-    A line has ``call`` or ``tool``, the place of the recorded call among those of the trace, if there is one.
+    ``call`` or ``tool`` is the index of its recorded call in the trace.
     """
     shown = without_sdk_spans(trace.spans)
     runs = {span.span_id for span in shown if _is_run(span)}
     spans = without_spans(shown, {span.span_id for span in shown if _is_mark(span, runs)})
     if not spans and not trace.model_calls:
-        spans = shown  # all that is known of the run
+        spans = shown  # they are all that is known of the run
     begun = trace.summary.started_at or _earliest(spans)
     known = {span.span_id for span in spans}
     models = _joined([span for span in spans if _is_model_call(span)], trace.model_calls)
@@ -49,12 +49,7 @@ def _is_run(span: SpanRecord) -> bool:
 
 
 def _is_mark(span: SpanRecord, runs: set[str]) -> bool:
-    """Return whether a span says no more than the run or the tool call around it: it has a line already.
-
-    Args:
-        span: The span.
-        runs: The ids of the spans of delegated runs.
-    """
+    """Whether a span only repeats the run or tool call around it."""
     # At the end of a run, the recorder writes its output as a generation.
     is_of_run = span.parent_id is None or span.parent_id in runs
     is_output = span.span_type == "generation" and span.name is None and is_of_run
@@ -97,7 +92,7 @@ def _line(
 def _joined(
     spans: Sequence[SpanRecord], calls: Sequence[ModelCallRecord] | Sequence[ToolCallRecord]
 ) -> dict[str, int]:
-    """Return the place of the call of each span: the nearest one in time, of the same tool."""
+    """The nearest call in time, of the same tool."""
     found: dict[str, int] = {}
     free = set(range(len(calls)))
     for span in sorted((one for one in spans if one.started_at), key=lambda one: str(one.started_at)):
@@ -124,7 +119,7 @@ def _recorded_only(
     begun: datetime | None,
     field: str,
 ) -> list[dict[str, Any]]:
-    """Return lines for the calls without a span of their own, as of models that trace nothing."""
+    """Lines for calls without a span, as of models without tracing."""
     lines = []
     for place in sorted(set(range(len(calls))) - set(joined.values())):
         call = calls[place]
@@ -161,7 +156,7 @@ def _agent_span(spans: Sequence[SpanRecord], agent: str, time: datetime) -> str 
 
 
 def _break_cycles(lines: list[dict[str, Any]]) -> None:
-    """Move a line to the top whose parents lead back to it, as in a damaged file."""
+    """Move lines of a cycle to the top, as in a damaged file."""
     parents = {line["id"]: line["parent"] for line in lines}
     for line in lines:
         seen = {line["id"]}
@@ -186,7 +181,7 @@ def _name(span: SpanRecord) -> str:
 
 
 def _own_data(span: SpanRecord) -> dict[str, Any] | None:
-    """Return the data of a span that is neither a model call nor a tool call."""
+    """For a span that is neither a model call nor a tool call."""
     if span.span_type in MODEL_SPANS or span.span_type == "function":
         return None
     raw = span.raw if isinstance(span.raw, dict) else {}

@@ -1,4 +1,4 @@
-"""One file that shows recorded runs without a server: for a ticket or a mail."""
+"""An HTML file of recorded runs, without a server."""
 
 from kantan_agents.page.report.file import report_page, write_run_report
 

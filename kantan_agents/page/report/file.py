@@ -1,4 +1,4 @@
-"""``write_run_report``: writes recorded runs to one HTML file."""
+"""``write_run_report``: recorded runs as one HTML file."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ MODULES: Final = (
     "run/board.js",
     "report/main.js",
 )
-"""In the order in which they need each other. Their names at the top level differ."""
+"""In the order of their dependencies. Their top-level names differ."""
 _STYLES: Final = ("page.css", "run.css")
 
 _IMPORT: Final = re.compile(r'^import \{[^}]*\} from "[^"]*";\n', re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export (?=(async )?function|const|class)", re.MULTILINE)
 
-# What is found at the end of a text that was cut may be the beginning of something that is to be masked.
+# The end of a truncated string may be the start of a value to mask.
 _UNSURE: Final = 256
 
-# Digits in them could look like those of a telephone.
+# Digits in them could look like phone numbers.
 _STRUCTURE: Final = frozenset(
     {"id", "parent", "parent_run", "started_at", "kind", "status", "outcome", "role"}
 )
@@ -51,18 +51,10 @@ _STRUCTURE: Final = frozenset(
 def write_run_report(
     runs: Sequence[dict[str, Any]], path: str | os.PathLike[str], *, redact: Redact | None = None
 ) -> None:
-    """Write runs as one HTML file, which is replaced if it exists.
+    """Write or replace an HTML file with runs from ``read_run``; E79 if that is impossible.
 
-    The file shows a run as the page does. It makes no request to anywhere, and a new file is for its owner
-    only. Secrets are masked in it as they were when they were recorded.
-
-    Args:
-        runs: The runs, from ``read_run``.
-        path: The file.
-        redact: What else is masked in every text.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be written.
+    It sends no requests, and only its owner may read a new file. Secrets are masked as in the recording;
+    ``redact`` masks more.
     """
     place = Path(checked_path("path", path))
     page = report_page([run if redact is None else _masked(run, redact) for run in runs])
@@ -106,13 +98,13 @@ def _hash(text: str) -> str:
 
 
 def _data(runs: Sequence[dict[str, Any]]) -> str:
-    """Return JSON that cannot end the element it is in, whatever the texts say."""
+    """The JSON cannot close its element, whatever the data contains."""
     text = json.dumps(runs, ensure_ascii=True, default=str)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _masked(data: Any, redact: Redact, name: str = "") -> Any:
-    """Return data with every text masked, but for what the view is put together by."""
+    """Mask every string, except the fields that the view depends on."""
     if isinstance(data, dict):
         if data.keys() == {"text", "length"}:
             known = data["text"] if data["length"] <= MOST else data["text"][:-_UNSURE]
@@ -122,12 +114,12 @@ def _masked(data: Any, redact: Redact, name: str = "") -> Any:
         }
     if isinstance(data, list):
         return [_masked(one, redact, name) for one in data]
-    # With its name, by which a password is found.
+    # With its name, which identifies a password.
     return redact.masked({name: data})[name] if isinstance(data, str) else data
 
 
 def joined_script() -> str:
-    """Return the modules of the run view as one script: a file opened from a disk cannot load modules."""
+    """Join the modules: a file opened from a disk cannot load modules."""
     modules = (_EXPORT.sub("", _IMPORT.sub("", read_static(name))) for name in MODULES)
     return '"use strict";\n' + "\n".join(modules)
 
@@ -137,5 +129,5 @@ def _joined_style() -> str:
 
 
 def read_static(name: str) -> str:
-    """Return one of the page's own files."""
+    """Read one of the page's files."""
     return (files("kantan_agents.page") / "static" / name).read_text(encoding="utf-8")

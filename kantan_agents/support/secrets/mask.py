@@ -1,4 +1,4 @@
-"""``mask``: replaces the secrets in a text with ``***``; ``shown_url``: leaves them out of a URL."""
+"""Replaces secrets in text with ``***``, and removes them from URLs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 from kantan_agents.support.secrets.names import MASK
 from kantan_agents.support.secrets.scan import may_contain_secret, scan
 
-# What kantan-llm masks, in its form. A word also begins after an escape sequence: in JSON inside a text, a
+# The patterns and masks of kantan-llm. A word also starts after an escape sequence: in JSON inside text, a
 # line end is two characters, and the last is a letter.
 _WORD = r"(?:\b|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))"
 _OF_KANTAN_LLM = (
@@ -19,7 +19,7 @@ _OF_KANTAN_LLM = (
 
 
 def mask(text: str) -> str:
-    """Return ``text`` with secrets masked; at least those that kantan-llm masks, and in the same form."""
+    """Mask at least the secrets that kantan-llm masks, in the same form."""
     if not may_contain_secret(text):
         return text
     for pattern, masked in _OF_KANTAN_LLM:
@@ -33,6 +33,6 @@ def mask(text: str) -> str:
 
 
 def shown_url(url: object) -> str:
-    """Return a URL without what may be secret: user, password, query, fragment, and tokens in the path."""
+    """Remove user, password, query and fragment, and mask tokens in the path."""
     parts = urlsplit(str(url))
     return mask(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))

@@ -1,4 +1,4 @@
-"""The names of secrets in text and data, such as ``api_key`` and ``DB_PASSWORD``; which values are secret."""
+"""Names of secrets, such as ``api_key`` and ``DB_PASSWORD``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 Kind = Literal["key", "password", "secret", "token", "authorization"]
 
-# The letters besides "i" and "k" that regular expressions match as these in any case.
+# Regular expressions that ignore case match these letters as "i" and "k" too.
 _I, _K = "[i\u0130\u0131]", "[k\u212a]"
 _JOIN = r"[_.-]?"
 _OWNER = (
@@ -41,7 +41,7 @@ KINDS: tuple[Kind, ...] = tuple(kind for kind, _ in _NAMES)
 _WHOLE_NAME = re.compile(rf"[-/A-Za-z0-9_.:\u0130\u0131\u212a]*?(?:{NAME})", re.IGNORECASE | re.ASCII)
 _LONGEST_NAME = 128
 
-# What stands for a value without being one.
+# Stand-ins for a value.
 _TYPE_WORDS = (
     "any|bool|bytes|default|empty|false|field|hidden|int|masked|missing|nil|none|null|object|optional"
     "|redacted|removed|required|str|string|true|undefined|unset"
@@ -54,7 +54,7 @@ _CODE = re.compile(
     r"(?:os|self|cls|settings|config|cfg|env|environ|process|args|options|request|ctx|secrets)\.\w.*"
 )
 
-# The digits of a placeholder such as `[email_1]` are no sign of a random value.
+# The digits of a placeholder such as `[email_1]` are not a sign of a random value.
 _PLACEHOLDER = r"\[[A-Za-z]\w{0,31}_[0-9a-f]{1,16}\]"
 _RANDOM = re.compile(rf"(?=(?:{_PLACEHOLDER}|(?!{_PLACEHOLDER})[^\s\d])*\d)(?=[\W\d_]*[^\W\d_])\S+")
 
@@ -65,7 +65,7 @@ _SHORTEST_KEY = 6
 
 
 def secret_name(name: str) -> Kind | None:
-    """Return the kind of secret that a key, header or option with this name holds, or None."""
+    """The kind of secret that this name holds, or None."""
     if len(name) > _LONGEST_NAME:
         return None
     found = _WHOLE_NAME.fullmatch(name)
@@ -78,13 +78,10 @@ def kind_of(found: re.Match[str]) -> Kind:
 
 
 def is_secret_value(kind: Kind, value: str, *, quoted: bool = True, code: bool = False) -> bool:
-    """Return whether a value after a name of this kind is a secret.
+    """Whether a value after a name of this kind is a secret.
 
-    Args:
-        kind: The kind of name.
-        value: The value.
-        quoted: Whether the value is in quotes, or the value of a key in data.
-        code: Whether an unquoted value may as well be a name in source code.
+    ``quoted``: it is in quotes, or the value of a key in data. ``code``: unquoted, it may be a name in source
+    code.
     """
     # A bad password may be the word "password".
     stand_in = _NO_PASSWORD if kind == "password" and not code else _STAND_IN
@@ -104,7 +101,7 @@ def is_secret_value(kind: Kind, value: str, *, quoted: bool = True, code: bool =
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether a value is empty, a mask, or a variable or template to be filled in."""
+    """Empty, a mask, a variable or a template."""
     return not value or MASK in value or _NO_VALUE.fullmatch(value) is not None
 
 
@@ -117,25 +114,21 @@ def _is_random(value: str) -> bool:
 
 
 def is_named_secret(name: str, value: str) -> bool:
-    """Return whether the value with this name is a secret."""
+    """Whether the value with this name is a secret."""
     kind = secret_name(name) if name else None
     return kind is not None and is_secret_value(kind, value)
 
 
 def name_of_value(data: Mapping[Any, Any]) -> str:
-    """Return the name of the value in ``{"name": "x-api-key", "value": "..."}``, or an empty text."""
+    """The name in ``{"name": "x-api-key", "value": "..."}``, or ""."""
     name = data.get("name", data.get("key")) if "value" in data else None
     return name if isinstance(name, str) else ""
 
 
 def names_in_list(items: Sequence[Any], name: str = "") -> list[str]:
-    """Return the names of the items of a list.
+    """Return a name for each item.
 
-    Options and headers such as ``["--api-key", "..."]`` and ``["authorization", "..."]`` name the next item.
-
-    Args:
-        items: The items.
-        name: The name of the list.
+    In ``["--api-key", "..."]`` and ``["authorization", "..."]``, an item names the next one.
     """
     names = [name] * len(items)
     for number, (option, value) in enumerate(pairwise(items), 1):

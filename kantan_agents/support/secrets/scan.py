@@ -1,4 +1,4 @@
-"""``scan``: finds secrets in a text, complete or streamed, in linear time."""
+"""``scan``: finds secrets in complete or streamed text, in linear time."""
 
 from __future__ import annotations
 
@@ -14,13 +14,9 @@ from kantan_agents.support.secrets.token_formats import BOUNDARY, NEEDLES, NEXT_
 
 
 class Secret(NamedTuple):
-    """A secret in a text.
+    """A secret: its start, its end, and the start of the name or prefix that identifies it.
 
-    Attributes:
-        start: Index of the first character.
-        end: Index after the last one.
-        begin: Index of the name or prefix by which it is known.
-        quote: The quotes that a replacement needs, because it takes the place of a number in JSON.
+    ``quote``: the quotes that a replacement of a number in JSON needs.
     """
 
     start: int
@@ -31,7 +27,7 @@ class Secret(NamedTuple):
 
 _LONGEST_VALUE = 4096
 _JUDGED = 128
-"""A value is judged by this many characters, so that many names in one long value take linear time."""
+"""Only this prefix of a value is examined, so that many names in one long value take linear time."""
 _LONGEST_ROW = 4096
 _LONGEST_OPTION = 72
 _MOST_ESCAPES = 256
@@ -50,16 +46,16 @@ _SCHEME = re.compile(
 )
 _BARE = re.compile(r"[!-~]*")
 _STOP = re.compile(r"[\"'`<>(){}\[\]\\|&]|[;,](?=\s|\Z|[\"'])|;(?=[A-Za-z ]{1,40}=)")
-# What follows the quote that ends a text such as "Password: ", rather than beginning a value.
+# Follows the quote that ends a string such as "Password: ", rather than starting a value.
 _AFTER_TEXT = re.compile(r"\s*(?:[,:]\s*\\*[\"']|,\s+[A-Za-z_]\w*\s*=|[)\]}]+(?:\s*\Z|[\s,;:\"'\\]))")
-# What follows a key. A name and a value in a list are followed by another item or by nothing.
+# Follows a key. A name and a value in a list are followed by another item or by nothing.
 _AFTER_KEY = re.compile(rf"\\*[\"']{_SPACE}{{0,8}}:")
 _MAY_BE_KEY = re.compile(rf"\\*[\"']?{_SPACE}{{0,8}}\\*\Z")
 _OPTION = re.compile(r"(?:^|[\s\"'\[(,`]|\\[nrt])--?[A-Za-z0-9_.-]{0,64}\Z")
 _UNDECIDED = re.compile(r"(?:%3?|\*\*?|,\s{0,8}b?\\*|\\+)?\Z")
 _NUMBER = re.compile(r"-?[0-9.eE+-]+")
 _SPACED = re.compile(r"\s|\\[nrtf]")
-_DIGIT = re.compile(r"[0-9](?![0-9a-f]{0,16}\])")  # not that of a placeholder such as `[email_1]`
+_DIGIT = re.compile(r"[0-9](?![0-9a-f]{0,16}\])")  # not the digits of a placeholder such as `[email_1]`
 _BEARER = re.compile(
     rf"{BOUNDARY}(?P<scheme>bearer|basic)(?P<space>\s{{1,8}})(?P<value>[A-Za-z0-9._~+/=-]*)", re.IGNORECASE
 )
@@ -70,7 +66,7 @@ _PEM_STOP = re.compile(r"-----END|[^A-Za-z0-9+/=:,.\s\"'\\-]|(?<!\\)\\+(?![\\nrt
 _PEM_END = re.compile(r"-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_OPEN = re.compile(r"-{1,5}(?:B(?:E(?:G(?:I(?:N(?: [A-Z0-9 ]{0,64}-{0,5})?)?)?)?)?)?\Z")
 
-# Names, tokens and addresses consist of these; a row of them at the end of a streamed text may go on.
+# Names, tokens and URLs consist of these; a row of them at the end of streamed text may continue.
 _ROW_BACKWARDS = re.compile(r"[A-Za-z0-9_.+/=~:@%\\\u0130\u0131\u212a-]*")
 
 
@@ -89,14 +85,14 @@ def _needle() -> re.Pattern[str] | str:
     return "|".join((signed, listed, option, scheme, address, "-----BEGIN [A-Z0-9 ]*PRIVATE KEY", *NEEDLES))
 
 
-# A regular expression engine that takes linear time, and no longer than two searches for a word.
+# This regular expression engine takes linear time, and no longer than two searches for a word.
 _has_needle = jsonschema_rs.validator_for(
     {"pattern": _needle()}, pattern_options=jsonschema_rs.RegexOptions()
 ).is_valid
 
 
 def may_contain_secret(text: str) -> bool:
-    """Return whether ``text``, or the texts in it if it is JSON, may contain a secret; False is certain."""
+    """Also for the strings in JSON; False is certain."""
     try:
         return _has_needle(text)
     except ValueError:  # half a surrogate pair
@@ -104,18 +100,15 @@ def may_contain_secret(text: str) -> bool:
 
 
 def scan(text: str, start: int = 0, *, whole: bool = True) -> tuple[list[Secret], int]:
-    """Return the secrets in ``text`` in order, and the index up to which more text cannot change them.
+    """Return the secrets in order, and the index up to which more text cannot change them.
 
-    Args:
-        text: The text. The characters before ``start`` are for lookbehind only.
-        start: Where to begin.
-        whole: Whether the text is complete.
+    Characters before ``start`` are for lookbehind only; ``whole`` if the text is complete.
     """
     if whole and not may_contain_secret(text):
         return [], len(text)
     final = len(text) if whole else _start_of_row(text, start)
     secrets: list[Secret] = []
-    # A private key first: it may be as long as the text, and while it has not ended, nothing is certain.
+    # A private key first: it may be as long as the text, and before its end, nothing is certain.
     for find in (_pem_keys, _tokens, _schemes, _addresses, _named):
         if final <= start and not whole:
             break
@@ -138,7 +131,7 @@ def _merged(secrets: list[Secret]) -> list[Secret]:
     return merged
 
 
-# Each of these yields the secrets of one kind, and the index of a place that is undecided without more text.
+# Each of these yields the secrets of one kind, and an index that is undecided without more text.
 
 
 def _tokens(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:  # noqa: ARG001
@@ -266,7 +259,7 @@ def _named(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
 
 
 def _are_names(text: str, begin: int, end: int) -> bool:
-    """Return whether two texts with a comma between them are two names, or a value and the next key."""
+    """Two names, or a value and the next key."""
     return _DIGIT.search(text, begin, end) is None or _AFTER_KEY.match(text, end) is not None
 
 
@@ -275,7 +268,7 @@ def _without_stars(value: str) -> str:
 
 
 def _assigns(text: str, name: re.Match[str], between: re.Match[str]) -> bool:
-    """Return whether what follows a name assigns a value to it."""
+    """Whether the separator assigns a value to the name."""
     sign = between["sign"]
     if sign == ",":
         return between["quote"] is not None  # a pair such as `("authorization", "...")`
@@ -288,18 +281,13 @@ def _assigns(text: str, name: re.Match[str], between: re.Match[str]) -> bool:
 
 
 class _BareEnds:
-    """Finds the ends of values without quotes. Values may overlap; each character is read once.
-
-    Args:
-        text: The text.
-    """
+    """Finds the ends of unquoted values. Values may overlap; each character is read once."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._begin = self._row = self._stop = -1
 
     def after(self, begin: int) -> int:
-        """Return the end of the value at ``begin``."""
         if not self._begin <= begin < self._row:
             found = _BARE.match(self._text, begin)
             self._begin, self._row = begin, found.end() if found is not None else begin
@@ -311,10 +299,10 @@ class _BareEnds:
 
 
 def _end_of_quoted(text: str, begin: int, opened: str) -> int | None:
-    """Return the index of the quote that ends a value; None if it is not in the text."""
+    """Return the index of the closing quote; None if it is not in the text."""
     sign, depth = opened[-1], len(opened) - 1
     limit = min(len(text), begin + _LONGEST_VALUE)
-    since, line = begin, -1  # a line end in front of the quote ends the value as well
+    since, line = begin, -1  # a line end before the quote ends the value as well
     while line < 0 and (place := text.find(sign, since, limit)) >= 0:
         line = text.find("\n", since, place)
         before = text[max(begin, place - _MOST_ESCAPES) : place]

@@ -1,7 +1,6 @@
-"""The formats of keys and tokens that can be recognized without a name in front of them.
+"""The formats of keys and tokens that need no name before them.
 
-Prefixes, alphabets and lengths are those that the providers document, compared with the public rules of
-detect-secrets and gitleaks.
+They are from the providers' documentation, compared with the public rules of detect-secrets and gitleaks.
 """
 
 from __future__ import annotations
@@ -11,13 +10,9 @@ from typing import NamedTuple
 
 
 class Format(NamedTuple):
-    """One format.
+    """A format: the visible prefix, the masked rest, and a needle.
 
-    Attributes:
-        name: What it is, for the documentation.
-        prefix: Pattern of the part that stays visible.
-        rest: Pattern of the part that is masked.
-        needle: Pattern without look-around that finds at least every text with this format.
+    The needle is a pattern without look-around that finds at least all text with this format.
     """
 
     name: str
@@ -113,20 +108,20 @@ FORMATS = (
         r"eyJ[A-Za-z0-9_-]{8,}\.",
     ),
 )
-"""All formats. A format without a prefix masks the whole token."""
+"""Without a prefix, the whole token is masked."""
 
-# JSON inside a text escapes a line end with two characters and others with six. The last of them is a letter
-# or digit, and a token may follow directly.
+# JSON inside text escapes a line end with two characters and others with six. The last of them is a letter or
+# digit, and a token may follow directly.
 BOUNDARY = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))"
 
 
 _ANY = "|".join(f"(?:{entry.prefix})(?P<r{number}>{entry.rest})" for number, entry in enumerate(FORMATS))
 
-# Where a web token begins and does not end as one, none begins up to the end of the row.
+# If a web token starts but does not end as one, no other starts up to the end of the row.
 TOKEN = re.compile(f"{BOUNDARY}(?:{_ANY}|eyJ[A-Za-z0-9_-]+)")
-"""Matches all formats; the last group is the part to mask. Without a group, the text is not a token."""
+"""The last group is the part to mask. Without a group, the match is not a token."""
 
 NEXT_TOKEN = re.compile(_ANY)
-"""Matches a token directly after another one."""
+"""Directly after another token."""
 
 NEEDLES = tuple(entry.needle for entry in FORMATS)

@@ -1,4 +1,4 @@
-"""The strategy for tool calls: by the schemas of tools, or by rules alone."""
+"""The strategy for tool calls."""
 
 from __future__ import annotations
 
@@ -59,16 +59,16 @@ def tool_calls(
     invalid: float = 0.4,
     malformed: bool = False,
 ) -> Calls | RawCalls:
-    """Draw tool calls, some of which comply with the given rules and some of which violate them.
+    """Generate tool calls, some of which comply with the given rules and some of which violate them.
 
-    Pass the tools. Their arguments are then drawn from their schemas, so that most calls run. A chosen share
-    of the calls is invalid: an unknown name, a wrong value, a missing or an additional argument, or a
+    Pass the tools. Their arguments are then generated from their schemas, so that most calls run. A chosen
+    share of the calls is invalid: an unknown name, a wrong value, a missing or an additional argument, or a
     violation of the rules. ``--hypothesis-show-statistics`` shows how often each occurs.
 
-    Without tools, there are names and rules only: the tools are those that the rules name (for a pattern, a
-    name that it covers) and others. For a parameter rule, values near its limits are drawn and put at the
-    parameter's path in nested objects and arrays. For a short form such as ``Bash(git:*)``, the parameter
-    ``command`` holds matching and similar commands, also chained ones. A real tool accepts few of them.
+    Without tools, there are names and rules only: the tools are the names in the rules (for a pattern, a name
+    that it covers) and others. For a parameter rule, the values are near its limits, at the parameter's path
+    in nested objects and arrays. For a short form such as ``Bash(git:*)``, the parameter ``command`` holds
+    matching, similar and chained commands. A real tool accepts few of them.
 
     Args:
         rules: Rules in their public dict shape, or parsed. None for no rules.
@@ -104,10 +104,10 @@ def _calls_by_schema(
     invalid: float,
     malformed: bool,
 ) -> tuple[str, Arguments | str]:
-    """Draw a call: valid by schema and rules, or invalid in one way. An event says in which."""
+    """Valid by schema and rules, or invalid in one way, which an event names."""
     kinds = [*_INVALID, "an unknown tool"]
     if rules != NO_RULES:
-        kinds = [_VIOLATION, *kinds, _VIOLATION]  # twice, because of the many ways to violate rules
+        kinds = [_VIOLATION, *kinds, _VIOLATION]  # twice, because there are many ways to violate rules
     if malformed:
         kinds.append("malformed JSON")
     # 0, to which a failing example shrinks, is a valid call.
@@ -143,7 +143,7 @@ def _calls_by_schema(
 def _by_rules(
     draw: st.DrawFn, rules: ToolRules, tool: ToolUnderTest, arguments: Arguments, *, complies: bool
 ) -> Arguments:
-    """Return arguments with values for the rules about the tool, as far as the schema permits them."""
+    """Apply rules as far as the schema permits."""
     names = tool.facts.names
     patterns = (*rules.allowed_calls(names), *rules.denied_calls(names))
     parameter = tool.facts.parameter
@@ -178,7 +178,7 @@ def _fitting(
 
 
 def _between(schema: Any, keywords: Mapping[str, Any]) -> st.SearchStrategy[Any] | None:
-    """Return a strategy for all numbers that a rule allows, not only those near its limits."""
+    """All numbers that a rule allows, not only those near its limits."""
     low, high = keywords.get("minimum"), keywords.get("maximum")
     if not isinstance(schema, Mapping) or low is None or high is None or low > high:
         return None
@@ -224,7 +224,7 @@ _INVALID: Mapping[str, Callable[[st.DrawFn, ToolUnderTest, Arguments], Arguments
 def _calls_by_rules(
     draw: st.DrawFn, rules: ToolRules, foreign: st.SearchStrategy[str]
 ) -> tuple[str, dict[str, Any]]:
-    """Draw calls from the rules alone: the schemas of the tools are unknown."""
+    """The schemas of the tools are unknown."""
     mentioned = [names for names in (_entries(rules), [*rules.params], [*rules.params]) if names]
     tool = draw(st.one_of(foreign, *(st.sampled_from(list(map(covered_name, names))) for names in mentioned)))
     arguments: dict[str, Any] = {}
@@ -250,7 +250,7 @@ def _entries(rules: ToolRules) -> list[str]:
 
 
 def _commands_like(patterns: Sequence[CallPattern]) -> st.SearchStrategy[str]:
-    """Return a strategy for commands that match some of the patterns, or nearly."""
+    """Some match the patterns, others nearly."""
     arguments = st.sampled_from([pattern.argument for pattern in patterns])
     more = arguments | st.tuples(arguments, WORDS).map(" ".join)
     chained = st.tuples(more, st.sampled_from(_CHAINED), more | st.sampled_from(COMMANDS)).map("".join)

@@ -13,15 +13,15 @@ from kantan_agents.testing.strategies.rules import Names, tool_rules
 
 
 def contexts(names: Names | None = None) -> st.SearchStrategy[dict[str, Any]]:
-    """Draw contexts that a run accepts.
+    """Generate contexts that a run accepts.
 
     Args:
         names: Tool names for the rules in them, as for ``tool_rules``.
 
     Returns:
-        A strategy for dicts with any of ``"tool_rules"`` (rules or None), ``"history"`` (a list of
-        ``{"role": "user" | "assistant", "text": str}``) and ``"result"`` (any JSON value), and with custom
-        keys that hold JSON values.
+        A strategy for dicts with any of ``"tool_rules"`` (rules or None), ``"history"`` (a list of ``{"role":
+        "user" | "assistant", "text": str}``) and ``"result"`` (any JSON value), and with custom keys that
+        hold JSON values.
     """
     entry = st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant"]), "text": st.text()})
     reserved = st.fixed_dictionaries(
@@ -37,7 +37,7 @@ def contexts(names: Names | None = None) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def prompts() -> st.SearchStrategy[Prompt]:
-    """Draw valid prompts, with and without ``meta``, ``id`` and ``$ctx`` markers."""
+    """Generate valid prompts, with and without ``meta``, ``id`` and ``$ctx`` placeholders."""
     blank_free = st.text(min_size=1, max_size=20).filter(str.strip)
     marker = WORDS.map(lambda name: f"{{{{ $ctx.{name} }}}}")
     text = st.lists(blank_free | marker, min_size=1, max_size=4).map(" ".join)

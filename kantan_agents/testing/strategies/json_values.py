@@ -10,7 +10,7 @@ WORDS = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
 
 
 def json_values(*, max_leaves: int = 8, max_length: int = 12) -> st.SearchStrategy[Any]:
-    """Draw JSON values: null, booleans, finite numbers, strings, arrays and objects.
+    """Generate JSON values: null, booleans, finite numbers, strings, arrays and objects.
 
     Each value survives ``json.loads(json.dumps(value))`` unchanged.
 

@@ -19,7 +19,7 @@ _LONGEST = 20_000
 
 @attrs.frozen(eq=False)
 class ValuesNear:
-    """Values to try on one parameter rule, sorted by whether they comply with it."""
+    """Values for one parameter rule, by whether they comply."""
 
     valid: list[Any]
     invalid: list[Any]
@@ -27,7 +27,7 @@ class ValuesNear:
 
     @classmethod
     def for_rule(cls, keywords: Mapping[str, Any]) -> ValuesNear:
-        """Return the values for the keywords of one parameter."""
+        """For the keywords of one parameter."""
         checks = ParameterChecks((ParameterRule("tool", "value", keywords),))
         sorted_out: tuple[list[Any], list[Any]] = ([], [])
         for value in candidates(keywords):
@@ -35,14 +35,14 @@ class ValuesNear:
         return cls(*sorted_out, matching=matching_texts(keywords.get("pattern")))
 
     def near(self, valid: bool) -> st.SearchStrategy[Any]:
-        """Return a strategy for compliant or for violating values."""
+        """Compliant or violating values."""
         chosen = self.valid if valid else self.invalid
         values = st.sampled_from(chosen or [*self.valid, *self.invalid])
         return values | self.matching if valid and self.matching is not None else values
 
 
 def placed(inside: Any, steps: Sequence[str], value: Any) -> Any:
-    """Return ``inside`` with ``value`` at a path; missing objects and arrays are created."""
+    """Missing objects and arrays are created."""
     if not steps:
         return value
     first, rest = steps[0], steps[1:]
@@ -54,7 +54,7 @@ def placed(inside: Any, steps: Sequence[str], value: Any) -> Any:
 
 
 def candidates(keywords: Mapping[str, Any]) -> list[Any]:
-    """Return values of each type, and values near the limits that keywords set."""
+    """Values of each type, and near the limits."""
     values = [None, True, False, 0, 1, 1.0, 0.5, -1, "", "text", "7", [], ["item"], {}, {"key": 1}]
     for value in keywords.get("enum", ()):
         values += [value, [value]]
@@ -80,7 +80,7 @@ def _texts_around(limit: int) -> Iterable[str]:
 
 
 def matching_texts(pattern: str | None) -> st.SearchStrategy[str] | None:
-    """Return a strategy for texts that match a pattern; None without one, or if Python has no such syntax."""
+    """Strings that match a pattern; None if Python cannot parse it."""
     if pattern is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The strategies for tool rules and for the names of tools."""
+"""The strategies for tool rules and names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kantan_agents.tool_rules.globs import is_glob
 from kantan_agents.tool_rules.keywords import TYPES
 
 Names = st.SearchStrategy[str] | Sequence[str]
-"""Tool names to draw from: a strategy or a sequence of names."""
+"""A strategy or a sequence."""
 
 _TOOLS = ("search", "read_file", "write_file", "Bash", "fs.read", "mcp__github__get_issue")
 
@@ -24,14 +24,14 @@ COMMANDS = ("git", "git status", "npm run test", "ls -la", "rm -rf build")
 
 
 def names_strategy(names: Names | None) -> st.SearchStrategy[str]:
-    """Return a strategy for the given names, or for made-up ones."""
+    """Made-up names if None."""
     if names is None:
         return st.sampled_from(_TOOLS) | WORDS
     return names if isinstance(names, st.SearchStrategy) else st.sampled_from(list(names))
 
 
 def covered_name(pattern: str) -> str:
-    """Return a name that a glob pattern covers, or a plain name unchanged."""
+    """A name that a glob pattern covers."""
     if not is_glob(pattern):
         return pattern
     return re.sub(r"\[(?!!)(.).*?\]", r"\1", pattern).replace("*", "x").replace("?", "x")
@@ -40,23 +40,24 @@ def covered_name(pattern: str) -> str:
 def tool_rules(
     names: Names | None = None, *, tools: Tools | None = None
 ) -> st.SearchStrategy[dict[str, Any]]:
-    """Draw valid tool rules in their public dict shape.
+    """Generate valid tool rules in their public dict shape.
 
     Entries are plain names, glob patterns and ``Tool(param pattern)`` short forms. Parameter paths are plain,
     dotted, or lead to array items. All seven keywords occur, also in combinations that no value satisfies.
 
     Args:
-        names: Tool names to draw from, a strategy or a sequence. Pass the names of your agent's tools to get
-            rules about them. The default is the names of ``tools``, or a small fixed set of made-up names.
+        names: Tool names to sample from, a strategy or a sequence. Pass the names of your agent's tools to
+            get rules about them. The default is the names of ``tools``, or a small fixed set of made-up
+            names.
         tools: The tools that the rules are about, as for ``tool_calls``. Most parameter rules are then about
-            parameters that the tools have, and can be complied with.
+            parameters of the tools, and can be satisfied.
 
     Raises:
         InvalidOptionError: E75, ``tools`` has no tool with a schema.
 
     Returns:
-        A strategy for ``{"allow": "*" | [entry, ...] | None, "deny": "*" | [entry, ...] | None,
-        "params": {tool: {parameter: {keyword: value}}}}``.
+        A strategy for ``{"allow": "*" | [entry, ...] | None, "deny": "*" | [entry, ...] | None, "params":
+        {tool: {parameter: {keyword: value}}}}``.
     """
     known = [] if tools is None else read_tools(tools)
     name = names_strategy([each.name for each in known] if known and names is None else names)
@@ -91,7 +92,7 @@ def _short_forms(tool: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 def _rules_about(tool: ToolUnderTest) -> st.SearchStrategy[dict[str, Any]]:
-    """Rules for some parameters of a tool, with limits that leave values of its schema."""
+    """The limits leave values of its schema."""
     limits = {name: _limits(schema) for name, schema in tool.properties.items()}
     return _some({name: each for name, each in limits.items() if each is not None})
 
@@ -107,7 +108,7 @@ def _limits(schema: Any) -> st.SearchStrategy[dict[str, Any]] | None:
 
 
 def _some(parts: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
-    """Draw a dict with at least one of the parts, if there are any."""
+    """At least one of the parts, if there are any."""
     if not parts:
         return st.just({})
     names = st.lists(st.sampled_from(list(parts)), min_size=1, max_size=len(parts), unique=True)
@@ -115,7 +116,7 @@ def _some(parts: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict
 
 
 def _rules() -> st.SearchStrategy[dict[str, Any]]:
-    """Rules for one parameter: about texts, about numbers, or any keywords thrown together."""
+    """About strings, numbers, or any combination of keywords."""
     lengths, numbers = st.integers(0, 12), st.integers(-20, 20) | st.floats(-20, 20)
     texts: dict[str, st.SearchStrategy[Any]] = {
         "minLength": lengths,

@@ -1,4 +1,4 @@
-"""A strategy for the values of a JSON schema: the part of JSON Schema that tools use."""
+"""A strategy for the values of a JSON schema."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 Draw = Callable[[st.SearchStrategy[T]], T]
 Schema = Mapping[str, Any] | bool
 
-_DEEP = 3  # from here on, optional parts are left out, so that recursive values end
+_DEEP = 3  # from here on, optional parts are omitted, so that recursive values end
 _MORE = 3  # elements beyond the required ones
 _TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 _FORMATS: Mapping[str, st.SearchStrategy[str]] = {
@@ -33,20 +33,17 @@ _FORMATS: Mapping[str, st.SearchStrategy[str]] = {
 
 
 def valid_values(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
-    """Return a strategy for the values that a schema accepts.
+    """Generate values that a schema accepts.
 
-    References, unions, nested objects and arrays, bounds, patterns and formats are followed. Any other
-    keyword, such as ``if`` or ``not``, only filters.
-
-    Args:
-        schema: The JSON schema, with its ``$defs``.
+    References, unions, nested objects and arrays, bounds, patterns and formats are followed. Other keywords,
+    such as ``if`` or ``not``, only filter.
     """
     is_valid = validity(schema)
     return _values(schema).filter(is_valid)
 
 
 def validity(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
-    """Return a function that checks whether a schema accepts a value."""
+    """Return a validator."""
     validator: Any = jsonschema_rs.validator_for(dict(schema))
     check: Callable[[Any], bool] = validator.is_valid
     return check
@@ -58,14 +55,13 @@ def _values(draw: st.DrawFn, schema: Mapping[str, Any]) -> Any:
 
 
 class _Reader:
-    """Draws one value of a schema, part by part."""
+    """Generates a value part by part."""
 
     def __init__(self, root: Mapping[str, Any], draw: st.DrawFn) -> None:
         self._root = root
         self._draw: Any = draw
 
     def value(self, schema: Schema, depth: int) -> Any:
-        """Draw a value of a part of the schema."""
         node = self._resolved(schema, depth)
         if "const" in node:
             return node["const"]
@@ -90,7 +86,7 @@ class _Reader:
         return self._draw(json_values(max_leaves=3))
 
     def _resolved(self, schema: Schema, depth: int) -> Mapping[str, Any]:
-        """Follow references, take one branch of each union, and merge what must hold together."""
+        """Follow references, choose union branches, and merge conjunctions."""
         node: Mapping[str, Any] = {} if isinstance(schema, bool) else schema
         while True:
             if "$ref" in node:

@@ -1,4 +1,4 @@
-"""The tools that a strategy draws calls of, with their schemas."""
+"""Tools with their schemas."""
 
 from __future__ import annotations
 
@@ -17,18 +17,12 @@ from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tools.facts import facts_of
 
 Tools: TypeAlias = Agent[Any] | Mapping[str, Mapping[str, Any]] | Iterable[Callable[..., Any] | Tool]
-"""The tools to call: an agent, functions and tools of the SDK, or JSON schemas of arguments by tool name."""
+"""An agent, functions and tools of the SDK, or JSON schemas of arguments by tool name."""
 
 
 @attrs.frozen(eq=False)
 class ToolUnderTest:
-    """A tool with what is needed to draw its arguments.
-
-    Attributes:
-        facts: What the tool rules know about it.
-        arguments: Valid arguments.
-        is_valid: Whether its schema accepts arguments.
-    """
+    """A tool, the strategy for its arguments, and their validator."""
 
     facts: ToolFacts
     arguments: st.SearchStrategy[dict[str, Any]]
@@ -36,13 +30,13 @@ class ToolUnderTest:
 
     @classmethod
     def of(cls, facts: ToolFacts) -> ToolUnderTest:
-        """Return the tool for its facts."""
+        """Read its schema."""
         schema = facts.schema or {}
         return cls(facts, valid_values({"type": "object", **schema}), validity(schema))
 
     @property
     def name(self) -> str:
-        """The name with which a model calls it."""
+        """The model's name for it."""
         return self.facts.names[0]
 
     @property
@@ -57,11 +51,7 @@ class ToolUnderTest:
 
 
 def read_tools(tools: Tools) -> list[ToolUnderTest]:
-    """Return the tools that have a schema.
-
-    Raises:
-        InvalidOptionError: E75, none has.
-    """
+    """Return the tools that have a schema; E75 if none has."""
     if isinstance(tools, Mapping):
         found = [ToolFacts((name,), _first_text(schema), schema) for name, schema in tools.items()]
     else:
