@@ -1,6 +1,6 @@
 """Run ids and trace ids that sort by creation time.
 
-kantan-llm lists traces with ``ORDER BY id DESC``. With random ids, the newest trace could not be found.
+kantan-llm lists traces with ``ORDER BY id DESC``, so random ids would hide the latest trace.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ class _Clock:
         self.renew_lock()
 
     def renew_lock(self) -> None:
-        # After a fork, a thread of the parent may have held the lock; in the child, nothing would release it.
+        # A forked child gets a new lock: a thread of the parent may hold the old one, and nothing would
+        # release it.
         self._lock = Lock()
 
     def now(self) -> int:
@@ -35,10 +36,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def new_run_id() -> str:
-    """Return the 32 hexadecimal digits of a new UUIDv7 (RFC 9562); later ids sort after earlier ones.
+    """Return a new UUIDv7 (RFC 9562) as 32 hexadecimal digits.
 
-    An id has 48 bits of milliseconds, 12 bits for their fraction, and 62 random bits. Within a process the
-    order is strict, even if the system clock stops or goes back.
+    It has 48 bits of milliseconds, 12 bits of their fraction and 62 random bits. Within a process, later ids
+    sort strictly after earlier ones, even if the system clock stops or goes back.
     """
     stamp = _clock.now()
     random = int.from_bytes(os.urandom(8), "big") >> 2

@@ -1,8 +1,7 @@
-"""The tables for the complete records of runs, beside kantan-llm's in the same file.
+"""Tables for the complete records of runs, in the same file as kantan-llm's.
 
-A record refers to contents, such as a prompt or the definition of a tool. The file has each content once, and
-counts how often it is used. Triggers are part of the file, so the counts stay right when another program
-deletes a trace.
+A record refers to content items, such as a prompt or a tool definition. The file stores each item once and
+counts its uses. Triggers maintain the counts, so they stay correct when another program deletes a trace.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from typing import Final
 from kantan_agents.traces.schema import count_existing
 
 CONTENTS: Final = "kantan_agents_contents"
-"""Contents by the SHA-256 of their canonical JSON; ``parts`` are the ids of contents that one consists of."""
+"""Content items by the SHA-256 of their canonical JSON; ``parts`` are the ids of an item's components."""
 RUNS: Final = "kantan_agents_runs"
-"""Records of runs; ``contents`` are the ids to which the numbers in ``body`` refer, in their order."""
+"""Records of runs; the numbers in ``body`` index the ids in ``contents``."""
 
 STATEMENTS: Final = {
     CONTENTS: (
@@ -49,23 +48,12 @@ STATEMENTS: Final = {
 
 
 def has_records(connection: sqlite3.Connection) -> bool:
-    """Return whether the file has the tables and keeps their counts right.
-
-    Raises:
-        sqlite3.Error: The file is not a database, or it is locked.
-    """
+    """Return whether the file has the tables and the triggers that maintain their counts."""
     return count_existing(connection, STATEMENTS) == len(STATEMENTS)
 
 
 def keep_records(connection: sqlite3.Connection) -> None:
-    """Create what is missing of the tables, indexes and triggers.
-
-    Args:
-        connection: A connection to a file with kantan-llm's tables, outside a transaction.
-
-    Raises:
-        sqlite3.Error: The database is locked or read-only.
-    """
+    """Create missing tables, indexes and triggers, outside a transaction."""
     if has_records(connection):
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -83,12 +71,9 @@ def keep_records(connection: sqlite3.Connection) -> None:
 
 
 def remove_unused(connection: sqlite3.Connection, most: int) -> int:
-    """Delete contents that nothing uses any more; return how many, at most ``most``.
+    """Delete at most ``most`` unused content items; return how many.
 
-    The parts of a deleted content may then be unused as well, so call it until it returns 0.
-
-    Raises:
-        sqlite3.Error: The database is locked or read-only.
+    That may make their parts unused, so call it until it returns 0.
     """
     query = f"DELETE FROM {CONTENTS} WHERE id IN (SELECT id FROM {CONTENTS} WHERE uses <= 0 LIMIT ?)"  # noqa: S608
     return connection.execute(query, (most,)).rowcount

@@ -1,4 +1,4 @@
-"""The trace database file: its tables, which are kantan-llm's, additional indexes, and write permission."""
+"""The trace database file: kantan-llm's tables, additional indexes, and write permission."""
 
 from __future__ import annotations
 
@@ -45,11 +45,7 @@ INDEXES = {
 
 
 def has_tables(connection: sqlite3.Connection) -> bool:
-    """Return whether the tables exist with all columns.
-
-    Raises:
-        sqlite3.Error: The file is not a database, or is locked.
-    """
+    """Return whether the tables exist with all columns."""
     return all(
         {*columns} <= {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         for table, columns in COLUMNS.items()
@@ -57,11 +53,7 @@ def has_tables(connection: sqlite3.Connection) -> bool:
 
 
 def count_existing(connection: sqlite3.Connection, names: Collection[str]) -> int:
-    """Return how many of these tables, indexes and triggers the file has.
-
-    Raises:
-        sqlite3.Error: The file is not a database, or is locked.
-    """
+    """Count which of these tables, indexes and triggers exist."""
     marks = ",".join("?" * len(names))
     query = f"SELECT COUNT(*) FROM main.sqlite_master WHERE name IN ({marks})"  # noqa: S608
     return int(connection.execute(query, [*names]).fetchone()[0])
@@ -74,7 +66,7 @@ _OLDEST = {
 }
 
 
-# Tables of this library, which may be in a file without kantan-llm's.
+# This library's tables, which may be in a file without kantan-llm's.
 _OWN_PREFIX = "kantan_agents_"
 _LISTED = 3
 
@@ -94,12 +86,11 @@ class ForeignDatabaseError(sqlite3.DatabaseError):
 def check_owner(connection: sqlite3.Connection, *, adopt: bool = False) -> None:
     """Check that a file is a trace database, or is empty and may become one.
 
-    Args:
-        connection: A connection to the file.
-        adopt: Whether tables of another program may be in the file too.
+    With ``adopt``, the file may also contain tables of another program.
 
     Raises:
-        ForeignDatabaseError: The file belongs to another program, or its tables named like kantan-llm's do.
+        ForeignDatabaseError: The file belongs to another program, or has tables with kantan-llm's names that
+            are not its.
         sqlite3.Error: The file is not a database, or it is locked.
     """
     is_ours = adopt
@@ -113,7 +104,7 @@ def check_owner(connection: sqlite3.Connection, *, adopt: bool = False) -> None:
     if is_ours:
         return
     query = "SELECT name FROM sqlite_master WHERE substr(name, 1, 7) != 'sqlite_' ORDER BY name"
-    # Another process may have created these tables since they were looked for.
+    # Another process may have created these tables in the meantime.
     found_now = [name for (name,) in connection.execute(query) if name not in _OLDEST]
     others = [name for name in found_now if not name.startswith(_OWN_PREFIX)]
     if others:
@@ -122,17 +113,14 @@ def check_owner(connection: sqlite3.Connection, *, adopt: bool = False) -> None:
 
 
 def make_tables(path: Path, *, adopt: bool = False) -> None:
-    """Create the tables in the file at ``path``; add missing columns to tables of an older version.
+    """Create the tables; add missing columns to tables of an older version.
 
-    kantan-llm's own tracer does this, because kantan-llm defines the tables. A new file is for its owner
-    only.
+    kantan-llm's tracer does it, because kantan-llm defines the tables. Only the owner can read a new file.
 
-    Args:
-        path: The file.
-        adopt: Whether to add the tables to the database of another program.
+    With ``adopt``, add the tables to the database of another program.
 
     Raises:
-        sqlite3.Error: The file is not a database, is locked, belongs to another program, or is read-only.
+        sqlite3.Error: The file is not a database, is locked or read-only, or belongs to another program.
         OSError: The file cannot be created.
     """
     create_private(path)
@@ -151,7 +139,7 @@ def make_tables(path: Path, *, adopt: bool = False) -> None:
             tracer.get_trace("")
             tracer.get_span("")
         except sqlite3.OperationalError as error:
-            # Another process is creating the tables of this file and added this column first.
+            # Another process is creating the tables and added this column first.
             if "duplicate column" not in str(error) or not tries_left:
                 raise
         else:
@@ -161,16 +149,9 @@ def make_tables(path: Path, *, adopt: bool = False) -> None:
 
 
 def shrink_in_steps(connection: sqlite3.Connection) -> None:
-    """Make a new file one that can be shrunk in small transactions; leave every other file as it is.
-
-    Args:
-        connection: A connection to the file, outside a transaction.
-
-    Raises:
-        sqlite3.Error: The file is not a database, or it is locked.
-    """
+    """Let a new file shrink in small transactions, outside a transaction; change no other file."""
     if connection.execute("PRAGMA page_count").fetchone()[0]:
-        return  # SQLite would change it only by writing the whole file anew
+        return  # SQLite could change it only by rewriting the whole file
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     # An empty transaction writes the first page.
     connection.execute("BEGIN IMMEDIATE")
@@ -178,15 +159,11 @@ def shrink_in_steps(connection: sqlite3.Connection) -> None:
 
 
 def make_indexes(connection: sqlite3.Connection) -> None:
-    """Create the indexes that are missing; for a large database, this takes seconds.
-
-    Raises:
-        sqlite3.Error: The database is locked or read-only.
-    """
+    """Create missing indexes; takes seconds for a large database."""
     for name, columns in INDEXES.items():
         connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {columns}")
 
 
 def may_write(path: Path) -> bool:
-    """Return whether this process, with its effective user, may write the file or directory at ``path``."""
+    """Return whether the effective user may write the file or directory."""
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)

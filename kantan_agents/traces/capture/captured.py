@@ -1,4 +1,4 @@
-"""``CapturedRun``: what a run hands over to the recorder when it ends, and how it finds the recorders."""
+"""``CapturedRun``: the record that an ending run passes to the recorders, and how it finds them."""
 
 from __future__ import annotations
 
@@ -11,26 +11,24 @@ import msgspec
 
 
 class RunRecorder(Protocol):
-    """What records the traces of runs."""
+    """Records the traces of runs."""
 
     def records(self, trace_id: str) -> bool:
-        """Return whether it records an open trace."""
+        """Return whether it records this open trace."""
         ...
 
 
 _wanting: list[ref[RunRecorder]] = []
 
 
-# The garbage collector never looks at these, for which runs would wait. So nothing in them may refer to them.
+# The garbage collector ignores these, because runs would wait for it. So nothing in them may refer to them.
 class CapturedRun(msgspec.Struct, eq=False, gc=False):
-    """The complete record of a run that has ended.
+    """The complete record of an ended run.
 
     Attributes:
-        id: Id of the run.
-        trace_id: Id of its trace.
-        data: The record, as ``pack`` takes it; the recorder's thread packs it.
-        size: About how many bytes it takes, without what other records have too.
-        record_id: Id of the trace or span that the run is.
+        data: The record, in the form for ``pack``; the recorder's thread packs it.
+        size: Its approximate bytes, without content shared with other records.
+        record_id: Id of the trace or span of the run.
     """
 
     id: str
@@ -41,14 +39,14 @@ class CapturedRun(msgspec.Struct, eq=False, gc=False):
 
 
 ending: ContextVar[CapturedRun | None] = ContextVar("kantan_agents_ending_run", default=None)
-"""The run whose trace or span is just being ended; a recorder reads it when it is called for that end.
+"""The run whose trace or span is just ending; a recorder reads it when it is called for that end.
 
-So the record reaches exactly the recorders that get the trace, and after all spans of the run.
+So the record reaches exactly the recorders that get the trace, after all spans of the run.
 """
 
 
 def want_records(recorder: RunRecorder) -> None:
-    """Have runs captured whose traces ``recorder`` records, as long as it exists."""
+    """Capture runs whose traces ``recorder`` records, as long as it exists."""
     _wanting[:] = [*(known for known in _wanting if known() is not None), ref(recorder)]
 
 

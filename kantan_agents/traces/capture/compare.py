@@ -1,6 +1,6 @@
 """Names the parts in which two requests to a model differ.
 
-Two requests have no difference exactly if their hashes are equal: equal values have equal canonical JSON.
+Two requests have no difference exactly if their hashes are equal.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Difference:
     """One part in which two requests differ.
 
     Attributes:
-        part: The part: ``"instructions"``, ``"input"`` for a text, ``"input[3]"`` for the item at index 3,
+        part: The part: ``"instructions"``, ``"input"`` for a str, ``"input[3]"`` for the item at index 3,
             ``"settings.temperature"``, ``"tools.look"``, ``"tools.look.description"``, ``"tools.order"``,
             ``"handoffs.…"`` likewise, ``"output.schema"``, ``"options.previous_response_id"``. A tool with
-            the name of an earlier one is ``"tools.look#2"``. The index of an added item is its place in the
-            later input.
+            the name of an earlier one is ``"tools.look#2"``. The index of an added item is its position in
+            the later input.
         before: The earlier value; None for an added part.
         after: The later value; None for a removed part.
         kind: ``"changed"``, ``"added"`` or ``"removed"``.
@@ -56,7 +56,7 @@ class Difference:
 
     @property
     def diff(self) -> str:
-        """The lines that differ, each after ``-`` or ``+``; of a long value only the beginning."""
+        """The lines that differ, each after ``-`` or ``+``; truncated for a long value."""
         return short_diff(
             ABSENT if self.kind == "added" else self.before,
             ABSENT if self.kind == "removed" else self.after,
@@ -70,12 +70,8 @@ class Difference:
 def differences(recorded: ModelRequest, now: ModelRequest) -> list[Difference]:
     """Return the parts in which two requests differ; an empty list if their hashes are equal.
 
-    The order is that in which a person would look: instructions, tools, hand-offs, output, settings, options,
-    and last the input, which also differs if something before it does.
-
-    Args:
-        recorded: The earlier request.
-        now: The later one.
+    They have the order in which a user would look: instructions, tools, handoffs, output, settings, options.
+    The input is last, because it also differs if something before it does.
     """
     if recorded is now or recorded.hash == now.hash:
         return []
@@ -91,11 +87,9 @@ def differences(recorded: ModelRequest, now: ModelRequest) -> list[Difference]:
 
 
 def answer_differences(recorded: ModelAnswer | None, now: ModelAnswer | None) -> list[Difference]:
-    """Return the output items in which two answers differ, as the parts ``"answer[0]"`` and so on.
+    """Return the differing output items of two answers, as the parts ``"answer[0]"`` and so on.
 
-    Args:
-        recorded: The earlier answer; None for a call that failed.
-        now: The later one.
+    ``recorded`` is None for a call that failed.
     """
     before = () if recorded is None else recorded.output
     return [*_items("answer", before, () if now is None else now.output)]
@@ -133,7 +127,7 @@ def _output(before: OutputRequest | None, after: OutputRequest | None) -> Iterat
 
 
 def _present(part: str, before: Any, after: Any) -> Iterator[Difference]:
-    """Yield a difference if only one of two attrs values is there."""
+    """Yield a difference if only one of the two exists."""
     if before is None and after is not None:
         yield Difference(part, None, attrs.asdict(after), "added")
     elif before is not None and after is None:
@@ -164,7 +158,7 @@ def _tools(
 
 
 def _by_label(tools: Sequence[ToolDefinition]) -> dict[str, ToolDefinition]:
-    """Return tools by their names; a tool with the name of an earlier one has its number beside it."""
+    """Return tools by their names; a repeated name gets a number."""
     seen: Counter[str] = Counter()
     labelled: dict[str, ToolDefinition] = {}
     for tool in tools:
@@ -178,7 +172,7 @@ def _by_label(tools: Sequence[ToolDefinition]) -> dict[str, ToolDefinition]:
 
 
 def _renamed(old: Mapping[str, ToolDefinition], new: Mapping[str, ToolDefinition]) -> dict[str, str]:
-    """Return the labels of tools that differ in nothing but their names, the old to the new one."""
+    """Map old to new labels of tools that differ only in their names."""
     gone = [label for label in old if label not in new]
     come = [label for label in new if label not in old]
     renamed: dict[str, str] = {}
@@ -199,7 +193,7 @@ def _tool(part: str, before: ToolDefinition, after: ToolDefinition) -> Iterator[
     for name in _TOOL_FIELDS:
         yield from _value(f"{part}.{name}", getattr(before, name), getattr(after, name))
     yield from _mapping(f"{part}.options", before.options, after.options)
-    # The number beside the name of a later tool of the same name may also be part of a name.
+    # The number of a repeated name may also be part of a name.
     yield from _value(f"{part}.name", before.name, after.name)
 
 
@@ -211,9 +205,9 @@ def _input(before: Any, after: Any) -> Iterator[Difference]:
 
 
 def _items(part: str, before: Sequence[Any], after: Sequence[Any]) -> Iterator[Difference]:
-    """Yield the items that differ; those in between that are equal may be at other places."""
+    """Yield the items that differ; equal items in between may have other positions."""
     old, new = [*map(canonical, before)], [*map(canonical, after)]
-    # What both begin and end with has not changed, also if it occurs in between: the matcher looks for the
+    # A common prefix and suffix are unchanged, even if they recur in between: the matcher looks for the
     # longest part in common.
     first = in_common(old, new)
     last = in_common(old[first:][::-1], new[first:][::-1])

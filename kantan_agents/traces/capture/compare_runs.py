@@ -1,6 +1,6 @@
 """Finds the first model call in which two recorded runs differ.
 
-Ids that a provider makes anew for each answer say nothing about a run, so they are compared by their order.
+A provider creates new ids for each answer, so they are compared by their order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PREVIOUS: Final = "previous_response_id"
 
 @attrs.frozen
 class Parting:
-    """Where two runs part.
+    """The first difference of two runs.
 
     Attributes:
         call: Index of the first model call that differs.
@@ -37,12 +37,7 @@ class Parting:
 
 
 def parting(one: RunRecord, other: RunRecord) -> Parting | None:
-    """Return where two runs part; None if all requests and answers are equal.
-
-    Args:
-        one: A run.
-        other: Another run.
-    """
+    """Return the first difference; None if all requests and answers are equal."""
     calls = zip_longest(_calls(one), _calls(other))
     for place, (first, second) in enumerate(calls):
         if first is None or second is None:
@@ -79,7 +74,7 @@ def _calls(run: RunRecord) -> Iterator[ModelCallRecord]:
 
 
 class _Ids:
-    """The ids of a run in the order in which they first occur."""
+    """The ids of a run in the order of their first occurrence."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}

@@ -14,8 +14,7 @@ _DEEPEST = 100
 def encoder(hook: Callable[[Any], Any]) -> Callable[[Any], bytes]:
     """Return a function that encodes any value as JSON.
 
-    Args:
-        hook: Converts a value of another type than those of JSON, or raises TypeError.
+    ``hook`` converts a value of a non-JSON type, or raises TypeError.
     """
     encode = msgspec.json.Encoder(enc_hook=hook).encode
 

@@ -1,4 +1,4 @@
-"""Makes typed values of the JSON data of a record."""
+"""Builds typed values from the JSON data of a record."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from kantan_agents.traces.capture.calls import (
 from kantan_agents.traces.capture.values import AgentRecord, PromptRecord, RunRecord, ToolListing
 
 VERSION: Final = 1
-"""Version of the format of a record; a reader reads this one and all before it."""
+"""Version of the format of a record; a reader reads this and all earlier ones."""
 
 Resolve = Callable[[int], Any]
-"""Returns the shared content at a place."""
+"""Returns the shared content item with this index."""
 
 
 class UnknownVersionError(ValueError):
@@ -38,8 +38,8 @@ def run_record(run_id: str, trace_id: str, data: Mapping[str, Any], resolve: Res
     Args:
         run_id: Id of the run.
         trace_id: Id of its trace.
-        data: What is stored of the run itself.
-        resolve: Returns a shared content.
+        data: The run's own stored data.
+        resolve: Returns a shared item.
 
     Raises:
         UnknownVersionError: The format is not known.
@@ -50,7 +50,7 @@ def run_record(run_id: str, trace_id: str, data: Mapping[str, Any], resolve: Res
 
 
 def model_request(data: Mapping[str, Any]) -> ModelRequest:
-    """Return a request, from its parts by name; parts may be missing or None."""
+    """Return a request from its parts by name; parts may be missing or None."""
     output, given = data.get("output"), data["input"]
     return ModelRequest(
         instructions=data.get("instructions"),
@@ -68,12 +68,7 @@ def run_calls(
 ) -> RunCalls:
     """Return the tool calls of a run, in a tenth of the time of ``run_record``; raise likewise.
 
-    Args:
-        run_id: Id of the run.
-        trace_id: Id of its trace.
-        data: What is stored of the run itself.
-        resolve: Returns a shared content; the same object for the same content.
-        known: Values that the caller keeps for all runs of a file.
+    ``resolve`` must return the same object for the same item. ``known`` is shared by all runs of a file.
     """
     _check_version(data)
     parent_run, parent_call = data.get("parent") or (None, None)
@@ -96,23 +91,23 @@ def _check_version(data: Mapping[str, Any]) -> None:
 
 
 class KnownContents:
-    """Typed values of shared contents that many runs have, each made once."""
+    """Typed values of items that many runs share, each built once."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[int, tuple[str, ...] | None], tuple[Any, Any]] = {}
 
     def value(self, content: Any, names: tuple[str, ...] | None, make: Callable[[], Any]) -> Any:
-        """Return the value of a content.
+        """Return the value of an item.
 
         Args:
-            content: The content.
+            content: The item.
             names: The names of the tool, if it is one.
-            make: Makes the value.
+            make: Builds the value.
         """
         key = (id(content), names)
         found = self._made.get(key)
         if found is None:
-            # With the content, so that its id is not used again.
+            # Holds the item, so that its id is not reused.
             found = self._made[key] = (content, make())
         return found[1]
 
@@ -178,7 +173,7 @@ class _Reader:
         )
 
     def _at(self, found: Any, otherwise: Any = None) -> Any:
-        """Return a content, which is at a place among the shared ones or here."""
+        """Return an item, which is shared or inline."""
         if found is None:
             return otherwise
         return self._resolve(found) if isinstance(found, int) else found
@@ -208,7 +203,7 @@ class _Reader:
         before: tuple[Any, ...] = ()
         for data in calls:
             if "items" in data:
-                # In the order of the starts; the answer may be of any call that had ended by then.
+                # In the order of the starts; the answer may belong to any call that had ended by then.
                 kept = before[: data.get("kept", 0)]
                 answered = self._answered(made, data)
                 given: Any = (*kept, *answered, *self._items(data["items"]))

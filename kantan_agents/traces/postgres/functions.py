@@ -1,7 +1,7 @@
 """The functions of SQLite that the shared statements use, for Postgres.
 
-JSON is stored as text, as in a file. Text that is not JSON, or that Postgres cannot represent, is like a
-missing value, and fails no search.
+JSON is stored as text, as in a file. Invalid JSON, or JSON that Postgres cannot represent, counts as missing
+and fails no search.
 """
 
 from __future__ import annotations

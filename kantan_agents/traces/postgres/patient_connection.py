@@ -1,7 +1,7 @@
-"""How this library connects to Postgres, for traces and for durable runs: no wait is without a limit.
+"""Connects to Postgres with a limit for every wait, for traces and for durable runs.
 
-TCP alone waits for hours for a peer that is gone, and a proxy between the two may accept what nobody reads.
-So the options notice a peer that is gone, and ``AnswerLimit`` a server that does not answer.
+TCP alone waits hours for a dead peer, and a proxy may accept data that no one reads. So the connection
+options detect a dead peer, and ``AnswerLimit`` a server that does not answer.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS: Final = 5
 ANSWER_SECONDS = 30.0
-"""So long this library waits for an answer of the server."""
+"""Wait for an answer of the server."""
 HURRIED_SECONDS: Final = 2.0
-"""So long it waits while this process stops."""
+"""The same while this process stops."""
 
 _OPTIONS: Final = {
     "connect_timeout": CONNECT_SECONDS,
     "application_name": "kantan-agents",
-    # A server that is gone is noticed after about half a minute, and not after the hours that TCP takes.
+    # A dead server is noticed after about half a minute, not after the hours that TCP takes.
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
@@ -32,16 +32,12 @@ _OPTIONS: Final = {
 
 
 def limiting_options(given: Collection[str]) -> dict[str, Any]:
-    """Return the options of a connection that a URL does not have.
-
-    Args:
-        given: The names of those that it has.
-    """
+    """Return the connection options that the URL does not set; ``given`` are the names it sets."""
     return {name: value for name, value in _OPTIONS.items() if name not in given}
 
 
 class AnswerLimit:
-    """How long connections wait for a server that says nothing.
+    """How long connections wait for a silent server.
 
     Attributes:
         seconds: May be changed while they wait.
@@ -54,7 +50,7 @@ class AnswerLimit:
         self._is_gone = False
 
     def hurry(self) -> None:
-        """Wait only a moment longer, and once in vain: this process stops."""
+        """This process stops: wait only a moment longer, and in vain only once."""
         if not self.is_hurried:
             self.seconds = min(self.seconds, HURRIED_SECONDS)
             self.is_hurried = True
@@ -65,7 +61,7 @@ class AnswerLimit:
             self._is_gone, self.seconds = True, 0.0  # the other connections wait no longer either
 
     def connect(self, *args: Any, **options: Any) -> psycopg.Connection[Any]:
-        """Return a connection with this limit; it is closed if the server does not answer in time."""
+        """Return a connection with this limit; it closes if the server does not answer in time."""
         import psycopg
 
         if self._is_gone:

@@ -1,8 +1,8 @@
-"""The tables of a trace database in Postgres, and the migrations that make them.
+"""The tables of a trace database in Postgres, and their migrations.
 
-They are kantan-llm's tables and those of this library, with the same columns as in a file. Three things
-differ: ``rowid`` is a column, ``spans`` is partitioned by week, and ``folded_input`` and ``folded_output``
-have the texts for words with letters outside ASCII that have a case, if these texts differ.
+They are kantan-llm's and this library's tables, with the same columns as in a file. Three things differ:
+``rowid`` is a column; ``spans`` is partitioned by week; ``folded_input`` and ``folded_output`` have folded
+strings, if they differ, for words with non-ASCII letters that have a case.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from kantan_agents.traces.schema import COLUMNS, ForeignDatabaseError
 
 VERSION: Final = 1
 VERSIONS: Final = "kantan_agents_schema"
-"""One row with the version of the tables; it marks them as those of this library."""
+"""One row with the version of the tables; it identifies this library's tables."""
 
 _MIGRATION_LOCK: Final = 0x6B616E74616F
 
 # Tables of durable runs in the same schema. Another thread of a worker, or another process, may create them
-# before or after those of traces.
+# before or after the trace tables.
 _DURABLE: Final = "kantan_agents_durable_"
 
 _TEXT: Final = 'text COLLATE "C"'
@@ -75,7 +75,7 @@ def _note(table: str, trace_id: str) -> str:
     )
 
 
-# The traces that change are noted, as in a file: once for each statement, and not for each row.
+# Changed traces are noted, as in a file: once for each statement, and not for each row.
 _NOTES: Final = (
     _note("spans", "trace_id"),
     _note("traces", "id"),
@@ -124,7 +124,7 @@ def version_of(connection: ServerConnection) -> int | None:
 
 
 def migrate(connection: ServerConnection, *, adopt: bool, search_index: bool = True) -> None:
-    """Create the tables, or bring them to this version; several processes may start at once.
+    """Create the tables, or migrate them to this version; several processes may do so in parallel.
 
     Args:
         connection: A connection outside a transaction.
@@ -168,7 +168,7 @@ def migrate(connection: ServerConnection, *, adopt: bool, search_index: bool = T
 
 
 def _check_rights(connection: ServerConnection) -> None:
-    """Raise ServerError if the tables may exist in a schema that the user may not use: it cannot see them."""
+    """Raise ServerError if the tables may be in a schema that the user may not use: it cannot see them."""
     row = connection.native(_CLOSED_SCHEMAS).fetchone()
     user, schema, closed = row or (None, "", [])
     if closed:
@@ -195,14 +195,14 @@ def _check_owner(connection: ServerConnection, *, adopt: bool) -> None:
 
 
 def has_trigrams(connection: ServerConnection) -> bool:
-    """Return whether the index for searches exists."""
+    """Return whether the search index exists."""
     marks = ",".join("?" * len(TRIGRAMS))
     query = f"SELECT COUNT(*) FROM sqlite_master WHERE name IN ({marks})"  # noqa: S608
     return bool(connection.execute(query, [*TRIGRAMS]).fetchone()[0] == len(TRIGRAMS))
 
 
 def create_trigrams(connection: ServerConnection) -> None:
-    """Create the index for searches; for a large database this takes long, and stops writers.
+    """Create the search index; for a large database this takes long, and blocks writers.
 
     Raises:
         ServerError: The extension is missing, or the user may not create it.
@@ -213,7 +213,7 @@ def create_trigrams(connection: ServerConnection) -> None:
 
 
 def drop_trigrams(connection: ServerConnection) -> None:
-    """Remove the index for searches."""
+    """Remove the search index."""
     for name in TRIGRAMS:
         connection.native(f"DROP INDEX IF EXISTS {name}")
 
@@ -232,11 +232,7 @@ def _index_if_possible(connection: ServerConnection) -> None:
 
 
 def check_readable(connection: ServerConnection) -> None:
-    """Check that the database has the tables, of a version that this library can read.
-
-    Raises:
-        sqlite3.OperationalError: It has not.
-    """
+    """Raise sqlite3.OperationalError unless the tables exist in a version that this library can read."""
     found = version_of(connection)
     if found is None:
         _check_rights(connection)

@@ -1,4 +1,4 @@
-"""``ServerError``: an error of Postgres, raised as what the readers and writers of a file expect."""
+"""``ServerError``: an error of Postgres, raised as an sqlite3 error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOCKED: Final = ("55P03", "40P01", "40001")
 class ServerError(sqlite3.OperationalError):
     """An error of the server, or of the connection to it.
 
-    It is one of sqlite3's, so that code for both databases handles one kind of error.
+    It derives from sqlite3's, so that code for both databases handles one kind of error.
 
     Attributes:
         sqlstate: The code of the error; None if the server did not answer.
@@ -26,7 +26,7 @@ class ServerError(sqlite3.OperationalError):
 
     @property
     def is_of_rows(self) -> bool:
-        """Whether the rows are the cause, so that others can be written."""
+        """Whether the rows are the cause, so that other rows can be written."""
         return self.sqlstate is not None and self.sqlstate[:2] in _OF_ROWS
 
     @property

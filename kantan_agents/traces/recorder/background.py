@@ -41,7 +41,7 @@ class RecorderStats:
         dropped: Spans lost because the queue was full (E63).
         failed: Spans that could not be recorded (E65).
         oldest_unwritten: Age of the oldest queued span in seconds; 0.0 if the queue is empty.
-        replaced: How often the file was found moved, replaced, truncated or deleted while it was open.
+        replaced: How often the open file was found moved, replaced, truncated or deleted.
     """
 
     written: int
@@ -53,15 +53,10 @@ class RecorderStats:
 
 
 class BackgroundRecorder(TracingProcessor):
-    """Writes what a subclass puts into its queue, on a thread of its own; flushes it, ends it, counts it.
+    """Writes the queue that a subclass fills, on a dedicated thread.
 
-    Args:
-        path: The database.
-        max_queue: Number of items that may wait; this and the others as for ``SQLiteRecorder``.
-        max_queue_bytes: Bytes of memory that they may take.
-        max_wait: Seconds that a thread waits if the queue is full.
-        flush_interval: Seconds during which items are collected.
-        new_database: Returns what writes to it, also in a forked child.
+    The options are those that ``SQLiteRecorder`` documents; ``new_database`` returns a writer, again in a
+    forked child.
     """
 
     def __init__(
@@ -135,16 +130,16 @@ class BackgroundRecorder(TracingProcessor):
         """Wait until all spans that have ended so far are written.
 
         Args:
-            timeout: Seconds to wait at most.
+            timeout: Maximum wait in seconds.
 
         Returns:
-            Whether all of them are in the database. Returns False at once if the database cannot be written.
-            While it is locked, the recorder retries until the timeout.
+            Whether all of them are in the database. Returns False immediately if the database cannot be
+            written. While it is locked, the recorder retries until the timeout.
         """
         return self.start_flush()(timeout)
 
     def start_flush(self) -> Callable[[float], bool]:
-        """Begin to do the same as ``force_flush``, without waiting.
+        """Start to do the same as ``force_flush``, without waiting.
 
         Returns:
             A function that waits for at most the given seconds and returns whether everything is written.
@@ -159,7 +154,7 @@ class BackgroundRecorder(TracingProcessor):
         return marker.wait
 
     def prepare_read(self, timeout: float) -> None:
-        """Flush before this process reads the file; also if nothing waits but the file was replaced."""
+        """Flush before this process reads the file, or if the file was replaced."""
         if not self._queue.unwritten() and self._writer.batches.is_file_replaced():
             self._queue.put_marker()
         self.force_flush(timeout)
@@ -172,11 +167,12 @@ class BackgroundRecorder(TracingProcessor):
         return await anyio.to_thread.run_sync(self.force_flush, timeout, abandon_on_cancel=True)
 
     def shutdown(self, timeout: float = FLUSH_SECONDS) -> None:
-        """Write all waiting spans, end the thread and close the file; the next span opens it again.
+        """Write all waiting spans, stop the thread and close the file; the next span opens it again.
 
         Args:
-            timeout: Seconds to wait at most. Up to five seconds count towards the bound that all ends of the
-                process share, because the SDK asks for five at exit, when other ends may have waited in vain.
+            timeout: Maximum wait in seconds. Up to five seconds count towards the limit that all exit steps
+                of the process share, because the SDK passes five at exit, when earlier steps may have waited
+                in vain.
         """
         is_shared = timeout <= FLUSH_SECONDS
         allowed = min(timeout, bound.remaining(is_ending=False)) if is_shared else timeout
@@ -189,11 +185,11 @@ class BackgroundRecorder(TracingProcessor):
 
     @property
     def is_failing(self) -> bool:
-        """Whether the file could not be written at the last attempt."""
+        """Whether the last attempt to write failed."""
         return self._writer.batches.is_failing
 
     def log_unwritten(self) -> None:
-        """Log what waits although the process ends: a server that does not answer raises no error."""
+        """Log the spans that will be lost: a server that does not answer raises no error."""
         waiting = [item for item in self._queue.unwritten() if not isinstance(item, FlushMarker)]
         if not waiting:
             return
@@ -207,7 +203,7 @@ class BackgroundRecorder(TracingProcessor):
         return self._sections.hold_this_thread()
 
     def defer(self, action: Callable[[], None]) -> bool:
-        """Call ``action`` when this thread leaves the recorder's lock; return False if it is in none."""
+        """Call ``action`` when this thread leaves the recorder's lock; return False if it holds none."""
         return self._sections.defer(action)
 
     def before_fork(self) -> None:
@@ -219,7 +215,7 @@ class BackgroundRecorder(TracingProcessor):
         self._writer.resume()
 
     def after_fork_in_child(self) -> None:
-        """Start empty; the parent writes the spans that were waiting."""
+        """Start empty; the parent writes the waiting spans."""
         connection = self._writer.abandon()
         if connection is not None:
             lifecycle.abandoned_connections.append(connection)

@@ -37,7 +37,7 @@ _ROWS_PER_SLICE = 20
 # While so many items wait, the writer does nothing but write them.
 _BUSY = 500
 
-# The texts of a row of a span this small are not measured.
+# The columns of a smaller span are not measured.
 _SMALL = 4_096
 
 _LARGEST_INTEGER = 2**63 - 1
@@ -71,15 +71,15 @@ class BatchWriter:
 
     @property
     def replaced(self) -> int:
-        """How often the file was found moved, replaced, truncated or deleted while it was open."""
+        """How often the open file was found moved, replaced, truncated or deleted."""
         return self._database.replaced
 
     def is_file_replaced(self) -> bool:
-        """Return whether the open file is no longer the one at the path; any thread may ask."""
+        """Return whether the file at the path is another one; callable from any thread."""
         return self._database.is_replaced()
 
     def leave_replaced_file(self) -> None:
-        """Close the file if it is no longer the one at the path."""
+        """Close the file if it was replaced."""
         with suppress(sqlite3.Error, OSError):  # the next write tries again, and logs
             self._database.close_replaced()
         self._log_replaced()
@@ -95,7 +95,7 @@ class BatchWriter:
     def write(self) -> bool:
         """Write the in-flight items; if the file cannot be written, put them back and return False."""
         try:
-            # First, so that no rows are made while the file cannot be opened.
+            # First, so that no rows are built while the file cannot be opened.
             self._database.open()
             rows = self._rows()
             try:
@@ -117,9 +117,9 @@ class BatchWriter:
         return True
 
     def catch_up(self) -> bool:
-        """Store figures and index texts of traces that were written, if many wait; return whether more do.
+        """Store statistics and index entries if many traces wait; return whether more do.
 
-        Readers compute the figures, and searches read the texts, of those that still wait.
+        Until then, readers compute the statistics, and searches read the spans.
         """
         return self._figures.keep(self._database) or self._index.keep(self._database)
 
@@ -131,7 +131,7 @@ class BatchWriter:
         for number, item in enumerate([*self._queue.in_flight]):
             if number % _ROWS_PER_SLICE == _ROWS_PER_SLICE - 1:
                 time.sleep(0)
-            # A row is made from the decoded item.
+            # A row is built from the decoded item.
             self._queue.reserve_rows(size + item.size)
             try:
                 if isinstance(item, TraceSnapshot):
@@ -149,11 +149,7 @@ class BatchWriter:
         return rows
 
     def _write(self, rows: list[tuple[Item, Any]]) -> None:
-        """Write ``rows`` in one transaction, and count them.
-
-        Raises:
-            Exception: SQLite's error.
-        """
+        """Write ``rows`` in one transaction, and count them; raise SQLite's error."""
         traces = [row for item, row in rows if isinstance(item, TraceSnapshot)]
         spans = [row for item, row in rows if isinstance(item, SPANS)]
         runs = [row for item, row in rows if isinstance(item, CapturedRun)]
@@ -163,12 +159,9 @@ class BatchWriter:
             self._queue.remove_in_flight(item for item, _ in rows)
 
     def _write_parts(self, rows: list[tuple[Item, Any]]) -> None:
-        """Write repaired rows; of those that the database refuses, write halves, down to single rows.
+        """Write repaired rows; bisect those that the database rejects.
 
-        So only rows are lost that cannot be stored, and each costs a few transactions, not one for each row.
-
-        Raises:
-            Exception: The error of the database, if it cannot be written.
+        So only rows that cannot be stored are lost, and each costs a few transactions, not one for each row.
         """
         refused: list[tuple[Item, Exception]] = []
         parts = [[(item, _repaired(row)) for item, row in rows]]
@@ -229,7 +222,7 @@ class BatchWriter:
 
 
 def _size_of(row: SpanRow, item: SpanSnapshot) -> int:
-    """Return about how many bytes a row takes beside its snapshot, with which it may share a text."""
+    """Estimate the bytes of a row in addition to its snapshot, with which it may share strings."""
     if item.size < _SMALL:
         return item.size
     return sum(getsizeof(value) for value in row.values if value is not item.packed)
@@ -242,12 +235,12 @@ def _repaired(row: Any) -> Any:
 
 
 def _storable_values(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Return ``values`` with those converted that SQLite refuses: U+FFFD in a span is better than none."""
+    """Convert values that SQLite rejects: a span with U+FFFD is better than none."""
     return tuple(_storable(value) for value in values)
 
 
 def _storable_usage(usage: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return ``usage`` in a form that SQLite can store as part of a trace's metadata."""
+    """Return ``usage`` in a form that SQLite can store in a trace's metadata."""
     if usage is None:
         return None
     repaired: dict[str, Any] = json.loads(_storable(json.dumps(usage, ensure_ascii=False, default=str)))

@@ -1,7 +1,7 @@
-"""The time that the ends of a process wait for its recorders: one bound for all of them together.
+"""One time limit for all waits for recorders while the process exits.
 
-A process may end in several steps: a SIGTERM, the last traces, the end of the event loop, the exit functions.
-While the file is locked by another process, each of them would wait in vain.
+A process may exit in several steps: a SIGTERM, the last traces, the end of the event loop, the exit
+functions. While another process locks the file, each of them would wait in vain.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from kantan_agents.traces import registry
 
 END_SECONDS = 5.0
-# An end this long after a wait in vain belongs to the same sequence.
+# An exit step this soon after a wait in vain belongs to the same sequence.
 _SAME_SECONDS = 1.0
-# A file that works is written even if the bound was used up while it did not.
+# A working file is written even if waits for a failing one used up the limit.
 _LEAST_SECONDS = 0.25
 
 
@@ -23,10 +23,9 @@ class _Bound:
 
 
 def remaining(*, is_ending: bool) -> float:
-    """Return the seconds that the calling end of the process may wait.
+    """Return the seconds that the caller may wait.
 
-    Args:
-        is_ending: Whether the process is known to end, so that the bound is not renewed for a failing file.
+    ``is_ending`` forbids renewing the limit for a failing file.
     """
     now = time.monotonic()
     is_failing = any(recorder.is_failing for recorder in registry.recorders())
@@ -37,7 +36,7 @@ def remaining(*, is_ending: bool) -> float:
 
 
 def flush_within_bound(flush: Callable[[float], bool], *, is_ending: bool) -> bool:
-    """Call ``flush`` with the seconds that are left; return whether everything is written."""
+    """Call ``flush`` with the remaining seconds; return whether everything is written."""
     is_written = flush(remaining(is_ending=is_ending))
     if is_written:
         renew()
@@ -45,5 +44,5 @@ def flush_within_bound(flush: Callable[[float], bool], *, is_ending: bool) -> bo
 
 
 def renew() -> None:
-    """Let the next end of this process wait for the whole bound."""
+    """Let the next exit step wait for the whole limit."""
     _Bound.until = 0.0

@@ -1,4 +1,4 @@
-"""The writing connection: opened on demand, one transaction for each batch, left if files are replaced."""
+"""The writing connection: opened on demand, one transaction for each batch, closed if files are replaced."""
 
 from __future__ import annotations
 
@@ -51,15 +51,14 @@ _CONTENT_PAUSE = 0.02
 
 
 class Database:
-    """The database file for the thread that writes to it; not thread-safe.
+    """The database file for the writing thread; not thread-safe.
 
     Args:
-        path: The file.
         adopt: Whether to add the tables to the database of another program.
         search_index: Whether a file without spans gets a search index.
 
     Attributes:
-        replaced: How often the files were found moved, replaced, truncated or deleted while open.
+        replaced: How often the open files were found moved, replaced, truncated or deleted.
     """
 
     def __init__(self, path: Path, *, adopt: bool = False, search_index: bool = True) -> None:
@@ -70,9 +69,9 @@ class Database:
         self._connection: GuardedConnection | None = None
         self._files: _Files | None = None
         self.changed_traces = 0
-        """At least so many traces may have figures that are not stored."""
+        """Lower bound of the traces whose statistics are outdated."""
         self.unindexed_traces = 0
-        """At least so many traces may have texts that are not in the search index."""
+        """Lower bound of the traces that are not in the search index."""
 
     def open(self) -> None:
         """Open the file, unless it is open and still the one at the path.
@@ -115,7 +114,7 @@ class Database:
 
     def close(self) -> None:
         """Close the connection; the next ``write`` opens it again."""
-        # SQLite would write the log of files that were replaced to the file that is there now.
+        # SQLite would write the log of replaced files to the new file.
         try:
             self.close_replaced()
         except (sqlite3.Error, OSError) as error:
@@ -134,22 +133,18 @@ class Database:
         return connection
 
     def is_replaced(self) -> bool:
-        """Return whether the open files are no longer those at the path, or were truncated."""
+        """Whether the open files were replaced or truncated."""
         return self._connection is not None and _found_files(self._path) != self._files
 
     def close_replaced(self) -> bool:
-        """Close the connection if its files were replaced, so that readers do not see them; return whether.
-
-        Raises:
-            sqlite3.Error, OSError: The files cannot be accessed.
-        """
+        """Close the connection if its files were replaced, to hide them from readers; return whether."""
         if not self.is_replaced():
             return False
         self._leave_replaced_files()
         return True
 
     def _open(self) -> sqlite3.Connection:
-        # Nobody would read what is written to files that are no longer at the path.
+        # No one would read rows in files that are no longer at the path.
         self.close_replaced()
         if self._connection is None:
             _check_permission(self._path)
@@ -164,7 +159,7 @@ class Database:
         return self._connection
 
     def _leave_replaced_files(self) -> None:
-        """Close the connection, and remove the files of it that SQLite would apply to what is there now.
+        """Close the connection; remove its log if SQLite would apply it to the new file.
 
         Raises:
             sqlite3.OperationalError: Another process uses the removed log. The connection stays open.
@@ -189,26 +184,23 @@ class Database:
             self._wait_for_content()
 
     def _has_new_log(self, before: _Files, now: _Files) -> bool:
-        """Return whether another connection has begun a log, with which this one's cannot be joined."""
+        """Return whether another connection started a log, with which this one's cannot be joined."""
         is_same = now.log == before.log and now.index in (None, before.index)
         is_gone = now.log is None and now.index in (None, before.index)
         return not (is_same or is_gone) and not (now.log != before.log and _is_empty(_log_of(self._path)))
 
     def _wait_for_content(self) -> None:
-        """Wait briefly for a program that has truncated the file in order to write another database to it."""
+        """Wait briefly for a program that truncated the file to write another database to it."""
         deadline = time.monotonic() + _CONTENT_SECONDS
         while _is_empty(self._path) and time.monotonic() < deadline:
             time.sleep(_CONTENT_PAUSE)
 
 
 def _check_permission(path: Path) -> None:
-    """Check that the file and its directory may be written.
+    """Raise PermissionError if the file or its directory is read-only, before SQLite opens it.
 
-    This check comes before SQLite opens the file. For a read-only file, SQLite would create a read-only log
-    and index, which would still block writing when the file becomes writable again.
-
-    Raises:
-        PermissionError: The file or its directory is read-only.
+    For a read-only file, SQLite would create a read-only log and index, which would still block writing once
+    the file becomes writable.
     """
     if path.exists() and not may_write(path):
         raise PermissionError(errno.EACCES, "it is read-only")
@@ -230,7 +222,7 @@ def _connect_verified(path: Path, adopt: bool) -> tuple[GuardedConnection, _File
         files = _files_at(path)
         if before.database is not None and _are_opened(connection, before, files):
             # Within a process, SQLite shares the index among all connections to a file, even after it was
-            # removed. With the log that is there now, it would be wrong.
+            # removed. It would not match the current log.
             if files.log is not None and files.index is None:
                 connection.close()
                 raise sqlite3.OperationalError("database is locked by a connection to a log that was removed")
@@ -245,7 +237,7 @@ def _connect_verified(path: Path, adopt: bool) -> tuple[GuardedConnection, _File
 
 
 def _are_opened(connection: sqlite3.Connection, before: _Files, after: _Files) -> bool:
-    """Return whether the files after opening are those that SQLite opened: none was replaced meanwhile."""
+    """Return whether SQLite opened these files: none was replaced meanwhile."""
     (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     is_removed = mode == "wal" and after.log is None  # a connection in this mode has created it
     is_same = before.log in (None, after.log) and before.index in (None, after.index)
@@ -304,13 +296,12 @@ def _found_files(path: Path) -> _Files | None:
 
 @attrs.frozen
 class _Files:
-    """The identities of the files; None for a file that does not exist.
+    """The identities of the files; None for a missing file.
 
     Attributes:
-        database: The database.
         log: The write-ahead log, ``-wal``.
         index: The index of the log, ``-shm``.
-        is_empty: Whether the database has no content; while it is open, only truncation makes it so.
+        is_empty: Whether the database is empty; while it is open, only truncation makes it so.
     """
 
     database: _Identity | None
@@ -320,11 +311,7 @@ class _Files:
 
 
 def _files_at(path: Path) -> _Files:
-    """Return the files of the database at ``path``.
-
-    Raises:
-        OSError: A file cannot be accessed.
-    """
+    """Return the files of the database at ``path``; raise OSError if one cannot be accessed."""
     database = _stat(path)
     return _Files(
         database=_identity(database),
@@ -335,17 +322,15 @@ def _files_at(path: Path) -> _Files:
 
 
 def _log_of(path: Path) -> Path:
-    """Return the path of the write-ahead log."""
     return path.with_name(f"{path.name}-wal")
 
 
 def _index_of(path: Path) -> Path:
-    """Return the path of the index of the log."""
     return path.with_name(f"{path.name}-shm")
 
 
 def _remove_if(path: Path, identity: _Identity | None) -> None:
-    """Delete the file at ``path`` if it is the one with this identity."""
+    """Delete the file at ``path`` if it has this identity."""
     if identity is not None and _identity(_stat(path)) == identity:
         path.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Whether an error is one of the database file or one of the rows."""
+"""Determines whether an error is due to the database file or to the rows."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _FILE_ERRORS = (
 
 
 def is_locked(error: Exception) -> bool:
-    """Return whether the error says that another process holds the database lock."""
+    """Return whether another process holds the database lock."""
     if isinstance(error, ServerError):
         return error.is_locked
     return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
 
 
 def lacks_tables(error: Exception) -> bool:
-    """Return whether the error says that another process has dropped tables since the file was opened."""
+    """Return whether another process has dropped tables since the file was opened."""
     return isinstance(error, sqlite3.OperationalError) and "no such table" in str(error)
 
 
 def is_file_error(error: Exception) -> bool:
-    """Return whether the file is the cause, so that the same rows may be written later or to another file."""
+    """Return whether the file is the cause: the same rows may be written later or to another file."""
     if isinstance(error, ServerError):
         return not error.is_of_rows
     if isinstance(error, sqlite3.OperationalError):

@@ -1,4 +1,4 @@
-"""Keeps a connection whose files were replaced, and those of other processes, from damaging the new files."""
+"""Prevents connections to replaced files, of any process, from damaging the new files."""
 
 from __future__ import annotations
 
@@ -24,18 +24,14 @@ class GuardedConnection(sqlite3.Connection):
     """A connection that can be closed without writing its log to the database.
 
     SQLite writes the log when the last connection is closed, and Python before 3.12 has no switch for it. It
-    does not if another connection is open, or if the last one may only read. So a second connection, which
-    may only read, stays open beside this one.
+    does not if another connection is open, or if the last one is read-only. Therefore a second, read-only
+    connection stays open.
     """
 
     _reader: sqlite3.Connection | None = None
 
     def guard(self, path: Path) -> None:
-        """Open the second connection to the file at ``path``.
-
-        Raises:
-            sqlite3.Error: The file cannot be read.
-        """
+        """Open the second connection to the file at ``path``."""
         self._reader = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, check_same_thread=False)
         # Without a read, it would hold no lock.
         self._reader.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
@@ -53,21 +49,17 @@ class GuardedConnection(sqlite3.Connection):
 
 
 def begin_log(connection: sqlite3.Connection) -> None:
-    """Write to the log, so that other processes see that it has begun.
-
-    Raises:
-        sqlite3.Error: The database cannot be written.
-    """
+    """Write to the log, so that other processes see that it has started."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     connection.execute(f"PRAGMA user_version = {version}")
 
 
 @contextmanager
 def directory_locked(directory: Path) -> Iterator[None]:
-    """Let one recorder at a time, of all processes, open files in ``directory`` or leave replaced ones.
+    """Let one recorder of all processes at a time open or close files in ``directory``.
 
-    It locks the directory itself, because closing a file descriptor of the database would release SQLite's
-    locks. Where that is impossible, or another program holds the lock, it goes on without one.
+    The lock is on the directory, because closing a file descriptor of the database would release SQLite's
+    locks. If the file system has no such locks or another program holds it, the block runs without one.
     """
     descriptor = None
     if fcntl is not None:
@@ -89,7 +81,7 @@ def _lock(descriptor: int) -> None:
 
 
 def _is_held_by_another(descriptor: int) -> bool:
-    """Take the lock; return whether another holds it."""
+    """Take the lock; return whether another process holds it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

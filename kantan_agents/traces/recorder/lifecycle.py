@@ -21,7 +21,7 @@ _ended_loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 
 
 class Watched:
-    """The watched loop that has called last; almost always the one that calls next."""
+    """The watched loop that called last; almost always the next caller too."""
 
     latest: asyncio.AbstractEventLoop | None = None
 
@@ -29,8 +29,8 @@ class Watched:
 def flush_at_loop_end() -> None:
     """Flush all recorders when the running event loop, if any, shuts down its asynchronous generators.
 
-    When the main task is over, ``asyncio.run`` closes the asynchronous generators that were started on its
-    loop, and awaits them. This is the only public hook between the last task and the end of the loop.
+    After the main task, ``asyncio.run`` closes and awaits the asynchronous generators of its loop. This is
+    the only public hook between the last task and the end of the loop.
     """
     try:
         loop = asyncio.get_running_loop()
@@ -146,5 +146,5 @@ def _after_fork_in_child() -> None:
         waiting.after_fork_in_child()
 
 
-# Connections of the parent that could not be closed before a fork. In the child, SQLite forbids closing them.
+# The parent's connections that could not be closed before a fork. In the child, SQLite forbids closing them.
 abandoned_connections: list[Any] = []

@@ -18,13 +18,13 @@ def merge_traces(
 ) -> list[TraceRow]:
     """Return the new and changed rows of traces, in the order in which the traces first appear.
 
-    For a span whose trace is unknown, a stub is added, as kantan-llm does: a row with nothing but the id. If
-    the trace arrives later, for example from the parent of a forked process, it replaces the stub.
+    A span with an unknown trace adds a stub, as in kantan-llm: a row with only the id. If the trace arrives
+    later, such as from the parent of a forked process, it replaces the stub.
 
     Args:
-        found: The rows that are in the file already, for ``traces`` and for the traces of ``spans``.
+        found: The existing rows for ``traces`` and for the traces of ``spans``.
         traces: Rows to add.
-        spans: Spans to add. Their usage is added to the sum that kantan-llm keeps in a trace's metadata.
+        spans: Spans to add. Their usage is added to the sum that kantan-llm stores in a trace's metadata.
     """
     changed: dict[str, TraceRow] = {}
     for row in traces:
@@ -58,7 +58,7 @@ def _replace_stub(stub: TraceRow, row: TraceRow) -> TraceRow:
 
 
 def _add_usage(metadata_json: str | None, usages: Iterable[Mapping[str, Any]]) -> str:
-    """Return a trace's metadata with ``usages`` added to its ``usage_total``."""
+    """Add ``usages`` to the ``usage_total`` of a trace's metadata."""
     metadata = _metadata_of(metadata_json)
     total = _usage_total(metadata)
     for usage in usages:

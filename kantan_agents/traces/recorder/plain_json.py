@@ -23,8 +23,8 @@ def _refuse(value: Any) -> Any:
 def _encoder(*, allow_nan: bool, default: Callable[[Any], Any] = str) -> Callable[[Any], str]:
     """Return a function that encodes JSON as kantan-llm does: unescaped, other values by ``default``.
 
-    ``json`` creates its C encoder again for each value, which takes as long as encoding a small span. This
-    function creates it once, if it exists and behaves as in today's Python versions.
+    ``json`` creates its C encoder for each value, which takes as long as encoding a small span. This creates
+    it once, if it exists and behaves as in today's Python versions.
     """
     plain = json.JSONEncoder(ensure_ascii=False, default=default, allow_nan=allow_nan)
     make: Any = getattr(encoder, "c_make_encoder", None)
@@ -57,7 +57,7 @@ _decode = msgspec.json.Decoder().decode
 encode_texts = msgspec.json.Encoder(enc_hook=_refuse).encode
 """Encode strings, integers and containers of them, three times as fast as ``encode``.
 
-Not for other values: floats with an exponent, bytes and dates, for example, are encoded differently.
+It encodes other values differently, such as floats with an exponent, bytes and dates.
 """
 
 
@@ -67,7 +67,7 @@ def spaced(packed: bytes) -> str:
 
 
 def decode(text: str | bytes) -> Any:
-    """Decode JSON text; NaN and half a surrogate pair are accepted, as in Python's ``json``.
+    """Decode JSON; NaN and half a surrogate pair are accepted, as in Python's ``json``.
 
     Raises:
         ValueError, RecursionError: It is not JSON, or nested too deeply.
@@ -81,8 +81,7 @@ def decode(text: str | bytes) -> Any:
 def encode_indented(value: Any) -> str:
     """Return the same as ``json.dumps`` with an indent of two, in a fraction of the time.
 
-    Raises:
-        Exception: The value cannot be encoded as standard JSON.
+    An Exception means that the value is not standard JSON.
     """
     return msgspec.json.format(encode(value), indent=2)
 
@@ -96,7 +95,7 @@ def encode_metadata(metadata: Any) -> str:
 
 
 def encode_anything(value: Any) -> str:
-    """Encode ``value``; parts that JSON cannot represent become text."""
+    """Encode ``value``; parts that JSON cannot represent become strings."""
     try:
         return encode(value)
     except Exception:  # noqa: BLE001 - keys that are not strings, cycles, a __str__ that raises
@@ -107,7 +106,7 @@ def _plain(value: Any, parents: tuple[int, ...]) -> Any:
     if value is None or isinstance(value, (str, float)):
         return value
     if isinstance(value, int):
-        # Python refuses to convert longer integers to decimal, as that takes very long.
+        # Python does not convert longer integers to decimal, because that takes very long.
         return value if value.bit_length() < _LONGEST_INT else hex(value)
     if id(value) in parents:
         return "..."

@@ -1,4 +1,4 @@
-"""Removes from a span's error what a model may have written, in runs that record no sensitive data."""
+"""Removes model output from a span's error, in runs that record no sensitive data."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from kantan_agents.core.pipeline import current_run
 
 WITHHELD = "not recorded"
 
-# Messages that the SDK writes itself, each with the data that holds no text of a model or a tool. Any other
-# text may be an argument, or a name that the model has invented.
+# The SDK's fixed messages, each with the data that holds no output of a model or a tool. Any other string may
+# be an argument, or a name that the model invented.
 _FIXED: dict[str, tuple[str, ...]] = {
     "Error running tool": ("tool_name", "error", "error_type", "code"),
     "Tool execution cancelled": ("tool_name", "error"),
@@ -32,14 +32,14 @@ _OWN = ("error_type", "code")
 
 
 def records_sensitive_data() -> bool:
-    """Return whether the run of this task records sensitive data; outside a run, the SDK's default."""
+    """Return whether the current task's run records sensitive data; outside a run, the SDK's default."""
     run = current_run.get()
     config = RunConfig() if run is None or run.run_config is None else run.run_config
     return bool(config.trace_include_sensitive_data)
 
 
 def private_error(error: Any) -> Any:
-    """Return the error of a span without texts that a model or a tool may have written."""
+    """Return a span's error without strings that a model or a tool may have produced."""
     if not isinstance(error, dict):
         return {"message": WITHHELD, "data": None}
     message, data = error.get("message"), error.get("data")

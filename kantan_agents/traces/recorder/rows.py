@@ -40,10 +40,8 @@ def trace_row(snapshot: TraceSnapshot) -> tuple[Any, ...]:
 def span_row(snapshot: SpanSnapshot, *, limited: bool) -> SpanRow:
     """Return the row of a span, with secrets masked in every column.
 
-    Args:
-        snapshot: The span.
-        limited: Whether kantan-llm limits the length of texts. If so, the texts in all columns are truncated,
-            except names and keys, which searches need.
+    ``limited``: kantan-llm limits the length of strings. Then all columns are truncated, except names and
+    keys, which searches need.
     """
     exported: dict[str, Any] = decode(snapshot.packed) if snapshot.exported is None else snapshot.exported
     raw = snapshot.packed if isinstance(snapshot.packed, str) else spaced(snapshot.packed)
@@ -55,7 +53,7 @@ def span_row(snapshot: SpanSnapshot, *, limited: bool) -> SpanRow:
             input=searchable_text(data.get("input")),
             output=searchable_text(data.get("output")),
         )
-    # Texts derived from live objects may contain secrets that the JSON text of these objects does not.
+    # Columns derived from live objects may contain secrets that the JSON of these objects does not.
     is_masked = limited or may_contain_secret(raw) or snapshot.derived is not None
     if is_masked:
         exported = _masked_export(raw)

@@ -1,4 +1,4 @@
-"""Converts the record of a run to what is stored of it; called on the writer's thread."""
+"""Converts the record of a run to its stored form; called on the writer's thread."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ TRUNCATED: Final = "long texts were truncated: KANTAN_LLM_TRACING_MAX_CHARS is s
 
 
 class Content(NamedTuple):
-    """A content as it is stored.
+    """A content item as it is stored.
 
     Attributes:
         hash: SHA-256 of its canonical JSON.
-        kind: What it is.
         body: Its canonical JSON; empty if it consists of parts.
-        parts: What it consists of.
+        parts: Its components.
     """
 
     hash: bytes
@@ -34,7 +33,7 @@ class Content(NamedTuple):
 
 
 class RunRow(NamedTuple):
-    """The record of a run as it is stored, except for the ids of its contents."""
+    """The stored record of a run, except for the ids of its content items."""
 
     trace_id: str
     run_id: bytes
@@ -43,7 +42,7 @@ class RunRow(NamedTuple):
 
 
 class RunRows:
-    """Makes rows, and remembers the contents that most records have in common."""
+    """Builds rows, and remembers the items that most records share."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str | bytes], Content] = {}
@@ -52,9 +51,7 @@ class RunRows:
     def row(self, captured: CapturedRun, *, limited: bool) -> RunRow:
         """Return the row of a run, with secrets masked.
 
-        Args:
-            captured: The run.
-            limited: Whether kantan-llm limits the length of texts.
+        ``limited``: kantan-llm limits the length of strings.
         """
         packed = pack(captured.data)
         body = packed.own.decode()
@@ -77,7 +74,7 @@ class RunRows:
         return content
 
     def _known_content(self, shared: Shared) -> Content:
-        """Return a content that is made only once, also if it was encoded again for this run."""
+        """Return an item that is built only once, even if it was encoded again for this run."""
         key = (shared.kind, shared.value)
         known = self._known.get(key)
         if known is None:
@@ -108,12 +105,12 @@ def _content_of(kind: str, data: Any) -> Content:
     text = (ordered if kind == "rules" else canonical)(data)
     if kind == "tools":
         return Content(digest(text), kind, "", tuple(_content_of("tool", tool) for tool in data))
-    # The hash is the same for every order of keys, except in rules; what people and models see has the first.
+    # The hash is the same for every order of keys, except in rules; users and models see the first order.
     return Content(digest(text), kind, _text(data))
 
 
 def _text(data: Any) -> str:
-    """Return data as JSON text that SQLite can store."""
+    """Return data as JSON that SQLite can store."""
     text = encode(data)
     # Half a surrogate pair has no UTF-8, but an escape in JSON.
     return text if text.isascii() or _is_utf8(text) else json.dumps(data)

@@ -20,15 +20,7 @@ _T = TypeVar("_T")
 
 
 def write_runs(connection: sqlite3.Connection, rows: Sequence[RunRow]) -> None:
-    """Write the records and the contents that they refer to.
-
-    Args:
-        connection: A connection inside a transaction.
-        rows: The records.
-
-    Raises:
-        sqlite3.Error: The database cannot be used.
-    """
+    """Write the records and their content items, inside a transaction."""
     new = _unwritten(connection, rows)
     if not new:
         return
@@ -37,7 +29,7 @@ def write_runs(connection: sqlite3.Connection, rows: Sequence[RunRow]) -> None:
     uses: Counter[int] = Counter()
     values: list[tuple[Any, ...]] = []
     for row in new:
-        # Each content counts once for a record, however often the record refers to it.
+        # Each item counts once for a record, however often the record refers to it.
         own = [ids[content.hash] for content in row.contents]
         uses.update(set(own))
         values.append((row.trace_id, row.run_id, _packed(own), row.body))
@@ -67,7 +59,7 @@ def _unwritten(connection: sqlite3.Connection, rows: Sequence[RunRow]) -> list[R
 
 
 def _ids_of(connection: sqlite3.Connection, wanted: dict[bytes, Content]) -> dict[bytes, int]:
-    """Return the ids of contents by hash; contents that are not in the file are added, used by nothing."""
+    """Return the ids of content items by hash; add missing items with a use count of 0."""
     ids = _found(connection, list(wanted))
     missing = [content for hashed, content in wanted.items() if hashed not in ids]
     parts = {part.hash: part for content in missing for part in content.parts}

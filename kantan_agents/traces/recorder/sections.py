@@ -1,4 +1,4 @@
-"""Which threads are inside a recorder's locks, and what they do when they have left them.
+"""Tracks which threads are inside a recorder's locks, and runs deferred actions when they leave.
 
 A signal handler or a destructor may run in the middle of a section and end a span. It must not wait there for
 another thread, which may itself wait for the section to end.
@@ -20,7 +20,7 @@ class Sections:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Mark the calling thread as inside a section; at the end, call what was deferred."""
+        """Mark the calling thread as inside a section; at the end, call the deferred actions."""
         thread_id = get_ident()
         # Before the lock is taken, because a destructor may run between any two lines.
         self._depths[thread_id] = self._depths.get(thread_id, 0) + 1

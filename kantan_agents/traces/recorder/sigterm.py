@@ -1,4 +1,4 @@
-"""Writes what waits before a SIGTERM ends the process, without blocking an event loop."""
+"""Writes waiting spans before a SIGTERM ends the process, without blocking an event loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 from kantan_agents.traces import registry
 from kantan_agents.traces.recorder import bound
 
-# If the process still runs this long after a SIGTERM, it is assumed to go on.
+# If the process still runs this long after a SIGTERM, it is assumed to continue.
 SHUTDOWN_SECONDS = 60.0
 _LOG_SECONDS = 1.0
 
@@ -27,7 +27,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class _Process:
-    """Whether a recorder of this process wants its data flushed, and what puts ``signal.signal`` back."""
+    """Whether a recorder wants to be flushed, and the function that restores ``signal.signal``."""
 
     is_flushed = False
     shuts_down_until = 0.0
@@ -37,18 +37,18 @@ class _Process:
 def flush_on_sigterm() -> None:
     """Write everything before a SIGTERM ends the process, with or without a handler for it.
 
-    The same holds for a SIGINT if its action is the default one, as in the workers of a pre-fork server, or
-    if one handler is set for both.
+    The same holds for a SIGINT with the default action, as in the workers of a pre-fork server, or with the
+    handler of SIGTERM.
 
-    Without a handler, this function installs one that flushes and then ends the process as usual. An existing
-    handler is called as before. It may let the process work for a while, so nothing waits on an event loop:
-    each trace that ends is written as soon as possible by the recorder's own thread.
+    Without a handler, this installs one that flushes and then ends the process as usual. An existing handler
+    is called as before. It may let the process work for a while, so nothing waits on an event loop: the
+    recorder's thread writes each ending trace as soon as possible.
 
     Some servers, such as uvicorn, finish their requests, restore the default action and send themselves the
-    signal again. Neither the end of the loop nor the exit functions are reached then, and Python has no hook
-    for it. After the first SIGTERM, ``signal.signal`` is therefore replaced by a function that sets the
-    handler of this module instead of the default action, which flushes first. The standard function is put
-    back as soon as that has happened, and when the process is found to go on.
+    signal again. That skips the end of the loop and the exit functions, and Python has no hook for it.
+    Therefore, after the first SIGTERM, ``signal.signal`` is replaced by a function that installs this
+    module's handler, which flushes first, instead of the default action. The standard function is restored as
+    soon as that has happened, or when the process is found to continue.
 
     Does nothing outside the main thread, or if the signal is ignored.
     """
@@ -65,11 +65,11 @@ def flush_on_sigterm() -> None:
 
 
 def flush_in_child() -> None:
-    """Let a forked child flush as its parent would; call it in the child.
+    """Make a forked child flush as its parent would; call it in the child.
 
-    The child has the parent's handlers. A worker of a pre-fork server sets the default actions next, and then
-    runs a server that restores them at its end (see ``flush_on_sigterm``). So until the child has set its
-    action for SIGTERM, the default action becomes the handler of this module.
+    The child has the parent's handlers. A worker of a pre-fork server then sets the default actions, and runs
+    a server that restores them at its end (see ``flush_on_sigterm``). So until the child has set its action
+    for SIGTERM, the default action becomes this module's handler.
     """
     was_shutting_down = is_shutting_down()
     _Process.shuts_down_until = 0.0
@@ -90,7 +90,7 @@ def is_shutting_down() -> bool:
 
 
 def flush_in_shutdown(recorder: registry.Recorder) -> None:
-    """Write what a recorder holds: wait for it if no event loop runs in this thread, else only request it."""
+    """Flush a recorder: wait if no event loop runs in this thread, otherwise only request it."""
     if may_wait([recorder]):
         bound.flush_within_bound(recorder.force_flush, is_ending=True)
     else:
@@ -131,10 +131,9 @@ def _is_own(handler: Any) -> bool:
 
 
 def _replace_default_action(*, only_once: bool = False) -> None:
-    """Replace ``signal.signal``, so that the default action flushes first, until it was set for SIGTERM.
+    """Replace ``signal.signal`` until SIGTERM gets an action, so that the default action flushes first.
 
-    Args:
-        only_once: Whether to do so until any action was set for SIGTERM, and not only in a shutdown.
+    With ``only_once``, any action for SIGTERM restores it, not only one in a shutdown.
     """
     if _Process.undo is not None:
         return
@@ -173,13 +172,13 @@ def _flush_and_end(number: int, frame: FrameType | None) -> None:
     try:
         bound.flush_within_bound(registry.flush_at_end, is_ending=True)
     finally:
-        set_handler(number, signal.SIG_DFL)  # another signal now ends the process at once
+        set_handler(number, signal.SIG_DFL)  # another signal now ends the process immediately
         _log_unwritten()
         signal.raise_signal(number)
 
 
 def _log_unwritten() -> None:
-    # In a thread, which is not waited for long: this one may be inside a lock or a write of what logs.
+    # In a thread with a short wait: this thread may be inside a lock or a write of the logging handler.
     logging = threading.Thread(target=registry.log_unwritten, name="kantan-agents-log", daemon=True)
     with suppress(RuntimeError):  # no more threads
         logging.start()

@@ -1,8 +1,7 @@
 """The bounded queue between the threads that end spans and the one that writes them.
 
-In the usual case, appending consists of operations that are atomic in the interpreter, so it needs no lock. A
-signal handler or a destructor may therefore end a span while another span is being appended. Only taking
-items out needs the lock.
+Appending usually consists of atomic operations, so it needs no lock. A signal handler or a destructor may
+therefore end a span while another span is being appended. Only removing items needs the lock.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from kantan_agents.traces.recorder.settled import SettledSpan
 from kantan_agents.traces.recorder.snapshot import SpanSnapshot, TraceSnapshot
 from kantan_agents.traces.recorder.waking import FlushMarker, WriterWake
 
-# At least this many traces whose spans were dropped are kept: they are small, and needed to find other spans.
+# At least this many traces with dropped spans remain: they are small, and needed to find other spans.
 _TRACES_KEPT = 10_000
 
 
-# At most this much of the limit is written at once. The rows of a batch take up to three times its size, so
-# this much is kept free for them.
+# At most this share of the limit is written together. The rows of a batch take up to three times its size, so
+# that much stays free for them.
 _BATCH_PART = 16
 _LARGEST_BATCH = 8 * 1024 * 1024
 _ROWS_PER_BYTE = 3
@@ -42,20 +41,18 @@ Item = Snapshot | FlushMarker
 
 @attrs.define(eq=False)
 class SpanQueue:
-    """A bounded queue of snapshots and flush markers.
+    """A bounded queue of snapshots and flush requests.
 
     Attributes:
         limit: How many items may wait.
-        max_bytes: How many bytes the waiting and in-flight items may take, with the rows made from them.
+        max_bytes: How many bytes the waiting and in-flight items may take, with their rows.
         max_wait: Seconds that a thread waits while the queue is full; then the oldest span is dropped.
-        waking: Wakes the writer.
         may_wait: Returns whether the calling thread may wait for the writer at all; starts the writer.
         is_served: Returns whether the writer's thread runs.
         on_drop: Called after the first of a series of spans has been dropped.
         sections: The threads that hold a lock of the recorder.
-        dropped: Number of spans dropped so far.
-        in_flight: The items that the writer is writing.
-        lock: Held while items are taken out.
+        in_flight: The items that are being written.
+        lock: Held while items are removed.
         version: Odd during a change. A read is consistent if it is even and the same before and after.
     """
 
@@ -125,7 +122,7 @@ class SpanQueue:
             self.waking.request_write()
 
     def put_marker(self) -> FlushMarker:
-        """Append a flush marker, request a write, and return the marker."""
+        """Append a ``FlushMarker``, request a write, and return it."""
         marker = FlushMarker()
         self._items.append(marker)
         self.waking.request_write()
@@ -134,8 +131,7 @@ class SpanQueue:
     def take(self, count: int) -> list[Item]:
         """Move the oldest items to ``in_flight``, and return these.
 
-        Args:
-            count: How many at most; at most the limit, and no more than fit into a batch, but at least one.
+        At least one, at most ``count`` (which is within the limit), and no more than fit into a batch.
         """
         with self.modifying():
             size = sum(item.size for item in self.in_flight)
@@ -154,7 +150,7 @@ class SpanQueue:
             return self.in_flight
 
     def reserve_rows(self, size: int) -> None:
-        """Count ``size`` bytes for the rows of the in-flight items, beyond what is kept free for rows."""
+        """Count ``size`` bytes for the rows of the in-flight items, beyond the space reserved for rows."""
         excess = size - self.max_bytes + self._limit_bytes
         if excess <= self._bytes_of_rows:
             return
@@ -197,17 +193,17 @@ class SpanQueue:
         self._bytes_of_rows = 0
 
     def unwritten(self) -> list[Item]:
-        """Return a list of the waiting and the in-flight items."""
+        """Return the waiting and the in-flight items."""
         waiting = [*self._saved.copy(), *self._items.copy()]
         return [*self.in_flight, *waiting]
 
     def markers(self) -> list[FlushMarker]:
-        """Return the markers at which a flush waits."""
+        """Return each ``FlushMarker`` at which a flush waits."""
         return [item for item in self.unwritten() if isinstance(item, FlushMarker) and not item.is_abandoned]
 
     def _is_full(self, size: int) -> bool:
         # The in-flight items come back if they cannot be written. Threads that wait leave slots for them.
-        # Otherwise the oldest are dropped when they come back, and these are the in-flight items.
+        # Otherwise the oldest items are dropped when they come back, and these are the in-flight items.
         in_flight = len(self.in_flight) if self.max_wait > 0 else 0
         return len(self._items) + in_flight >= self.limit or self._bytes + size > self._limit_bytes
 
@@ -215,7 +211,7 @@ class SpanQueue:
         """Free space for ``item``; return whether it may be appended."""
         self.waking.request_write()
         fits = item.size <= self._largest_item
-        # In a destructor that runs in the middle of a change of the queue, which takes out what it has seen.
+        # This is a destructor in the middle of a change of the queue, which removes the items it has seen.
         if fits and self.sections.defer(self._drop_later):
             return True
         if fits and self.max_wait > 0 and self.may_wait() and self._wait_for_slot(item.size, self.max_wait):
@@ -241,12 +237,7 @@ class SpanQueue:
             self.on_drop()
 
     def _drop_excess(self, size: int, slots: int = 0) -> bool:
-        """Drop the oldest spans until there is space; return whether a series of drops begins here.
-
-        Args:
-            size: Bytes that are needed.
-            slots: Items that are needed.
-        """
+        """Drop the oldest spans until ``size`` and ``slots`` fit; return whether a series of drops starts."""
         was_dropping = self._dropping
         while len(self._items) + slots > self.limit or self._bytes + size > self._limit_bytes:
             if self._drop_oldest() is None and not self._drop_oldest_trace(size):
@@ -271,7 +262,7 @@ class SpanQueue:
         return True
 
     def _drop_oldest(self) -> SpanSnapshot | SettledSpan | CapturedRun | None:
-        """Drop the oldest span or record of a run and return it; keep the traces and markers before it."""
+        """Drop and return the oldest span or record of a run; retain traces and flushes before it."""
         while self._items:
             item = self._items.popleft()
             if isinstance(item, (*SPANS, CapturedRun)):

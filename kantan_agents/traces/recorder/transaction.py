@@ -13,12 +13,12 @@ from kantan_agents.traces.recorder.run_rows import RunRow
 from kantan_agents.traces.recorder.run_writing import has_run, write_runs
 from kantan_agents.traces.schema import COLUMNS
 
-# SQLite executes a statement without the GIL, and getting the GIL back from a busy event loop takes up to
-# 5 ms. With one statement for each row, that would be the cost of a row. A span has 17 values, and older
-# versions of SQLite accept at most 999 in a statement.
+# SQLite executes a statement without the GIL, and getting the GIL back from a busy event loop takes up to 5
+# ms. One statement for each row would cost that for each row. A span has 17 values, and older versions of
+# SQLite accept at most 999 in a statement.
 ROWS_PER_STATEMENT = 58
 
-# Not REPLACE: a trace keeps its rowid, by which traces are listed.
+# Not REPLACE: a trace retains its rowid, by which traces are listed.
 _UPDATE = "ON CONFLICT(id) DO UPDATE SET " + ", ".join(
     f"{column} = excluded.{column}" for column in COLUMNS["traces"][1:]
 )
@@ -57,7 +57,7 @@ def has_rows(
     spans: Sequence[SpanRow],
     runs: Sequence[RunRow],
 ) -> bool:
-    """Return whether the last of the rows, which are written in one transaction, is in the database."""
+    """Return whether the database has the last of these rows, which one transaction wrote."""
     if runs:
         return has_run(connection, runs[-1])
     table, row_id = ("spans", spans[-1].values[0]) if spans else ("traces", traces[-1][0] if traces else None)
@@ -66,7 +66,7 @@ def has_rows(
 
 
 def _found(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, TraceRow]:
-    """Return the rows of the traces that are in the file already, by id."""
+    """Return the existing rows of the traces by id."""
     columns = ",".join(COLUMNS["traces"])
     found: dict[str, TraceRow] = {}
     for chunk in _chunks(trace_ids):

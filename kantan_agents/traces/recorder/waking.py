@@ -1,4 +1,4 @@
-"""How threads wake one another: the writer when there is work, and a flush when it is done."""
+"""Wakes the writer when there is work, and a flush when it is done."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextvars import Context
 
 import attrs
 
-# Timers are not cancelled by a flush, so that many flushes would leave many of them.
+# A flush does not cancel timers, so many flushes would leave many long ones.
 _LONGEST_TIMER = 1.0
 
 
@@ -47,12 +47,12 @@ class FlushMarker:
         self._written = False
 
     def resolve(self, *, written: bool) -> None:
-        """Set whether everything before the marker is written or cannot be written, and wake the flush."""
+        """Wake the flush; ``written``: whether everything before this position is in the database."""
         self._written = written
         self._wake.set()
 
     def wait(self, seconds: float) -> bool:
-        """Return whether everything before the marker was written within ``seconds``."""
+        """Return whether everything before it was written within ``seconds``."""
         self._wake.wait(seconds)
         self.is_abandoned = True
         return self._written
@@ -60,32 +60,32 @@ class FlushMarker:
 
 @attrs.define(eq=False)
 class WriterWake:
-    """Wakes the writer: at once on request, otherwise when items have been collected.
+    """Wakes the writer: immediately on request, otherwise after items were collected.
 
     Attributes:
         interval: Seconds during which items are collected before they are written together.
-        sleeping: Whether the writer waits for work, and nothing has come yet.
-        urgent: Whether the writer should write at once.
+        sleeping: Whether the writer waits for work, and no item has arrived.
+        urgent: Whether the writer should write immediately.
     """
 
     interval: float
     sleeping: bool = False
     urgent: bool = False
-    _collecting_since: float | None = None  # when the first item came while the writer was waiting
+    _collecting_since: float | None = None  # time of the first item since the writer waits
     _wake: Wake = attrs.field(factory=Wake)
 
     def request_write(self) -> None:
-        """Make the writer write at once."""
+        """Make the writer write immediately."""
         self.urgent = True
         self._wake.set()
 
     def begin_collecting(self) -> None:
-        """Have the writer woken when items have been collected, by a timer of the running event loop.
+        """Wake the writer when items have been collected, by a timer of the running event loop.
 
-        Without a loop, it is woken at once. A thread that is woken waits for the interpreter lock, often for
-        many steps of the loop, each of which takes longer meanwhile; so it is not woken only to wait for
-        more. If no timer fires, because the loop is blocked or has ended, or because the interval is long,
-        the writer finds the items when it looks for its file.
+        Without a loop, wake it immediately. A thread that wakes waits for the GIL, often for many steps of
+        the loop, and slows each; so it does not wake only to wait for more. If no timer fires, because the
+        loop is blocked or has ended, or because the interval is long, the writer finds the items at its next
+        check of the file.
         """
         self.sleeping = False
         self._collecting_since = since = time.monotonic()
@@ -107,16 +107,16 @@ class WriterWake:
             self._wake.set()
 
     def is_due(self) -> bool:
-        """Return whether items have been collected long enough, although nobody has woken the writer."""
+        """Return whether items have been collected long enough, although nothing woke the writer."""
         since = self._collecting_since
         return since is not None and time.monotonic() - since >= self.interval
 
     def wait(self, seconds: float) -> bool:
-        """Wait until somebody wakes the writer; return False after ``seconds``."""
+        """Wait for a wake-up; return False after ``seconds``."""
         return self._wake.wait(seconds)
 
     def wait_for_more(self) -> None:
-        """Wait until the interval has passed since the first item came, or a write is requested."""
+        """Wait until the interval has passed since the first item, or a write is requested."""
         since = self._collecting_since
         deadline = (time.monotonic() if since is None else since) + self.interval
         while not self.urgent and self._wake.wait(deadline - time.monotonic()):

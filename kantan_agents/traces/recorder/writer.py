@@ -16,10 +16,10 @@ from kantan_agents.traces.recorder.span_queue import SpanQueue
 
 BATCH = 1_000
 IDLE_SECONDS = 10.0
-# How often an idle writer looks whether its file is still at its path, and whether there are items for which
-# no timer has woken it.
+# How often an idle writer checks whether its file is still at its path, and whether items wait for which no
+# timer has woken it.
 CHECK_SECONDS = 0.5
-# How long an idle writer waits for spans before it catches up with more traces, if there are more.
+# How long an idle writer waits for spans before it catches up with more traces.
 CATCH_UP_PAUSE = 0.05
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
@@ -31,9 +31,9 @@ class Writer:
     """Writes a queue to a database, on a thread that exists while there is work.
 
     Attributes:
-        batches: Writes the batches, and counts the spans that were written and discarded.
+        batches: Writes the batches, and counts the written and discarded spans.
         thread: The thread, or None.
-        is_running: Whether the thread has begun its work.
+        is_running: Whether the thread has started its work.
         is_stopping: Whether the thread ends after its current batch, even if items are waiting.
     """
 
@@ -97,7 +97,7 @@ class Writer:
             raise
 
     def stop(self, seconds: float) -> None:
-        """End the thread after its current batch; wait for at most ``seconds``."""
+        """Stop the thread after its current batch; wait at most ``seconds``."""
         thread = self.thread or self._ending
         if thread is None or thread.ident == threading.get_ident():
             return
@@ -109,7 +109,7 @@ class Writer:
             thread.join(_JOIN_SECONDS)
 
     def retire(self) -> None:
-        """Let the thread end as soon as nothing is left to write, without waiting for it."""
+        """Let the thread end when everything is written, without waiting for it."""
         self._is_retiring = self.thread is not None
         self._queue.waking.request_write()
 
@@ -207,9 +207,9 @@ class Writer:
         return True
 
     def _wait_idly(self) -> bool:
-        """Wait until items are collected, for ``IDLE_SECONDS``; return whether there are any.
+        """Wait up to ``IDLE_SECONDS`` for items; return whether there are any.
 
-        Meanwhile, catch up, and leave a file that is replaced.
+        Meanwhile, catch up, and close a replaced file.
         """
         deadline = time.monotonic() + IDLE_SECONDS
         pause = CHECK_SECONDS

@@ -1,10 +1,10 @@
-"""Selects the traces that meet a condition, newest first: among those of the search index, or among all.
+"""Selects the traces that meet a condition, latest first: from the search index or from all traces.
 
-The index names the traces that may contain a word, and the condition decides for each. For a word that many
-traces contain, the newest of them are found sooner without the index. Therefore it is asked for a limited
-number. If it names more, so many of the newest traces are read, and then it is asked for a larger number.
-That takes about as long as the faster of the two ways, whichever it is. A few of the newest traces are read
-before the index is asked at all: that is fast for any word, and all that a search for a frequent one needs.
+The index names traces that may contain a word; the condition decides for each. A frequent word is found
+sooner without the index. Therefore the index may name only a limited number of traces. If it exceeds the
+limit, that many of the latest traces are read, and the limit grows. The total is about the time of the faster
+method. A few of the latest traces are read before the index: fast for any word, and enough for a frequent
+one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BEFORE_INDEX = 32
 _FIRST = 128
 _GROWTH = 4
 
-# Reading more traces than these, which the index does not hold, would take longer than the index saves.
+# Reading more unindexed traces than this would take longer than the index saves.
 _MOST_UNINDEXED = 8_192
 
 NEWEST = 2**63 - 1
@@ -49,14 +49,14 @@ def newest_first(
     values: Mapping[str, Any],
     newest: int = NEWEST,
 ) -> Generator[sqlite3.Row, None, None]:
-    """Yield ``position``, which is the rowid, and ``id`` of the traces that meet the condition.
+    """Yield ``position`` (the rowid) and ``id`` of the traces that meet the condition.
 
     Args:
-        connection: From ``reading``, in a transaction, so that the index and the traces belong together.
-        words: What the condition requires the texts of a trace to contain.
+        connection: From ``reading``, in a transaction, so that the index and the traces are consistent.
+        words: Words that the condition requires in the text of a trace.
         condition: SQL on ``main.traces t``.
         values: The values of its parameters.
-        newest: The largest rowid that is looked at.
+        newest: The largest rowid to read.
     """
     queries = [query for query in map(match_query, words) if query is not None]
     if queries:
@@ -107,7 +107,7 @@ def _between(oldest: int, newest: int) -> _Window:
 
 
 def _unindexed(connection: sqlite3.Connection) -> set[int] | None:
-    """Return the traces with texts that the index does not hold; None if they are too many."""
+    """Return the traces with unindexed text; None if they are too many."""
     query = f"SELECT trace_id FROM main.{UNINDEXED} LIMIT {_MOST_UNINDEXED + 1}"  # noqa: S608
     count = connection.execute(f"SELECT COUNT(*) FROM ({query})").fetchone()[0]  # noqa: S608
     return _positions(connection, query) if count <= _MOST_UNINDEXED else None
@@ -141,13 +141,12 @@ def _documents(connection: sqlite3.Connection, query: str, most: int) -> list[in
 
 
 def _positions(connection: sqlite3.Connection, trace_ids: str, *values: str) -> set[int]:
-    """Return the rowids of the traces whose ids a query returns."""
     query = f"SELECT json_group_array(t.rowid) FROM ({trace_ids}) i JOIN main.traces t ON t.id = i.trace_id"  # noqa: S608
     return set(json.loads(connection.execute(query, values).fetchone()[0]))
 
 
 def _oldest_of(connection: sqlite3.Connection, newest: int, size: int) -> int | None:
-    """Return the rowid of the oldest of so many traces; None if there are none."""
+    """Return the rowid of the oldest of the ``size`` latest traces; None if there are none."""
     query = (
         "SELECT MIN(p) FROM (SELECT rowid AS p FROM main.traces WHERE rowid <= ? ORDER BY rowid DESC LIMIT ?)"
     )

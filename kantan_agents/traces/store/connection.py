@@ -17,7 +17,7 @@ from kantan_agents.traces.trace_file import ImmutableConnection, check_file, ope
 _CHANGE_WAIT_SECONDS = 30.0
 
 TRUNCATE_WAIT_MS = 50
-"""How long a writer may have to wait while the write-ahead log is truncated, if others still read it."""
+"""How long a writer may wait while the write-ahead log is truncated, if others still read it."""
 
 
 @contextmanager
@@ -29,10 +29,10 @@ def reading(
     keep_wal: bool = False,
     with_views: bool = True,
 ) -> Iterator[sqlite3.Connection]:
-    """Open the database at ``path`` to read it.
+    """Open an existing database for reading.
 
     Args:
-        path: The file; it is never created.
+        path: The file.
         by_trace: Whether spans will be read by trace, for which a file written by kantan-llm has no index.
         any_thread: Whether other threads may use the connection too, one at a time.
         keep_wal: As for ``FileBackend.open_to_read``.
@@ -53,9 +53,9 @@ def reading(
 
 @contextmanager
 def reading_again(path: Place, kept: KeptConnections) -> Iterator[sqlite3.Connection]:
-    """Do the same as ``reading`` without views, on a connection that was used before, if there is one.
+    """Do the same as ``reading`` without views, on a pooled connection if there is one.
 
-    The block must leave the connection as it is, but may define functions.
+    The block may define functions, but must change nothing else on the connection.
     """
     identity = kept.identity()
     connection = kept.take(identity)
@@ -88,10 +88,10 @@ def _has_views(connection: sqlite3.Connection) -> bool:
 def changing(
     path: Place, *, wait: float | None = None, keep_log: bool = False, is_long: bool = False
 ) -> Iterator[sqlite3.Connection]:
-    """Open the database at ``path`` to change it in this thread; the caller controls the transactions.
+    """Open an existing database for changes in this thread; the caller controls the transactions.
 
     Args:
-        path: The file; it is never created.
+        path: The file.
         wait: Seconds to wait for other writers; by default half a minute.
         keep_log: As for ``FileBackend.open_to_change``.
         is_long: As for ``FileBackend.open_to_change``.
@@ -109,13 +109,10 @@ def changing(
 
 
 def empty_log(path: Path) -> None:
-    """Move the pages in the write-ahead log to the file, if the disk has space for all of them.
+    """Move all pages of the write-ahead log to the file; raise E60 if the disk has too little space.
 
-    Moving those that fit would take the space that is left and leave the log as large as it is. So would
-    closing the last connection, unless that one only reads.
-
-    Raises:
-        TraceDatabaseError: E60, the disk has too little space; nothing was moved.
+    Moving only some pages would fill the disk and leave the log as large as before. Closing the last
+    connection does that too, unless it only reads.
     """
     check_file(path)
     with (
@@ -133,14 +130,14 @@ def empty_log(path: Path) -> None:
                 f"and {free:,} are; nothing was changed"
             )
             raise TraceDatabaseError(path=str(path), reason=reason)
-        # Pages that other connections read stay there.
+        # Pages that other connections read stay in the log.
         connection.execute(f"PRAGMA busy_timeout = {TRUNCATE_WAIT_MS}")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit what the block changes; if it raises, change nothing."""
+    """Commit the changes of the block; roll back if it raises."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -152,14 +149,9 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def create_tables(path: Place, *, adopt: bool = False) -> None:
-    """Create the tables of traces, if they are missing.
+    """Create missing tables of traces; raise E60 if that is not possible.
 
-    Args:
-        path: The database; a file is created.
-        adopt: Whether to add the tables to the database of another program.
-
-    Raises:
-        TraceDatabaseError: E60, it is the database of another program, or cannot be changed.
+    With ``adopt``, add them to the database of another program.
     """
     with sqlite_errors(path):
         try:
@@ -178,11 +170,7 @@ def sqlite_errors(path: Place) -> Iterator[None]:
 
 
 def check_path(path: Place) -> None:
-    """Check that ``path`` can be resolved.
-
-    Raises:
-        TraceDatabaseError: E60, it contains a zero byte or a circle of links.
-    """
+    """Reject a path with a zero byte or a circle of links (E60)."""
     try:
         path.resolve()
     except (OSError, RuntimeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""``Engine``: how the traces of a database are found, pruned and indexed, in a file or in Postgres."""
+"""``Engine``: finding, pruning and indexing, which a file and Postgres do differently."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Prune(Protocol):
 
 
 class Engine(NamedTuple):
-    """What is written once for a file and once for Postgres, as the two have nothing in common there."""
+    """The functions that exist once for a file and once for Postgres."""
 
     find: Callable[[sqlite3.Connection, Filters, int | None, tzinfo, int], list[str]]
     prune: _Prune

@@ -15,8 +15,8 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.arguments import checked_int
 
 _LARGEST_INTEGER = 2**63 - 1
-# In JSON these characters are escaped, and SQLite compares keys in their escaped form. Not every version of
-# SQLite supports the empty key.
+# JSON escapes these characters, and SQLite compares keys in their escaped form. Not every version of SQLite
+# supports the empty key.
 _ESCAPED_IN_JSON = re.compile(r'["\\\x00-\x1f]|^$')
 
 
@@ -47,9 +47,9 @@ class Filters:
         metadata: Values by key, including agent, prompt and version.
         tool: Name of a tool that was called.
         has_error: Whether a span has an error.
-        has_failed: Whether an error ended the run, or it ended without one.
-        has_refusal: Whether the tool rules refused a call.
-        has_cut_answer: Whether an answer of a model was cut off.
+        has_failed: Whether the run ended with an error, or without one.
+        has_refusal: Whether the tool rules denied a call.
+        has_cut_answer: Whether a model's answer was cut off.
         rubric_below: A verdict has a score below this.
         started_from: Earliest start of a span.
         started_to: Latest start of a span.
@@ -77,7 +77,7 @@ class Filters:
         return self.has_failed is not None or self.query() is not None
 
     def query(self) -> TraceQuery | None:
-        """Return the query for kantan-llm's search, without keywords; None if it would match every trace."""
+        """Return kantan-llm's query without keywords; None if it would match every trace."""
         # A run that failed has a span with an error, which kantan-llm finds faster.
         has_error = self.has_error if self.has_error is not None else self.has_failed or None
         if not self.metadata and has_error is None and self.started_from is None and self.started_to is None:
@@ -110,11 +110,7 @@ def checked_filters(
     started_from: datetime | None = None,
     started_to: datetime | None = None,
 ) -> Filters:
-    """Return the validated filters; agent, prompt and version become filters for metadata.
-
-    Raises:
-        InvalidOptionError: E75, a filter has an invalid value.
-    """
+    """Validate the filters (E75); agent, prompt and version become filters for metadata."""
     if isinstance(keywords, str) or not isinstance(keywords, Sequence):
         _reject("keywords", f"must be a list of words, not {type(keywords).__name__}")
     for keyword in keywords:
@@ -149,13 +145,13 @@ def checked_filters(
 
 
 def check_limit(limit: int | None) -> None:
-    """Check that ``limit`` is a positive int or missing; raise E75 otherwise."""
+    """Raise E75 unless ``limit`` is a positive int or None."""
     if limit is not None:
         checked_int("limit", limit, 1)
 
 
 def check_time(name: str, time: datetime | None) -> None:
-    """Check that ``time`` is a datetime or missing; raise E75 for the option ``name`` otherwise."""
+    """Raise E75 for the option ``name`` unless ``time`` is a datetime or None."""
     if time is not None and not isinstance(time, datetime):
         _reject(name, f"must be a datetime, not {type(time).__name__}")
     if time is not None and time.tzinfo is not None:
@@ -166,14 +162,14 @@ def check_time(name: str, time: datetime | None) -> None:
 
 
 def check_number(name: str, number: float) -> None:
-    """Check that ``number`` is a number; raise E75 for the option ``name`` otherwise."""
+    """Raise E75 for the option ``name`` unless ``number`` is a number."""
     is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
     if not is_number or math.isnan(number):
         _reject(name, f"must be a number, not {number!r}")
 
 
 def check_text(option: str, text: Any) -> None:
-    """Check that ``text`` is a str that SQLite accepts; raise E75 for ``option`` otherwise."""
+    """Raise E75 for ``option`` unless ``text`` is a str that SQLite accepts."""
     if not isinstance(text, str):
         _reject(option, f"must be a str, not {type(text).__name__}")
     try:

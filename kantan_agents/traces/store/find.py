@@ -1,10 +1,10 @@
-"""Finds the traces that match filters, newest first.
+"""Finds the traces that match filters, latest first.
 
-kantan-llm's search decides which traces match, except for keywords, in which it takes ``%`` and ``_`` for
-wildcards. It is called for one window of traces at a time, newest first, and each window is four times as
-large as the one before. A filter that many traces pass needs only the first window; a rare one costs about as
-much as one search of the whole file. A window adds what kantan-llm lacks: it includes the metadata of runs
-inside an open trace, and only traces that pass the filters kantan-llm does not have.
+kantan-llm's search decides which traces match, except for keywords, where it takes ``%`` and ``_`` for
+wildcards. It searches one window of traces at a time, latest first, each four times as large as the one
+before. A common filter needs only the first window; a rare one costs about as much as one search of the whole
+file. A window adds the metadata of runs inside an open trace, and contains only traces that pass the filters
+kantan-llm lacks.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ _FIRST_WINDOW = 256
 _GROWTH = 4
 _LARGEST_WINDOW = 65_536
 
-# kantan-llm stores tool calls in a list of their own. The calls of hosted tools are only in the list of items
-# that is the output of a `response` span.
-# Directly in the list, or in the "function" of one of its items: not in the arguments of a call.
+# kantan-llm stores tool calls in a list. Calls of hosted tools are only in the items that are the output of a
+# `response` span. Directly in the list, or in the "function" of an item: not in the arguments of a call.
 _ITEM = "'$[' || CAST(substr(c.path, 3) AS INTEGER) || ']"
 _CALL = f"""EXISTS (
   SELECT 1 FROM spans s, json_tree({{calls}}) c
@@ -73,7 +72,7 @@ _NAMED = """EXISTS (
 _REFUSED = _NAMED.format(REFUSAL_SPAN)
 _CUT = _NAMED.format(CUT_SPAN)
 
-# Not LIKE, which has wildcards, a limit on the length of the word, and no case outside ASCII. A text with
+# Not LIKE, which has wildcards, a limit on the length of the word, and no case outside ASCII. A value with
 # more bytes than characters is not ASCII. Only that is folded in Python, which takes longer than lower().
 _IN_TEXT = (
     "(instr(lower({text}), :{word}) OR instr(lower({text}), :folded_{word})"
@@ -85,17 +84,17 @@ _CONTAINS = (
     + "))"
 )
 
-# In SQLite, a text or an array in place of a score is larger than any number, so it never matches.
+# In SQLite, a string or an array instead of a score is larger than any number, so it never matches.
 
 
 def find(
     connection: sqlite3.Connection, filters: Filters, limit: int | None, tz: tzinfo, newest: int
 ) -> list[str]:
-    """Return the ids of the traces that pass ``filters``, newest first; search only as far as needed.
+    """Return the ids of the matching traces, latest first; search only as far as needed.
 
     Args:
         connection: From ``reading``.
-        filters: What to look for.
+        filters: The conditions.
         limit: Maximum number of ids; None for all.
         tz: The time zone of naive times.
         newest: The largest rowid of a trace.
@@ -150,7 +149,7 @@ def _passing(
 def _candidates(
     connection: sqlite3.Connection, filters: Filters, newest: int
 ) -> Generator[sqlite3.Row, None, None]:
-    """Select rowid and id of the traces that pass the filters kantan-llm lacks, newest first."""
+    """Select rowid and id of the traces that pass the filters kantan-llm lacks, latest first."""
     conditions = ["1"]
     values: dict[str, Any] = {"tool": filters.tool, "score": filters.rubric_below}
     if filters.tool is not None:
@@ -191,7 +190,7 @@ class _Window:
 
     def show(self, candidates: list[sqlite3.Row]) -> None:
         self._connection.execute("DELETE FROM temp.shown")
-        # Oldest first, the order in which the file is read fastest.
+        # Oldest first: the file is read fastest in this order.
         positions = [(row["position"],) for row in reversed(candidates)]
         self._connection.executemany("INSERT INTO temp.shown(position) VALUES(?)", positions)
         self._connection.executemany(

@@ -36,18 +36,14 @@ class _State:
 
 
 def newest_traces(path: Place) -> list[str]:
-    """Return the ids of the newest traces, the newest last; later traces are new.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the ids of the latest traces, the latest last; later traces are new."""
     with reading(path, by_trace=False) as connection:
         rows = connection.execute("SELECT id FROM all_traces ORDER BY rowid DESC LIMIT ?", (_REMEMBERED,))
         return [row["id"] for row in rows][::-1]
 
 
 def traces_without_spans(connection: sqlite3.Connection, known: Collection[str]) -> list[str]:
-    """Return those of the known traces that have no span yet, so that nothing says when they started."""
+    """Return the known traces without spans, whose start is therefore unknown."""
     marks = ",".join("?" * len(known))
     rows = connection.execute(
         f"SELECT id FROM all_traces WHERE id IN ({marks}) "  # noqa: S608
@@ -66,11 +62,10 @@ def follow_traces(follower: Follower, poll: float) -> Generator[TraceSummary, No
 
 
 class Follower:
-    """Finds the traces that were completed since the last poll; for one thread at a time.
+    """Finds the traces completed since the last poll; for one thread at a time.
 
     Args:
-        path: The file, opened by the first poll.
-        known: Ids from ``newest_traces``; traces that were stored later are new.
+        known: Ids from ``newest_traces``; traces stored later are new.
         earlier: Ids of older traces to include, the oldest first.
     """
 

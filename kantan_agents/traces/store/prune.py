@@ -1,4 +1,4 @@
-"""Deletes traces and gives their space back to the disk, in small transactions."""
+"""Deletes traces and returns their space to the disk, in small transactions."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ SELECT rowid FROM spans WHERE trace_id = ? ORDER BY ingest_seq DESC LIMIT ?)"""
 def prune_traces(
     path: Path, retention: Retention, progress: Progress | None, *, dry_run: bool, vacuum: bool = False
 ) -> PruneResult:
-    """Delete the traces that ``retention`` does not keep, the oldest first, and shrink the file if possible.
+    """Delete the traces that exceed ``retention``, the oldest first, and shrink the file if possible.
 
     Args:
         path: The file.
         retention: The limits.
-        progress: Called after each transaction with the number of traces deleted so far and in total.
+        progress: Called after each transaction with the number of deleted and of all traces to delete.
         dry_run: Whether to report only and change nothing.
-        vacuum: Whether to write the whole file anew.
+        vacuum: Whether to rewrite the whole file.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be read or changed. Deleted traces stay deleted.
@@ -85,12 +85,9 @@ def _plan(path: Path, retention: Retention, *, dry_run: bool = False, vacuum: bo
 
 
 class _Pruning:
-    """The changes to one file: each method leaves a file that is correct.
+    """The changes to one file; after each method, the file is consistent.
 
-    Args:
-        path: The file.
-        connection: From ``changing``.
-        vacuum: Whether to write the whole file anew, instead of freeing pages in steps.
+    ``vacuum`` rewrites the whole file instead of freeing pages in steps.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, *, vacuum: bool) -> None:
@@ -107,7 +104,7 @@ class _Pruning:
         self._frees = not vacuum and can_shrink(connection)
 
     def delete(self, trace_ids: Sequence[str], progress: Progress) -> int:
-        """Delete traces with their spans, and free pages in between; return the number of spans."""
+        """Delete traces with their spans, freeing pages in between; return the number of spans."""
         if not trace_ids:
             return 0
         # Without an index, each trace would need a scan of all spans.
@@ -132,13 +129,13 @@ class _Pruning:
         return spans
 
     def remove_unused(self) -> None:
-        """Delete the contents that no run uses any more, also if another program has deleted the runs."""
+        """Delete content items that no run uses, even if another program deleted the runs."""
         if has_records(self._connection):
             while self._steps.run(partial(remove_unused, self._connection), self._deleting):
                 continue
 
     def shrink(self) -> None:
-        """Free the pages that are left, or write the file anew."""
+        """Free the remaining pages, or rewrite the file."""
         if self._vacuum:
             with self._shrinking():
                 self._connection.execute(f"PRAGMA auto_vacuum = {INCREMENTAL}")
@@ -150,11 +147,11 @@ class _Pruning:
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def free_bytes(self) -> int:
-        """Return the bytes of the file that are free."""
+        """Return the number of free bytes in the file."""
         return free_bytes(self._connection)
 
     def _some(self, trace_ids: Sequence[str], tables: Sequence[str], rows: int) -> tuple[int, int]:
-        """Delete so many rows, the first traces first; return the number of traces and of spans."""
+        """Delete ``rows`` rows, the first traces first; return the number of traces and of spans."""
         execute = self._connection.execute
         traces = spans = 0
         for trace_id in trace_ids:
@@ -172,7 +169,6 @@ class _Pruning:
         return traces, spans
 
     def _free(self) -> None:
-        """Give some pages back to the disk."""
         with self._shrinking():
             free_some(self._connection, self._steps, self._freeing)
 

@@ -23,8 +23,8 @@ class Retention:
     """The limits of a file; a trace is deleted if it exceeds any of them.
 
     Attributes:
-        older_than: Maximum age of a trace, which is the age of its newest span.
-        keep: Number of newest traces to keep.
+        older_than: Maximum age of a trace's latest span.
+        keep: Number of latest traces to retain.
         max_size: Maximum size of the database in bytes.
     """
 
@@ -33,7 +33,7 @@ class Retention:
     max_size: int | None = None
 
     def __attrs_post_init__(self) -> None:
-        """Check that there is a limit and that each is valid; raise E75 otherwise."""
+        """Raise E75 unless there is a limit and each is valid."""
         if (self.older_than, self.keep, self.max_size) == (None, None, None):
             raise InvalidOptionError(
                 option="older_than, keep, max_size", reason="at least one of them must be given"
@@ -57,7 +57,6 @@ class PrunePlan:
         to_delete: The traces to delete, the oldest first.
         sizes: The size of each trace; empty if it is not needed.
         used_bytes: Bytes of the file that are not free.
-        is_too_large: Whether the size exceeds its limit.
         shrinks: Whether the file becomes smaller when traces are deleted.
     """
 
@@ -96,9 +95,9 @@ def plan(
     Args:
         connection: From ``reading``.
         retention: The limits.
-        size: Size of the database in bytes, which the limit is compared with.
+        size: Size of the database in bytes, compared with the limit.
         now: The current time, aware.
-        used_bytes: Bytes that are not free; by default those of the file.
+        used_bytes: Bytes that are not free; by default read from the file.
         measure: Whether to compute the sizes of traces even without a limit for the size.
         shrinks: Whether the file becomes smaller when traces are deleted.
     """
@@ -119,7 +118,7 @@ def plan(
 
 
 def time_in(trace_id: str) -> datetime | None:
-    """Return the creation time in an id of this library; None for other ids, which have none."""
+    """Return the creation time in an id of this library; None for other ids."""
     try:
         uuid = UUID(trace_id[-32:])
     except ValueError:

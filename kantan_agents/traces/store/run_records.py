@@ -25,7 +25,7 @@ READING_ERRORS: Final = (
     TypeError,
     ValueError,
 )
-"""What a damaged record may raise."""
+"""Errors that a damaged record may raise."""
 _IDS_PER_STATEMENT: Final = 500
 
 
@@ -36,28 +36,20 @@ def has_run_tables(connection: sqlite3.Connection) -> bool:
 
 
 class Contents:
-    """The contents of a file, each read once.
-
-    Args:
-        connection: A connection to a file that has the tables.
-    """
+    """The content items of a file, each read once."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._known: dict[int, Any] = {}
 
     def get(self, content: int) -> Any:
-        """Return a content as JSON data.
-
-        Raises:
-            KeyError: It is not in the file.
-        """
+        """Return an item as JSON data; raise KeyError if it is not in the file."""
         if content not in self._known:
             self.load([content])
         return self._known[content]
 
     def load(self, ids: Iterable[int]) -> None:
-        """Read contents that are going to be needed."""
+        """Prefetch items."""
         wanted = [content for content in dict.fromkeys(ids) if content not in self._known]
         for start in range(0, len(wanted), _IDS_PER_STATEMENT):
             chunk = wanted[start : start + _IDS_PER_STATEMENT]
@@ -72,15 +64,10 @@ class Contents:
 
 
 def read_runs(connection: sqlite3.Connection, trace_id: str) -> tuple[list[RunRecord], list[str]]:
-    """Return the records of the runs of a trace in the order of their starts, and what cannot be read.
-
-    Args:
-        connection: A connection to the file.
-        trace_id: Id of the trace.
-    """
+    """Return a trace's run records in the order of their starts, and descriptions of unreadable ones."""
     if not has_run_tables(connection):
         return [], []
-    # As bytes: text that is not UTF-8 must not stop the reading of everything else.
+    # As bytes: one string that is not UTF-8 must not stop the reading of everything else.
     columns = "CAST(run_id AS BLOB), CAST(contents AS BLOB), CAST(body AS BLOB)"
     query = f"SELECT {columns} FROM {RUNS} WHERE trace_id = ?"  # noqa: S608
     rows = connection.execute(query, (trace_id,)).fetchall()
@@ -110,19 +97,13 @@ def _record(
 
 
 def unreadable(run_id: str, error: Exception) -> str:
-    """Return the sentence about a record that cannot be read."""
+    """Describe a record that cannot be read."""
     reason = str(error) if isinstance(error, UnknownVersionError) else "it is damaged"
     return f"the record of run {run_id} cannot be read: {reason}"
 
 
 def missing_of(runs: Sequence[RunRecord], run_ids: Iterable[str], unreadable: Sequence[str]) -> list[str]:
-    """Return what is not recorded of the runs in a trace.
-
-    Args:
-        runs: The records that were found.
-        run_ids: Ids of the runs that the spans of the trace name.
-        unreadable: Records that cannot be read.
-    """
+    """Describe the missing records of a trace; ``run_ids`` are the runs that its spans name."""
     found = {run.id for run in runs}
     inner = [run_id for run in runs for run_id in run.inner_runs]
     named = list(dict.fromkeys([*run_ids, *inner]))

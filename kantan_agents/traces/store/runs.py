@@ -50,9 +50,8 @@ class AgentRun:
 class TraceRuns:
     """The runs in one trace.
 
-    The run that the trace was opened for comes first, if there is one. The runs inside it, or inside a trace
-    that the user opened, follow by their start. A hand-off target has an ``agent_run`` span too, with the id
-    of the run that it continues; it is not a separate run.
+    The run that the trace was opened for comes first, if there is one; then the inner runs by their start. A
+    handoff target's ``agent_run`` span has the id of the run that it continues; it is not a separate run.
 
     Attributes:
         own: The run that the trace was opened for, or None.
@@ -70,12 +69,12 @@ class TraceRuns:
 
     @property
     def has_ended(self) -> bool:
-        """Whether all runs in the trace have ended: every reader of a run's status asks here.
+        """Whether all runs in the trace have ended; every reader of a run's status uses this.
 
-        A run of this library ends with its final span. Other traces have none: those of the SDK alone, and
-        those that the user opened. Spans are stored when they end, so a span inside one that is not stored
-        says that the outer one is still open, or that its process was killed. Only a run in the trace of a
-        user is stored when it begins, without an end.
+        A run of this library ends with its final span. Traces of the SDK alone and traces that the user
+        opened have none. Spans are stored when they end, so a stored span inside a missing one shows that the
+        outer one is open, or that its process was killed. Only a run in a user's trace is stored at its
+        start, without an end.
         """
         if self.own is not None and (self._has_final or "agent_run_id" in self.own.metadata):
             return self._has_final
@@ -83,7 +82,7 @@ class TraceRuns:
         return bool(known) and not self._open and {*known.values()} <= {None, *known}
 
     def inside_open(self) -> list[AgentRun]:
-        """Return the runs that have not ended, and those that have inside a span that has not."""
+        """Return the runs that have not ended, and ended ones inside a span that has not."""
         return [run for run in self.all if self._is_inside_open(run.span_id)]
 
     def _is_inside_open(self, span_id: str | None) -> bool:
@@ -96,7 +95,7 @@ class TraceRuns:
         return False
 
     def around(self, span_id: str | None) -> AgentRun | None:
-        """Return the innermost run that a span belongs to; None if it belongs to no run."""
+        """Return the innermost run around a span; None if there is none."""
         seen = set()
         while span_id is not None and span_id not in seen:  # only a damaged file has a cycle
             if span_id in self._by_span:
@@ -128,7 +127,7 @@ def is_final(span: SpanRecord) -> bool:
 
 
 def has_only_begun(span: SpanRecord) -> bool:
-    """Return whether this is the span of a run that has not ended; other programs omit the end elsewhere."""
+    """Return whether this is the span of an unfinished run; other programs omit the end elsewhere."""
     return span.span_type == "custom" and span.started_at is not None and span.ended_at is None
 
 
@@ -141,7 +140,7 @@ def traces_with_inner_runs(connection: sqlite3.Connection) -> set[str]:
 
 
 def runs_of_trace(connection: sqlite3.Connection, trace_id: str, metadata: Mapping[str, Any]) -> TraceRuns:
-    """Return the runs of a trace, without reading the texts of its spans."""
+    """Return the runs of a trace, without reading the inputs and outputs of its spans."""
     return TraceRuns(metadata, light_spans(connection, trace_id, texts=False))
 
 
@@ -151,7 +150,7 @@ def _inner_runs(spans: Iterable[SpanRecord], own_id: Any) -> list[AgentRun]:
         data = run_data(span)
         run_id = data.get("agent_run_id")
         if isinstance(run_id, str) and run_id != own_id:
-            # The span of the run starts before those of its hand-offs. With equal times, it ends later.
+            # The span of the run starts before its handoff spans. With equal times, it ends later.
             found.setdefault(run_id, AgentRun(data, span))
     return list(found.values())
 

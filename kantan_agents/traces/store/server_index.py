@@ -1,4 +1,4 @@
-"""The search index of a database in Postgres: trigrams of the extension ``pg_trgm``, kept by the server."""
+"""The search index of a Postgres database: trigrams of its extension ``pg_trgm``."""
 
 from __future__ import annotations
 
@@ -41,11 +41,7 @@ def build_server_index(
 
 
 def remove_server_index(path: Place) -> IndexResult:
-    """Remove the index.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be read or changed.
-    """
+    """Remove the index; raise E60 if the database cannot be changed."""
     with changing(path, is_long=True) as connection:
         server = server_of(connection)
         before = bytes_of_tables(connection)

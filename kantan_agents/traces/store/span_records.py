@@ -39,7 +39,7 @@ _COLUMNS = ", ".join(f"{column} AS {name}" for name, column in LIGHT_COLUMNS.ite
 
 
 class KantanSearch(SQLiteTracer):
-    """The search methods of kantan-llm's tracer over an open connection; the tracer would open its own."""
+    """kantan-llm's search over an open connection; its tracer would open another one."""
 
     def __init__(self, connection: sqlite3.Connection, tz: tzinfo = timezone.utc) -> None:
         super().__init__()
@@ -52,13 +52,8 @@ class KantanSearch(SQLiteTracer):
 def light_spans(connection: sqlite3.Connection, trace_id: str, *, texts: bool) -> list[SpanRecord]:
     """Return the spans of a trace without the columns that take long to read; times are aware, in UTC.
 
-    Unlike kantan-llm's records, these have ``raw`` only for ``agent_run`` spans, and no output kind, tool
-    calls or structured output.
-
-    Args:
-        connection: From ``reading``.
-        trace_id: Id of the trace.
-        texts: Whether to read input and output.
+    Only ``agent_run`` spans have ``raw``; none has output kind, tool calls or structured output. ``texts``
+    adds input and output.
     """
     columns = f"{_COLUMNS}, {'input, output' if texts else 'NULL, NULL'}"
     rows = connection.execute(
@@ -82,8 +77,8 @@ def light_spans_of(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> 
 
 
 def in_utc(spans: Iterable[SpanRecord]) -> list[StoredSpan]:
-    """Return records with aware times; those of ``KantanSearch`` are in UTC, but naive."""
-    return [  # what is a SpanRecord at run time is a StoredSpan to type checkers
+    """Make the naive UTC times of ``KantanSearch`` records aware."""
+    return [  # a SpanRecord at run time is a StoredSpan to type checkers
         dataclasses.replace(span, started_at=utc(span.started_at), ended_at=utc(span.ended_at))  # type: ignore[misc]
         for span in spans
     ]
@@ -106,7 +101,7 @@ def parse_time(text: str | None) -> datetime | None:
 
 
 def parse_json(text: str | None) -> Any:
-    """Return the value of JSON text; None if it is missing, invalid or nested too deeply."""
+    """Parse JSON; return None if it is missing, invalid or nested too deeply."""
     try:
         return json.loads(text) if text and text != "null" else None
     except (ValueError, TypeError, RecursionError):
@@ -114,7 +109,7 @@ def parse_json(text: str | None) -> Any:
 
 
 def mapping_of(value: Any) -> Mapping[str, Any]:
-    """Return ``value``, or the value of JSON text, if it is a dict; otherwise an empty dict."""
+    """Return ``value``, parsed if it is JSON, if that is a dict; otherwise an empty dict."""
     if isinstance(value, str):
         value = parse_json(value)
     return value if isinstance(value, dict) else {}

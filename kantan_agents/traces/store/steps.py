@@ -17,7 +17,7 @@ T = TypeVar("T")
 FIRST = LEAST = 100
 MOST = 5_000
 
-# How long a transaction may hold up other writers. On a slow disk, one statement can take longer.
+# How long a transaction may block other writers. On a slow disk, one statement can take longer.
 _HELD_SECONDS = 0.04
 
 # How long a pause must be that every writer finds, by the longest time that the writer has waited. SQLite
@@ -33,7 +33,7 @@ _STEPS_OF_A_LOG = 4
 
 @attrs.define
 class Pace:
-    """How many rows one kind of transaction changes; adapted to the time that it takes."""
+    """The number of rows of one kind of transaction; adapts to the time that they take."""
 
     rows: int = attrs.Factory(lambda: FIRST)
 
@@ -43,7 +43,7 @@ class Pace:
         self.rows = min(MOST, 2 * self.rows, max(fitting, LEAST))
 
     def slow_down(self) -> bool:
-        """Adapt to a transaction for which the disk had no space; return False if none is smaller."""
+        """Adapt to a full disk; return False if no smaller transaction exists."""
         if self.rows == 1:
             return False
         self.rows = max(self.rows // _FULL, 1)
@@ -51,18 +51,15 @@ class Pace:
 
 
 def pause_after(seconds: float) -> float:
-    """Return how long the file must be unlocked for all writers that have waited at most this long."""
+    """Return how long to unlock the file for all writers that have waited at most this long."""
     return next(pause for waited, pause in _PAUSES if seconds <= waited)
 
 
 class TransactionSteps:
-    """Runs transactions of as many rows as take a few hundredths of a second, with pauses between them.
+    """Runs transactions of a few hundredths of a second, with pauses between them.
 
-    After some, the pages in the write-ahead log are moved to the file, so that the log is used again from its
-    beginning. A transaction that does not fit on the disk is repeated with fewer rows.
-
-    Args:
-        connection: From ``changing``.
+    After some, the pages of the write-ahead log are moved to the file, so that the log is reused from its
+    start. A transaction that does not fit on the disk is repeated with fewer rows.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -76,10 +73,8 @@ class TransactionSteps:
     def run(self, work: Callable[[int], T], pace: Pace) -> T:
         """Call ``work`` with a number of rows in a transaction, and return its result.
 
-        ``work`` checks ``is_due`` between two statements: beside a busy event loop, each can take 5 ms.
-
-        Raises:
-            sqlite3.Error: The database cannot be changed; the transaction had no effect.
+        ``work`` checks ``is_due`` between two statements: next to a busy event loop, each can take 5 ms. An
+        error leaves the file unchanged.
         """
         while True:
             time.sleep(max(self._may_begin - time.monotonic(), 0))

@@ -1,4 +1,4 @@
-"""Stores the figures of traces that changed, so that few spans are read for statistics and plans."""
+"""Stores the statistics of changed traces, so that statistics of prompts and prune plans read few spans."""
 
 from __future__ import annotations
 
@@ -36,10 +36,9 @@ _ROWS_PER_STATEMENT = 80
 
 
 def keep_changed(path: Place, seconds: float) -> bool:
-    """Store figures of traces that changed, for about this long; return whether there are more.
+    """Store statistics for about ``seconds``; return whether more traces wait.
 
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read or changed now. No figure is lost by that.
+    E60 loses nothing: the traces remain marked as changed.
     """
     deadline = time.monotonic() + seconds
     # The log belongs to the recorder, which moves its pages to the file less often.
@@ -54,7 +53,7 @@ def keep_changed(path: Place, seconds: float) -> bool:
 
 
 def keep_some(connection: sqlite3.Connection) -> bool:
-    """Store the figures of some traces that changed, in one transaction; return False if there is none."""
+    """Store the statistics of some traces in one transaction; return False if none wait."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         trace_ids = _some_changed(connection)
@@ -85,7 +84,7 @@ def _store(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> None:
             verdict_rows += _verdict_rows(trace)
         else:
             unstorable.append((trace.trace_id,))
-    # All of these traces are in the table `chosen` now, as they are not more than it takes.
+    # All of these traces are in the table `chosen` now, because they are not more than fit into it.
     for table in (*FIGURES, CHANGED):
         connection.execute(
             f"DELETE FROM main.{table} WHERE trace_id IN (SELECT chosen_id FROM temp.chosen)"  # noqa: S608
@@ -118,7 +117,7 @@ def _verdict_rows(trace: TraceFigures) -> Iterator[tuple[Any, ...]]:
 
 
 def _is_storable(trace: TraceFigures) -> bool:
-    """Return whether SQLite can store all figures: no huge count, and no half of a surrogate pair."""
+    """Return whether SQLite can store everything: no huge count, and no half of a surrogate pair."""
     prompts = [run.prompt for run in trace.runs] + [verdict.prompt for verdict in trace.verdicts]
     texts = [text for prompt in prompts for text in prompt or () if text]
     texts += [verdict.judged for verdict in trace.verdicts if verdict.judged]

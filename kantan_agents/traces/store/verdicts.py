@@ -39,7 +39,7 @@ class Answers:
         return _first(judged) if judged else None
 
     def conversation_of(self, trace_id: str, span_id: str) -> str:
-        """Return the conversation of a judged answer: the group of its trace, or else the id of the trace."""
+        """Return the conversation of a judged answer: the group of its trace, or else the trace id."""
         runs = self.runs_in(trace_id)
         named = None if runs is None else named_by(runs, self._metadata(trace_id) or {}, span_id)[0]
         group = "SELECT group_id FROM traces WHERE id = ?"
@@ -68,10 +68,7 @@ def named_by(
 ) -> tuple[str | None, AgentRun | None]:
     """Return the trace that the judge of a verdict names or, if it names none, the run it is about.
 
-    Args:
-        runs: The runs in the trace of the verdict.
-        metadata: The metadata of that trace.
-        span_id: Id of the verdict's span.
+    ``runs`` and ``metadata`` belong to the trace of the verdict, ``span_id`` to its span.
     """
     judge = runs.around(span_id)
     named = _judged_id(judge.metadata if judge else {}) or _judged_id(metadata)
@@ -92,13 +89,9 @@ def judged_trace(connection: sqlite3.Connection, trace_id: str) -> str:
 def failed_verdicts(
     connection: sqlite3.Connection, threshold: float, prompt: str | None, version: str | None
 ) -> Generator[JudgeSpan, None, None]:
-    """Yield the judge spans whose score is below ``threshold``, newest first.
+    """Yield the judge spans whose score is below ``threshold``, latest first.
 
-    Args:
-        connection: From ``reading``.
-        threshold: The lowest score that is not a failure.
-        prompt: Name of the prompt that the judged answer came from; None for any.
-        version: Its version; None for any.
+    ``prompt`` and ``version`` refer to the judged answer; None for any.
     """
     # Without a limit, because kantan-llm applies it before it compares the score.
     failed: list[Any] = in_utc(find_failed_judges(KantanSearch(connection), threshold, limit=0))

@@ -12,7 +12,7 @@ _PREFIX = "trace_"
 class OwnIds(RandomIdGenerator):
     """Gives a new trace of OpenTelemetry the digits of the SDK's trace id, if these are an id.
 
-    Those of this library are: ``trace_0199...`` is the trace ``0199...``. The last 62 bits of such an id are
+    For this library they are: ``trace_0199...`` is the trace ``0199...``. The last 62 bits of such an id are
     random, as samplers expect.
     """
 
@@ -25,7 +25,7 @@ class OwnIds(RandomIdGenerator):
         is_id = trace_id.startswith(_PREFIX) and len(digits) == 32 and digits.isascii() and digits.isalnum()  # noqa: PLR2004
         try:
             self._next.id = int(digits, 16) if is_id else 0
-        except ValueError:  # the SDK's own ids may be any text
+        except ValueError:  # the SDK's own ids may be any str
             self._next.id = 0
 
     def generate_trace_id(self) -> int:

@@ -1,4 +1,4 @@
-"""``SentSpan``: what may be sent of a span or trace of the SDK, after the user's ``redact``."""
+"""``SentSpan``: the data of an SDK span or trace that may be sent, after the user's ``redact``."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ _CONTENTS = ("input", "output")
 
 @attrs.frozen
 class SentSpan:
-    """What may be sent of a span.
+    """The data of a span that may be sent.
 
     Attributes:
-        data: The data of the span as the SDK exports it, for ``response`` spans with input, output and model.
-        error: The SDK's error of the span; None without one.
+        data: The data of the span in the SDK's export, for ``response`` spans with input, output and model.
         error_type: The class of the exception that ended it, a code of this library, or another short name.
-        has_content: Whether texts of users, models and tools may be sent.
-        contents: Input and answer of a model, a run or a tool, by the attributes for them; copies.
+        has_content: Whether the content of users, models and tools may be sent.
+        contents: Copies of input and answer of a model, a run or a tool, by attribute.
     """
 
     data: dict[str, Any]
@@ -54,13 +53,7 @@ class SentSpan:
 
 
 class SpanReader:
-    """Reads spans and traces of the SDK.
-
-    Args:
-        content: Whether texts of users, models and tools are sent.
-        redact: The user's function, or None.
-        report: Called with an error of ``redact``.
-    """
+    """Reads spans and traces of the SDK; ``report`` is called with an error of ``redact``."""
 
     def __init__(
         self, *, content: bool, redact: Redact | None, report: Callable[[RedactionError], None]
@@ -70,11 +63,9 @@ class SpanReader:
         self._report = report
 
     def trace(self, trace: Any, conversation: str | None) -> tuple[Mapping[str, Any], str, str]:
-        """Return the metadata of a trace, its name and its group, as they may be sent.
+        """Return the metadata, name and group of a trace that may be sent.
 
-        Args:
-            trace: The trace.
-            conversation: Its group if it does not name one itself.
+        ``conversation`` is its group if it names none.
         """
         group = getattr(trace, "group_id", None) or conversation
         if self._redact is None:
@@ -86,11 +77,11 @@ class SpanReader:
 
     @property
     def is_plain(self) -> bool:
-        """Whether names can be sent before a span has ended, as no ``redact`` may change them."""
+        """Whether names can be sent before a span has ended, because no ``redact`` may change them."""
         return self._redact is None
 
     def span(self, span: Any, noted: str | None = None) -> SentSpan:
-        """Return what may be sent of a span that has ended; ``noted`` is as for ``error_type``."""
+        """Return the data of an ended span that may be sent; ``noted`` is as for ``error_type``."""
         kind_of_error = error_type(span.error, noted)
         has_content = self.content and records_sensitive_data()
         span_data, error = span.span_data, span.error
