@@ -1,4 +1,4 @@
-"""The location of a trace database (``Place``): a file, by default ``DEFAULT_PATH``, or a ``PostgresUrl``."""
+"""``Place``, the location of a trace database: a file or a ``PostgresUrl``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCHEMES: Final = ("postgresql://", "postgres://")
 _HIDDEN: Final = "***"
 _SHORTEST_PART: Final = 3
 _SECRET_OPTION: Final = re.compile(r"(?i)p\w*wo?r?d|pass(?!file)|secret|token|scram|_key")
-"""Options that hold secrets, also misspelled: the driver rejects those and its message shows the URL."""
+"""The driver rejects misspelled options too, with a message that shows the URL."""
 
 _PAIRS: Final = re.compile(
     r"(?i)(?:^|\s)(?:ssl)?password\s*=|^\s*(?:host(?:addr)?|service|dbname|user|port)\s*=\S+\s+\w+\s*="
@@ -46,7 +46,7 @@ class PostgresUrl:
         return f"PostgresUrl({str(self)!r})"
 
     def masked(self, text: str) -> str:
-        """Return ``text``, such as the driver's message, without the URL and its passwords."""
+        """Mask the URL and its passwords, such as in the driver's message."""
         shown = _hidden(self.secret)
         text = text.replace(self.secret, shown)
         for password in self._passwords():
@@ -63,12 +63,12 @@ class PostgresUrl:
 
     @property
     def database(self) -> str:
-        """The name of the database; empty if the URL names none."""
+        """The name of the database; empty if there is none."""
         return unquote(urlsplit(self.secret).path.lstrip("/"))
 
     @property
     def stem(self) -> str:
-        """The counterpart of ``Path.stem``: the name of the database."""
+        """The name of the database, as ``Path.stem``."""
         return self.database
 
     def resolve(self) -> PostgresUrl:
@@ -77,20 +77,16 @@ class PostgresUrl:
 
 
 Place: TypeAlias = Path | PostgresUrl
-"""Both types have ``resolve`` and ``stem``; ``backend_of`` answers everything else."""
+"""``backend_of`` answers everything except ``resolve`` and ``stem``."""
 
 
 def is_url(place: object) -> bool:
-    """Return whether ``place`` is the URL of a database rather than the path of a file."""
+    """Return whether ``place`` is a URL rather than a path."""
     return isinstance(place, PostgresUrl) or (isinstance(place, str) and place.startswith(_SCHEMES))
 
 
 def as_url(place: object, option: str = "path") -> PostgresUrl:
-    """Return the URL of a database.
-
-    Raises:
-        InvalidOptionError: E75, it is not a URL, or names no database.
-    """
+    """Return the URL of a database; raise E75 otherwise."""
     if isinstance(place, PostgresUrl):
         return place
     if not isinstance(place, str) or not place.startswith(_SCHEMES):
@@ -108,11 +104,10 @@ def as_url(place: object, option: str = "path") -> PostgresUrl:
 
 
 def as_place(place: str | os.PathLike[str] | PostgresUrl) -> Place:
-    """Return the URL of a database, or the absolute path of a file.
+    """Return the URL, or the absolute path of a file.
 
     Raises:
-        InvalidOptionError: E75, it is another kind of URL, names no database, or is the driver's
-            ``key=value`` form.
+        InvalidOptionError: E75, another kind of URL, a URL without a database, or ``key=value`` pairs.
     """
     if isinstance(place, PostgresUrl) or is_url(place):
         return as_url(place)
@@ -121,14 +116,14 @@ def as_place(place: str | os.PathLike[str] | PostgresUrl) -> Place:
 
 
 def check_path(place: str | os.PathLike[str]) -> None:
-    """Reject a URL or ``key=value`` pairs as a path (E75): they would become the name of a file."""
+    """Raise E75 for a URL or ``key=value`` pairs: they would become a file name."""
     if isinstance(place, str) and (_OTHER_URL.match(place) or has_pairs(place)):
         reason = "must be the path of a file, or a URL such as postgresql://user@host/traces"
         raise InvalidOptionError(option="path", reason=reason)  # omits the value: it may contain a password
 
 
 def path_of(place: Place) -> Path:
-    """Type ``place`` as the public ``path`` attributes are typed; almost all are paths."""
+    """Cast to the type of the public ``path`` attributes."""
     return cast("Path", place)
 
 
@@ -170,7 +165,7 @@ def _hidden(url: str) -> str:
 
 
 def why_refused(path: str | os.PathLike[str]) -> str | None:
-    """Return why the default file is not used: it is a link, which may have come with the folder.
+    """Return why the default file is not used: a link may have come with the folder.
 
     Links at explicit paths are followed.
     """

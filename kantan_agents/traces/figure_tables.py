@@ -1,12 +1,11 @@
-"""Tables with the statistics of each trace, and triggers that note which traces changed.
+"""Tables with the statistics of each trace, and triggers that note changed traces.
 
 kantan-llm's tracer, earlier versions and other programs write to the same file without knowing these tables.
-Triggers are part of the file and run for every writer, in its transaction: they put a changed trace into
-``CHANGED``, even if the writer crashes later. Until ``store_figures.keep_changed`` stores its statistics,
-readers compute them from the spans.
+Triggers run for every writer, in its transaction: they put a changed trace into ``CHANGED``. Until
+``store_figures.keep_changed`` stores its statistics, readers compute them.
 
-To compute them differently, a new version must rename the tables, because an earlier one may write to the
-same file.
+A new version that computes them differently must rename the tables: an earlier one may write to the same
+file.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ import sqlite3
 from kantan_agents.traces.schema import count_existing
 
 CHANGED = "kantan_agents_changed"
-"""Traces with missing or outdated statistics; ``unstorable`` if SQLite cannot hold them."""
+"""Traces with outdated statistics; ``unstorable`` if SQLite cannot hold them."""
 TRACE_FIGURES = "kantan_agents_trace_figures"
-"""One row for each trace: its latest start, its number of spans and its approximate bytes."""
+"""For each trace: latest start, number of spans, approximate bytes."""
 RUN_FIGURES = "kantan_agents_run_figures"
-"""One row for each run, in the order of the runs, for the statistics of prompts."""
+"""For each run, in order, for the statistics of prompts."""
 VERDICTS = "kantan_agents_verdicts"
-"""One row for each score: the trace that it is about or, if it names none, the prompt."""
+"""For each score: the trace it is about or, without one, the prompt."""
 
 TABLES = {
     CHANGED: "trace_id TEXT PRIMARY KEY, unstorable INTEGER NOT NULL DEFAULT 0",
@@ -75,15 +74,12 @@ _NAMES = {*TABLES, *TRIGGERS}
 
 
 def has_figures(connection: sqlite3.Connection) -> bool:
-    """Return whether the tables and all triggers exist; dropping a table drops its triggers."""
+    """Return whether the tables and their triggers exist; dropping a table drops its triggers."""
     return count_existing(connection, _NAMES) == len(_NAMES)
 
 
 def keep_figures(connection: sqlite3.Connection) -> None:
-    """Create the tables and triggers if one is missing; mark every trace as changed.
-
-    Call this outside a transaction.
-    """
+    """Create missing tables and triggers, outside a transaction; mark every trace as changed."""
     if has_figures(connection):
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -108,6 +104,6 @@ def _create(connection: sqlite3.Connection) -> None:
 
 
 def count_changed(connection: sqlite3.Connection, most: int = 1_000) -> int:
-    """Count the traces whose statistics can be stored and are not; stop at ``most``."""
+    """Count the traces with storable statistics to store, up to ``most``."""
     query = f"SELECT COUNT(*) FROM (SELECT 1 FROM {CHANGED} WHERE unstorable = 0 LIMIT ?)"  # noqa: S608
     return int(connection.execute(query, (most,)).fetchone()[0])

@@ -1,7 +1,6 @@
-"""``FileBackend``: everything that differs between a trace database in a file and one in Postgres.
+"""``FileBackend``: everything that differs between a file and Postgres.
 
-``backend_of`` returns the right one. Readers and writers use the same SQL for both: a Postgres connection
-translates it (``postgres/dialect.py``).
+Readers and writers use the same SQL for both: a Postgres connection translates it (``postgres/dialect.py``).
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ _ROWS_PER_STATEMENT: Final = 50
 
 
 class FileBackend:
-    """A trace database in a file; ``PostgresBackend`` overrides what depends on a file.
+    """A trace database in a file.
 
     Attributes:
-        file: The file; None for a database in Postgres.
+        file: None for a database in Postgres.
         text: The path or the URL, with its password.
     """
 
@@ -49,7 +48,7 @@ class FileBackend:
         self.text = str(path)
 
     def open_to_read(self, *, any_thread: bool = False, keep_wal: bool = False) -> sqlite3.Connection:
-        """Open the database for reading, as ``trace_file.open_to_read``."""
+        """As ``trace_file.open_to_read``."""
         return open_to_read(self.path, any_thread=any_thread, keep_wal=keep_wal)
 
     def open_to_change(
@@ -63,8 +62,8 @@ class FileBackend:
 
         Args:
             wait: Seconds to wait for other writers.
-            keep_log: Whether another connection moves the pages of the write-ahead log to the file.
-            is_long: Whether one statement may take long, such as building an index: a server may be silent.
+            keep_log: Whether another connection checkpoints the write-ahead log.
+            is_long: Whether one statement may take long, so that a server may be silent.
 
         Raises:
             TraceDatabaseError: E60, the file does not exist, or the default file is a link.
@@ -80,18 +79,15 @@ class FileBackend:
         return connection
 
     def prepare(self, connection: sqlite3.Connection, *, by_trace: bool = True, views: bool = True) -> None:
-        """Prepare a new connection for queries on the tables.
+        """Prepare a new connection for queries.
 
-        Without ``views``, ``metadata_json`` is not repaired and kantan-llm's search does not work. With them,
-        views are created even if the file needs none; that takes a quarter of the time.
+        Without ``views``, ``metadata_json`` is not repaired and kantan-llm's search does not work. Creating
+        them even if the file needs none takes a quarter of the time.
         """
         (create_views if views else prepare)(connection, by_trace=by_trace)
 
     def make_tables(self, *, adopt: bool = False) -> None:
-        """Create missing tables; change nothing in a file that has them.
-
-        Args:
-            adopt: Whether to add the tables to the database of another program.
+        """Create missing tables; with ``adopt``, in the database of another program.
 
         Raises:
             PostgresMissingError: E140, the Postgres driver is not installed.
@@ -108,7 +104,7 @@ class FileBackend:
         make_tables(self.path, adopt=adopt)
 
     def why_not_writable(self) -> str | None:
-        """Return why traces cannot be written here, or None; changes nothing."""
+        """Return why traces cannot be written here, or None."""
         refused = why_refused(self.path)
         if refused is not None:
             return refused
@@ -128,7 +124,7 @@ class FileBackend:
         return None
 
     def is_to_come(self) -> bool:
-        """Return whether a recorder can create the tables, or is doing so, although reading found none."""
+        """Return whether a recorder can still create the missing tables."""
         try:
             return self._can_have_tables()
         except (sqlite3.Error, OSError, TraceDatabaseError):
@@ -148,11 +144,11 @@ class FileBackend:
         return self.path.exists()
 
     def has_content(self) -> bool:
-        """Return whether it is more than the empty file that SQLite creates before the tables."""
+        """Return whether it is more than the empty file before the tables."""
         return self.path.is_dir() or self.path.stat().st_size > 0
 
     def identity(self) -> Identity | None:
-        """Return the identity of the file now at the path; None if it is missing or not a file."""
+        """Return the identity of the file now at the path, or None."""
         try:
             found = self.path.stat()
         except OSError:
@@ -160,12 +156,7 @@ class FileBackend:
         return found.st_dev, found.st_ino
 
     def version(self) -> str:
-        """Return a string that changes whenever the database is written or replaced.
-
-        Raises:
-            TraceDatabaseError: E60, there is no regular file at the path.
-            sqlite3.Error: The server does not answer.
-        """
+        """Return a string that changes with every write or replacement."""
         check_file(self.path)
         return " ".join(_state(one) for one in (self.path, self.path.with_name(f"{self.path.name}-wal")))
 
@@ -187,14 +178,14 @@ class FileBackend:
         )
 
     def stored_trace(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the row of a trace as this database stores it."""
+        """Return a trace's row as this database stores it."""
         return row
 
     def prepare_write(self, connection: sqlite3.Connection, spans: Sequence[tuple[Any, ...]]) -> None:
-        """Prepare the tables for these spans, before the transaction that writes them."""
+        """Prepare the tables, before the transaction that writes the spans."""
 
     def write_spans(self, connection: sqlite3.Connection, spans: Sequence[tuple[Any, ...]]) -> None:
-        """Write rows of ``spans``; replace those with the same id."""
+        """Write rows of ``spans``; replace known ids."""
         for start in range(0, len(spans), _ROWS_PER_STATEMENT):
             chunk = spans[start : start + _ROWS_PER_STATEMENT]
             rows = ",".join([f"({','.join('?' * len(_SPANS))})"] * len(chunk))

@@ -1,4 +1,4 @@
-"""The data of a run's final span: messages for other readers of SDK spans, plain values for the database."""
+"""The data of a run's final span: messages for readers of SDK spans, plain values for the database."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ Messages = Sequence[Mapping[str, Any]] | None
 class GenerationSpanData(agents.GenerationSpanData):
     """The user's input and the final output of a run, on its final ``generation`` span (spec 5.3).
 
-    - Input and output are messages, as the SDK declares them: instrumentations fail on other types. They are
-      created on first access, as copies, because a trace processor may change them.
-    - kantan-llm's database stores the plain input and output, where its search and analysis look; see
-      ``recorded``.
-    - ``model`` is the agent's name: instrumentations require a name, but a model's name would make them count
-      one more model call. kantan-llm's database stores none.
-    - The class has the SDK's name because some instrumentations compare class names.
+    - Input and output are messages: instrumentations fail on other types. They are created on first access,
+      as copies, because a trace processor may change them.
+    - kantan-llm's search and analysis look for the plain input and output; ``recorded`` returns these.
+    - ``model`` is the agent's name: instrumentations require one, but a model's name would count as one more
+      model call. kantan-llm's database stores none.
+    - Some instrumentations compare class names, so this has the SDK's.
 
     Args:
         answer: The final output as JSON data; a rubric in kantan-llm's shape.
@@ -47,7 +46,7 @@ class GenerationSpanData(agents.GenerationSpanData):
 
     @property
     def input(self) -> Messages:
-        """The input as messages; setting it changes the recorded input too."""
+        """Messages; setting them changes the recorded input too."""
         if self._input is None:
             self._input = copied_data(input_messages(self._given))
         return self._input
@@ -58,7 +57,7 @@ class GenerationSpanData(agents.GenerationSpanData):
 
     @property
     def output(self) -> Messages:
-        """The output as one message; setting it changes the recorded output too."""
+        """Messages; setting them changes the recorded output too."""
         if self._output is None:
             self._output = output_messages(self._answer)
         return self._output
@@ -68,7 +67,7 @@ class GenerationSpanData(agents.GenerationSpanData):
         self._output = self._answer = messages
 
     def size_of_texts(self) -> int | None:
-        """Return the bytes of input and output; None if they may still change.
+        """Return the bytes of input and output; None if they may change.
 
         They may unless both are strings, or once a trace processor has read the messages.
         """
@@ -80,10 +79,7 @@ class GenerationSpanData(agents.GenerationSpanData):
         return getsizeof(given) + getsizeof(answer)
 
     def recorded(self) -> dict[str, Any]:
-        """Return the exported data with input and output as kantan-llm's database stores them.
-
-        If a trace processor changed the messages, such as to redact them, the messages are recorded.
-        """
+        """Return the export with plain input and output, or with changed messages, such as redacted ones."""
         return {
             **self.export(),
             "model": None,
@@ -93,7 +89,7 @@ class GenerationSpanData(agents.GenerationSpanData):
 
 
 def input_messages(given: Any) -> Messages:
-    """Return a run's input, a str or a list of items, as span input."""
+    """Return a run's input as span input."""
     if given is None:
         return None
     items = given if isinstance(given, list) else [given]
@@ -101,15 +97,12 @@ def input_messages(given: Any) -> Messages:
 
 
 def output_messages(answer: Any) -> Messages:
-    """Return a run's final output as one message; a structured output as JSON."""
+    """Return a run's final output as one message."""
     return None if answer is None else [_message("assistant", answer)]
 
 
 def recorded_export(span: Any) -> dict[str, Any] | None:
-    """Return a span's export as recorded.
-
-    A final span gets plain input and output, a tool's span the tool's output.
-    """
+    """Return a span's export as recorded."""
     exported: dict[str, Any] | None = span.export()
     data = getattr(span, "span_data", None)
     if exported and isinstance(data, GenerationSpanData):
@@ -133,10 +126,10 @@ def _message(role: str, content: Any) -> dict[str, Any]:
 
 
 def with_tool_output(exported: dict[str, Any], span_data: FunctionSpanData) -> dict[str, Any]:
-    """Return a tool span's export with the output that the model received, None if the tool did not run.
+    """Return a tool span's export with the model's output, None if the tool did not run.
 
-    For a call that awaits approval or that a reviewer rejected, the SDK records a result object, which is
-    pages of settings as text.
+    For a call that awaits approval or was rejected, the SDK records a result object, which is pages of
+    settings as text.
     """
     result = span_data.output
     return {**exported, "output": result.output} if isinstance(result, FunctionToolResult) else exported

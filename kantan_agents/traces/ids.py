@@ -1,7 +1,4 @@
-"""Run ids and trace ids that sort by creation time.
-
-kantan-llm lists traces with ``ORDER BY id DESC``, so random ids would hide the latest trace.
-"""
+"""Run ids and trace ids that sort by creation time: kantan-llm lists traces by descending id."""
 
 from __future__ import annotations
 
@@ -36,10 +33,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def new_run_id() -> str:
-    """Return a new UUIDv7 (RFC 9562) as 32 hexadecimal digits.
+    """Return a UUIDv7 (RFC 9562) as 32 hexadecimal digits.
 
-    It has 48 bits of milliseconds, 12 bits of their fraction and 62 random bits. Within a process, later ids
-    sort strictly after earlier ones, even if the system clock stops or goes back.
+    It has 48 bits of milliseconds, 12 bits of their fraction and 62 random bits. Within a process, ids are
+    strictly increasing, even if the system clock goes back.
     """
     stamp = _clock.now()
     random = int.from_bytes(os.urandom(8), "big") >> 2
@@ -48,5 +45,5 @@ def new_run_id() -> str:
 
 
 def trace_id_of(run_id: str) -> str:
-    """Return the trace id for a run id, in the SDK's form."""
+    """Return the SDK's form of a run id."""
     return f"trace_{run_id}"

@@ -1,4 +1,4 @@
-"""Extracts the readable text of a recorded input: a string, or a JSON list of the SDK's input items."""
+"""Extracts readable text from a recorded input: a string, or a JSON list of items."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from kantan_agents.core.items import is_call, text_of
 
 
 def question_in(recorded: str) -> str:
-    """Return the user's input; for a list of items, the user's last message."""
+    """Return the user's input, or the last message in a list."""
     said = [item.get("content") for item in _items(recorded) if item.get("role") == "user"]
     return next(filter(None, (text_of(content, " ") for content in reversed(said))), recorded)
 
 
 def newest_item(recorded: str) -> str:
-    """Return the new part of a model call's input; for a list, the number of items and the last one."""
+    """Return a model call's new input: the last item and their number."""
     items = _items(recorded)
     if not items:
         return recorded
@@ -25,7 +25,7 @@ def newest_item(recorded: str) -> str:
 
 
 def _items(recorded: str) -> list[Mapping[str, Any]]:
-    """Return the items; empty for plain text, another list, or a list that the recorder truncated."""
+    """Return the items; empty for plain text, or if truncated."""
     if not recorded.startswith("["):
         return []
     try:
@@ -36,7 +36,7 @@ def _items(recorded: str) -> list[Mapping[str, Any]]:
 
 
 def item_text(item: Mapping[str, Any]) -> str:
-    """Return an item as readable text: a message with its role, a tool call or a tool's output."""
+    """Return a message with its role, a tool call or a tool's output."""
     if "role" in item and (content := text_of(item.get("content"), " ")):
         return f"{item['role']}: {content}"
     if is_call(item):

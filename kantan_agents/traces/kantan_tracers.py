@@ -2,10 +2,10 @@
 
 ``SQLiteTracer`` opens its connection in the thread that ends the first span, and sqlite3 rejects all others.
 A sync ``run`` ends its spans on the background loop's thread, so its spans would be lost or the caller could
-not search the file. This module gives the tracer a connection for all threads, guarded by a lock.
+not search. So the tracer gets a connection for all threads, guarded by a lock.
 
-All kantan-llm tracers get strings on a final span instead of messages: they find no rubric in messages, and
-keyword search misses quotes and line breaks that JSON escapes.
+Tracers get strings on a final span: they find no rubric in messages, and keyword search misses characters
+that JSON escapes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from agents.tracing import get_trace_provider
 from kantan_agents.traces.final_span import GenerationSpanData, recorded_export
 
 TRACERS = "kantan_llm.tracing"
-"""The module of kantan-llm's tracers; until it is imported, no tracer exists."""
+"""Until this module is imported, no tracer exists."""
 
 # All methods of a tracer that use its connection.
 _METHODS = (
@@ -44,7 +44,7 @@ _SPAN_METHODS = ("on_span_start", "on_span_end")
 
 
 class _Shared:
-    """The shared tracers, each with its process id and connection, and their lock."""
+    """The shared tracers, each with its process id and connection."""
 
     def __init__(self) -> None:
         self.connections: WeakKeyDictionary[Any, tuple[int, Any]] = WeakKeyDictionary()
@@ -63,7 +63,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def share_sqlite_tracers() -> None:
-    """Make each registered ``SQLiteTracer`` usable from all threads; give kantan-llm's tracers strings."""
+    """Make each ``SQLiteTracer`` usable from all threads, and give tracers strings."""
     # The SDK has no public function that returns its processors.
     multi = getattr(get_trace_provider(), "_multi_processor", None)
     for processor in getattr(multi, "_processors", ()):
@@ -108,7 +108,7 @@ def _has_file(connection: sqlite3.Connection) -> bool:
 
 
 def _take_over(own: sqlite3.Connection, shared: sqlite3.Connection, *, in_memory: bool) -> None:
-    """Close the tracer's connection; copy an in-memory database to the shared one."""
+    """Close the tracer's connection; copy an in-memory database."""
     try:
         if in_memory:
             own.backup(shared)
@@ -120,7 +120,7 @@ def _take_over(own: sqlite3.Connection, shared: sqlite3.Connection, *, in_memory
 
 @lru_cache(maxsize=256)
 def _is_kantan_tracer(kind: type) -> bool:
-    """Return whether this class is, or extends, a kantan-llm tracer that reads spans."""
+    """Return whether this class is or extends a kantan-llm tracer."""
     # Not imported here: until someone imports them, no class can be one of them.
     tracing: Any = sys.modules.get(TRACERS)
     return tracing is not None and issubclass(
@@ -129,7 +129,6 @@ def _is_kantan_tracer(kind: type) -> bool:
 
 
 def _give_texts(tracer: Any) -> None:
-    """Make a tracer read strings instead of messages."""
     if _SPAN_METHODS[0] not in vars(tracer):
         for name in _SPAN_METHODS:
             setattr(tracer, name, _with_texts(getattr(tracer, name)))
@@ -145,7 +144,7 @@ def _with_texts(method: Callable[[Any], None]) -> Callable[[Any], None]:
 
 
 class _WithTexts:
-    """The final span of a run with the export that kantan-llm's tracers expect."""
+    """The final span of a run with the export that kantan-llm expects."""
 
     def __init__(self, span: Any) -> None:
         self._span = span

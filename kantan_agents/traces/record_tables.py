@@ -1,7 +1,7 @@
-"""Tables for the complete records of runs, in the same file as kantan-llm's.
+"""Tables for the complete records of runs, in kantan-llm's file.
 
-A record refers to content items, such as a prompt or a tool definition. The file stores each item once and
-counts its uses. Triggers maintain the counts, so they stay correct when another program deletes a trace.
+The file stores each content item, such as a prompt or a tool definition, once and counts its uses. Triggers
+maintain the counts, so they stay correct when another program deletes a trace.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Final
 from kantan_agents.traces.schema import count_existing
 
 CONTENTS: Final = "kantan_agents_contents"
-"""Content items by the SHA-256 of their canonical JSON; ``parts`` are the ids of an item's components."""
+"""Content items by the SHA-256 of their canonical JSON; ``parts`` are the ids of components."""
 RUNS: Final = "kantan_agents_runs"
-"""Records of runs; the numbers in ``body`` index the ids in ``contents``."""
+"""Records of runs; numbers in ``body`` index the ids in ``contents``."""
 
 STATEMENTS: Final = {
     CONTENTS: (
@@ -48,7 +48,7 @@ STATEMENTS: Final = {
 
 
 def has_records(connection: sqlite3.Connection) -> bool:
-    """Return whether the file has the tables and the triggers that maintain their counts."""
+    """Return whether the tables and the triggers for their counts exist."""
     return count_existing(connection, STATEMENTS) == len(STATEMENTS)
 
 
@@ -71,9 +71,9 @@ def keep_records(connection: sqlite3.Connection) -> None:
 
 
 def remove_unused(connection: sqlite3.Connection, most: int) -> int:
-    """Delete at most ``most`` unused content items; return how many.
+    """Delete up to ``most`` unused items; return how many.
 
-    That may make their parts unused, so call it until it returns 0.
+    That may make their parts unused: repeat it until it returns 0.
     """
     query = f"DELETE FROM {CONTENTS} WHERE id IN (SELECT id FROM {CONTENTS} WHERE uses <= 0 LIMIT ?)"  # noqa: S608
     return connection.execute(query, (most,)).rowcount

@@ -1,4 +1,4 @@
-"""The recorders of this process, for code that must reach all of them: readers, forks, the process exit."""
+"""All recorders of this process, for readers, forks and the process exit."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ class Recorder(Protocol):
 
     @property
     def is_failing(self) -> bool:
-        """Whether the last attempt to write failed."""
+        """Whether the last write failed."""
 
     def force_flush(self, timeout: float = ...) -> bool:
         """Wait until everything is written."""
 
     def start_flush(self) -> Callable[[float], bool]:
-        """Start to write everything; return a function that waits for it, at most the given seconds."""
+        """Start to write; return a function that waits for the given seconds."""
 
     def prepare_read(self, timeout: float) -> None:
-        """Flush before this process reads the file, or if the file was replaced."""
+        """Flush before a read, or if the file was replaced."""
 
     def log_unwritten(self) -> None:
-        """Log the spans that will be lost when the process exits."""
+        """Log the spans that will be lost."""
 
     def holds_this_thread(self) -> bool:
-        """Return whether the calling thread holds a lock of the recorder."""
+        """Return whether this thread holds a lock of the recorder."""
 
     def defer(self, action: Callable[[], None]) -> bool:
-        """Call ``action`` when this thread leaves the recorder's lock; return False if it holds none."""
+        """Call ``action`` when this thread leaves the lock; return False if it holds none."""
 
     def misses(self, trace_id: str) -> bool:
-        """Return whether a recorder that is not shut down missed the start of this open trace."""
+        """Return whether an active recorder missed the start of this trace."""
 
     def on_run_start(self, span: Any) -> None:
-        """Record the span of a run without its end, until the end is recorded."""
+        """Record a run's span without its end, for now."""
 
     def shutdown(self, timeout: float = ...) -> None:
-        """Write all waiting spans and close the file."""
+        """Write everything and close the file."""
 
     def retire(self) -> None:
-        """Write all waiting spans and close the file soon; never block an event loop."""
+        """Shut down soon, without blocking an event loop."""
 
     def before_fork(self) -> None:
         """Stop the thread and close the file."""
@@ -64,13 +64,13 @@ class Recorder(Protocol):
 
 
 class Exporter(Protocol):
-    """Sends traces to a service that may be down; only the process exit waits for it."""
+    """Sends traces to a service that may be down; only the process exit waits."""
 
     def start_flush(self) -> Callable[[float], bool]:
-        """Start to send everything; return a function that waits for it, at most the given seconds."""
+        """Start to send; return a function that waits for the given seconds."""
 
     def log_unwritten(self) -> None:
-        """Log the spans that will be lost when the process exits."""
+        """Log the spans that will be lost."""
 
     def after_fork_in_child(self) -> None:
         """Start empty; the parent sends the waiting spans."""
@@ -81,7 +81,7 @@ _exporters: WeakSet[Exporter] = WeakSet()
 
 
 class Main:
-    """The recorder that ``record_traces`` created last, and whether its loss was logged."""
+    """The last recorder of ``record_traces``, and whether its loss was logged."""
 
     recorder: ref[Recorder] | None = None
     is_known_lost = False
@@ -119,18 +119,18 @@ _waiting: list[Callable[[Path], None]] = []
 
 
 def when_recorded(waiting: Callable[[Path], None]) -> None:
-    """Call ``waiting`` with the path whenever ``record_traces`` opens a database; register it only once."""
+    """Call ``waiting`` with each path that ``record_traces`` opens."""
     if waiting not in _waiting:
         _waiting.append(waiting)
 
 
 def main_recorder() -> Recorder | None:
-    """Return the recorder that ``record_traces`` created last; None if it no longer exists."""
+    """Return the last recorder of ``record_traces``, if it still exists."""
     return Main.recorder() if Main.recorder is not None else None
 
 
 def main_database() -> Path | None:
-    """Return the database that ``record_traces`` opened; None if its recorder no longer exists."""
+    """Return the database of ``main_recorder``, if it still exists."""
     recorder = main_recorder()
     return None if recorder is None else recorder.path
 
@@ -144,9 +144,9 @@ def recorders() -> list[Recorder]:
 
 
 def flush_recorders(path: Place, real_path: Callable[[], Place] | None = None) -> None:
-    """Flush the recorders that write to ``path``, before this process reads the file.
+    """Flush the recorders of ``path`` before this process reads it.
 
-    ``real_path`` returns the path without links, faster than resolving it.
+    ``real_path`` resolves links faster than ``path.resolve``.
     """
     if not _recorders:
         return
@@ -157,7 +157,7 @@ def flush_recorders(path: Place, real_path: Callable[[], Place] | None = None) -
 
 
 def flush_all(seconds: float) -> bool:
-    """Flush all recorders in parallel, within ``seconds``; return whether everything is written."""
+    """Flush all recorders in parallel; return whether everything is written."""
     deadline = time.monotonic() + seconds
     # Start all before waiting for the first: one file may be locked, the others not.
     waits = [recorder.start_flush() for recorder in recorders()]
@@ -166,7 +166,7 @@ def flush_all(seconds: float) -> bool:
 
 
 def flush_at_end(seconds: float) -> bool:
-    """At process exit, flush recorders and exporters within ``seconds``."""
+    """Flush recorders and exporters at process exit."""
     deadline = time.monotonic() + seconds
     waits = [exporter.start_flush() for exporter in exporters()]
     are_written = flush_all(seconds)
@@ -176,7 +176,7 @@ def flush_at_end(seconds: float) -> bool:
 
 
 def log_unwritten() -> None:
-    """Log the spans that will be lost; logging itself may fail at process exit."""
+    """Log the spans that will be lost, if logging still works."""
     for waiting in (*recorders(), *exporters()):
         with suppress(Exception):
             waiting.log_unwritten()

@@ -1,4 +1,4 @@
-"""Marks spans of calls that an earlier process executed and recorded."""
+"""Marks spans of calls that an earlier process recorded."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ REPLAYED: Final = "_kantan_replayed"
 
 
 def mark_replayed(span: Any) -> None:
-    """Mark a span of a call that is already recorded in this trace, so that it is not recorded twice."""
+    """Mark a span so that it is not recorded again in this trace."""
     with suppress(AttributeError):  # custom data that accepts no attributes
         setattr(span.span_data, REPLAYED, True)

@@ -1,4 +1,4 @@
-"""The trace database file: kantan-llm's tables, additional indexes, and write permission."""
+"""The trace database file: kantan-llm's tables, more indexes, write permission."""
 
 from __future__ import annotations
 
@@ -84,14 +84,10 @@ class ForeignDatabaseError(sqlite3.DatabaseError):
 
 
 def check_owner(connection: sqlite3.Connection, *, adopt: bool = False) -> None:
-    """Check that a file is a trace database, or is empty and may become one.
+    """Check that a file is, or may become, a trace database.
 
-    With ``adopt``, the file may also contain tables of another program.
-
-    Raises:
-        ForeignDatabaseError: The file belongs to another program, or has tables with kantan-llm's names that
-            are not its.
-        sqlite3.Error: The file is not a database, or it is locked.
+    ``ForeignDatabaseError``: it belongs to another program (without ``adopt``), or has other tables with
+    kantan-llm's names.
     """
     is_ours = adopt
     for table, columns in _OLDEST.items():
@@ -113,14 +109,12 @@ def check_owner(connection: sqlite3.Connection, *, adopt: bool = False) -> None:
 
 
 def make_tables(path: Path, *, adopt: bool = False) -> None:
-    """Create the tables; add missing columns to tables of an older version.
+    """Create the tables; add columns that an older version lacks.
 
     kantan-llm's tracer does it, because kantan-llm defines the tables. Only the owner can read a new file.
 
-    With ``adopt``, add the tables to the database of another program.
-
     Raises:
-        sqlite3.Error: The file is not a database, is locked or read-only, or belongs to another program.
+        sqlite3.Error: The file cannot be used, or belongs to another program (without ``adopt``).
         OSError: The file cannot be created.
     """
     create_private(path)
@@ -149,7 +143,7 @@ def make_tables(path: Path, *, adopt: bool = False) -> None:
 
 
 def shrink_in_steps(connection: sqlite3.Connection) -> None:
-    """Let a new file shrink in small transactions, outside a transaction; change no other file."""
+    """Let a new file shrink in small transactions; call it outside one."""
     if connection.execute("PRAGMA page_count").fetchone()[0]:
         return  # SQLite could change it only by rewriting the whole file
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -159,11 +153,11 @@ def shrink_in_steps(connection: sqlite3.Connection) -> None:
 
 
 def make_indexes(connection: sqlite3.Connection) -> None:
-    """Create missing indexes; takes seconds for a large database."""
+    """Create missing indexes; seconds for a large database."""
     for name, columns in INDEXES.items():
         connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {columns}")
 
 
 def may_write(path: Path) -> bool:
-    """Return whether the effective user may write the file or directory."""
+    """Return whether the effective user may write there."""
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)

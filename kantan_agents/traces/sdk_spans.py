@@ -1,4 +1,4 @@
-"""The spans that the SDK adds around its tasks and turns, which tell a reader little."""
+"""The SDK's spans of tasks and turns, which show a reader little."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _SDK_SPANS = ("task", "turn")
 def without_sdk_spans(spans: Sequence[SpanRecord]) -> list[SpanRecord]:
     """Drop the SDK's spans and move their children up.
 
-    A span with an error stays, because the error may be recorded nowhere else.
+    Spans with an error stay: it may be recorded nowhere else.
     """
     return without_spans(spans, {span.span_id for span in spans if is_sdk_span(span) and not span.error})
 
 
 def without_spans(spans: Sequence[SpanRecord], ids: Collection[str]) -> list[SpanRecord]:
-    """Drop the spans with these ids; move their children to the nearest remaining span."""
+    """Drop these spans; move their children up."""
     hidden = {span.span_id: span.parent_id for span in spans if span.span_id in ids}
     kept = [span for span in spans if span.span_id not in hidden]
     return [replace(span, parent_id=_shown_parent(span.parent_id, hidden)) for span in kept]

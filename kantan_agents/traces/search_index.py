@@ -1,15 +1,14 @@
-"""The tables of the search index, and triggers that note which traces it does not hold completely.
+"""The tables of the search index, and triggers that note unindexed traces.
 
-The index names the traces that may contain a word. Each is then searched, so entries of changed or deleted
-text do no harm. Triggers run for every writer of the file, in its transaction, including kantan-llm's tracer
-and earlier versions: a trace with text that is not indexed is in ``UNINDEXED`` and always searched. The
-triggers do not need FTS5.
+The index names traces that may contain a word. Each is then searched, so entries of changed or deleted text
+do no harm. Triggers run for every writer, in its transaction, without FTS5: a trace with unindexed text is in
+``UNINDEXED`` and always searched.
 
 FTS5 cannot delete an entry without its original text. Therefore the index consists of parts, each its own
 table, which is dropped when most of its documents are gone.
 
-To fill the index differently, a new version must rename the tables, because an earlier one may write to the
-same file.
+A new version that fills the index differently must rename the tables: an earlier one may write to the same
+file.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from contextlib import suppress
 from kantan_agents.traces.schema import count_existing
 
 UNINDEXED = "kantan_agents_unindexed"
-"""Traces with text that is not indexed; ``skipped`` if it is too long and never will be."""
+"""Traces with unindexed text; ``skipped`` if it is too long."""
 DOCUMENTS = "kantan_agents_indexed"
-"""The rowid in a part, of a trace, with its spans up to an ``ingest_seq``."""
+"""For a trace: its rowid in a part, with its spans up to an ``ingest_seq``."""
 PARTS = "kantan_agents_index_parts"
 """The parts: number, documents ever added, and their characters."""
 
@@ -77,12 +76,12 @@ def part_name(part: int) -> str:
 
 
 def has_index(connection: sqlite3.Connection) -> bool:
-    """Return whether the file has a search index and the triggers that note unindexed text."""
+    """Return whether the search index and its triggers exist."""
     return count_existing(connection, _NAMES) == len(_NAMES)
 
 
 def can_index(connection: sqlite3.Connection) -> bool:
-    """Return whether SQLite has FTS5 and trigrams, which came with 3.34."""
+    """Return whether SQLite has FTS5 and trigrams (3.34)."""
     try:
         connection.execute(f"CREATE VIRTUAL TABLE temp.kantan_agents_probe USING fts5({_OPTIONS})")
     except sqlite3.OperationalError:
@@ -92,10 +91,9 @@ def can_index(connection: sqlite3.Connection) -> bool:
 
 
 def keep_index(connection: sqlite3.Connection, *, create: bool) -> None:
-    """Create the index in a file without spans if ``create``; rebuild it if a part of it is missing.
+    """Repair an incomplete index; with ``create``, create it in a file without spans.
 
-    An older file gets it from ``TraceStore.build_index``, because it grows by that. Call this outside a
-    transaction.
+    An older file grows by it, so it gets it from ``TraceStore.build_index``. Call this outside a transaction.
     """
     found = count_existing(connection, _NAMES)
     if found == len(_NAMES) or not (found or (create and _is_empty(connection))):
@@ -107,7 +105,7 @@ def keep_index(connection: sqlite3.Connection, *, create: bool) -> None:
 
 
 def create_index(connection: sqlite3.Connection) -> None:
-    """Create the index unless it is complete, outside a transaction; all traces are then unindexed."""
+    """Create the index, outside a transaction, with all traces unindexed."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         if not has_index(connection):  # another process may have been first
@@ -133,7 +131,7 @@ def remove_index(connection: sqlite3.Connection) -> None:
 
 
 def create_part(connection: sqlite3.Connection) -> int:
-    """Create an empty part, inside a transaction; return its number, which is never reused."""
+    """Create an empty part, inside a transaction; its number is never reused."""
     numbers = [row[0] for row in connection.execute(f"SELECT part FROM main.{PARTS}")]  # noqa: S608
     numbers += [int(name.removeprefix(_PART)) for name in _part_tables(connection)]
     part = max(numbers, default=0) + 1
@@ -143,7 +141,7 @@ def create_part(connection: sqlite3.Connection) -> int:
 
 
 def drop_part(connection: sqlite3.Connection, part: int) -> None:
-    """Drop a part, inside a transaction; its traces are then unindexed."""
+    """Drop a part, inside a transaction; its traces become unindexed."""
     rowids = (part * PART_ROWIDS, (part + 1) * PART_ROWIDS)
     held = f"FROM main.{DOCUMENTS} WHERE document >= ? AND document < ?"
     connection.execute(
@@ -161,12 +159,12 @@ def drop_part(connection: sqlite3.Connection, part: int) -> None:
 
 
 def tables_by_trace(connection: sqlite3.Connection) -> tuple[str, ...]:
-    """Return the index tables with rows to delete for a deleted trace."""
+    """Return the index tables with rows by trace."""
     return _TO_DELETE if has_index(connection) else ()
 
 
 def count_unindexed(connection: sqlite3.Connection, most: int = 1_000) -> int:
-    """Count unindexed traces, at most ``most``; 0 without an index."""
+    """Count unindexed traces, up to ``most``."""
     if not has_index(connection):
         return 0
     query = f"SELECT COUNT(*) FROM (SELECT 1 FROM main.{UNINDEXED} WHERE NOT skipped LIMIT ?)"  # noqa: S608

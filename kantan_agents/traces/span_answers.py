@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kantan_llm.tracing import SpanRecord
 
 MODEL_SPANS: Final = frozenset({"response", "generation"})
-"""Span types of model calls; a run also ends with a ``generation`` span, which has no model."""
+"""A run also ends with a ``generation`` span, which has no model."""
 
 
 @attrs.frozen
@@ -23,7 +23,7 @@ class SpanAnswer:
     """The answer of a model.
 
     Attributes:
-        items: Its output items, in whichever form the span has.
+        items: Its output items, in the span's form.
     """
 
     items: Sequence[Mapping[str, Any]]
@@ -35,16 +35,15 @@ class SpanAnswer:
 
     @property
     def calls(self) -> list[str]:
-        """Its tool calls and other items except text and reasoning, as strings."""
+        """Its items except text and reasoning, as strings."""
         return [item_text(item) for item in self.items if not (is_answer(item) or is_reasoning(item))]
 
     def __str__(self) -> str:
-        """Return its text or, without one, its calls."""
         return self.text or "\n".join(self.calls)
 
 
 def read_answer(span: SpanRecord) -> SpanAnswer | None:
-    """Return the answer on a model call's span; None for other spans or an unreadable one."""
+    """Return a model call's answer; None for other or unreadable spans."""
     if span.span_type not in MODEL_SPANS or span.output is None:
         return None
     data = span.raw.get("span_data") if isinstance(span.raw, Mapping) else None

@@ -1,4 +1,4 @@
-"""Records a run with the SDK's tracing: its trace, its input and output, its rubric, its error."""
+"""Records a run with the SDK's tracing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RunTrace:
     and propagates; the trace always closes.
 
     Readers take a run with its own trace as ended once its final span is recorded. Therefore that span ends
-    here, after all middleware; without content if no stage started it.
+    here, after all middleware.
     """
 
     # Not a generator: every unfinished run would keep its frame in memory.
@@ -124,7 +124,7 @@ def record_final_output(run: Run) -> None:
 
     It ends with the run. kantan-llm's keyword search reads it, because the SDK's ``response`` spans have
     neither. A rubric is stored in kantan-llm's shape, and again on a ``custom`` span named ``judge`` for
-    ``kantan_llm.tracing.analysis``. The span is empty if ``trace_include_sensitive_data`` is false.
+    ``kantan_llm.tracing.analysis``. Without sensitive data, the span is empty.
     """
     result = run.result
     if not run.records_sensitive_data:
@@ -149,13 +149,9 @@ def _declared_type(result: Any) -> Any:
 
 
 def record_recovery(run: Run, attempt: int, steps: int, elapsed: float) -> None:
-    """Record on a ``custom`` span that this process resumes a run of another one.
+    """Record on a ``custom`` span that this process resumes a run.
 
-    Args:
-        run: The run.
-        attempt: The number of processes that worked on the run, including this one.
-        steps: The number of calls that it did not repeat.
-        elapsed: Seconds since the run started.
+    ``attempt`` counts processes, ``steps`` the calls that it did not repeat, ``elapsed`` seconds.
     """
     data = {"agent_run_id": run.id, "attempt": attempt, "steps": steps, "elapsed": round(elapsed, 3)}
     with custom_span(RECOVERY_SPAN, data, disabled=run.run_config.tracing_disabled):
@@ -163,7 +159,7 @@ def record_recovery(run: Run, attempt: int, steps: int, elapsed: float) -> None:
 
 
 def record_stop(run: Run) -> None:
-    """Record on a ``custom`` span that the reader of a stream stopped the run after a turn."""
+    """Record on a ``custom`` span that the stream's reader stopped after a turn."""
     data = {"agent_run_id": run.id, "turns": getattr(run.result, "current_turn", None)}
     with custom_span(STOP_SPAN, data, disabled=run.run_config.tracing_disabled):
         pass
@@ -182,7 +178,7 @@ def _final_span(run: Run, given: Any = None, answer: Any = None, config: Any = N
 
 
 def set_output_mode(run: Run, mode: str, attempts: int) -> None:
-    """Set the output mode and the attempts of a structured output, for the final span."""
+    """Set a structured output's mode and attempts for the final span."""
     run.state[_OUTPUT_MODE] = {"output_mode": mode, "output_attempts": attempts}
 
 
@@ -198,7 +194,7 @@ def _input(run: Run) -> Any:
 
 
 def user_input(run: Run) -> Any:
-    """Return the user's input; for a resumed ``RunState``, the original input."""
+    """Return the user's input; the original one of a resumed ``RunState``."""
     if isinstance(run.input, (str, list)):
         return run.input
     return getattr(run.result, "input", None)
@@ -224,7 +220,7 @@ def _with_comment(rubric: dict[str, Any]) -> dict[str, Any]:
 
 
 def _log_lost_recorder(trace_id: str) -> None:
-    """Log once if the recorder of ``record_traces`` did not receive the start of this trace (E66)."""
+    """Log once if the recorder of ``record_traces`` missed this trace (E66)."""
     recorder = main_recorder()
     if recorder is None or Main.is_known_lost or not recorder.misses(trace_id):
         return

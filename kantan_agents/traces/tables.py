@@ -1,4 +1,4 @@
-"""The layout of kantan-llm's tables, and temporary views that add what older or foreign files lack.
+"""The layout of kantan-llm's tables, and temporary views that add missing parts.
 
 The views have the names of the tables, so kantan-llm's search works unchanged. They exist only on the
 connection.
@@ -58,15 +58,14 @@ class _Layout:
     """The tables ``traces`` and ``spans`` of a file.
 
     Attributes:
-        columns: The names of their columns; an empty set for a missing table.
-        has_index_by_trace: Whether an index finds the spans of a trace.
+        columns: Names of columns; empty for a missing table.
     """
 
     columns: Mapping[str, frozenset[str]]
     has_index_by_trace: bool
 
     def lacks(self, table: str, columns: Mapping[str, tuple[str, ...]]) -> list[str]:
-        """Return the items of ``columns`` that ``table`` lacks."""
+        """Return the missing items of ``columns``."""
         return [column for column in columns[table] if column not in self.columns[table]]
 
     @property
@@ -79,7 +78,7 @@ _known: dict[str, _Layout] = {}
 
 
 def _layout_of(connection: sqlite3.Connection) -> _Layout:
-    """Return the layout of a file, cached by its table definitions."""
+    """Return the layout, cached by the table definitions."""
     definitions = connection.execute(_DEFINITIONS).fetchone()[0]
     known = _known.get(definitions)
     if known is not None:
@@ -95,7 +94,6 @@ def _layout_of(connection: sqlite3.Connection) -> _Layout:
 
 
 def _are_tables(definitions: str) -> bool:
-    """Return whether both are ordinary tables, whose definitions list the columns."""
     found = {name: sql for name, kind, sql in json.loads(definitions) if kind == "table"}
     return found.keys() == REQUIRED.keys() and all(sql.startswith("CREATE TABLE") for sql in found.values())
 
@@ -129,10 +127,9 @@ def check_tables(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def prepare(connection: sqlite3.Connection, *, by_trace: bool) -> None:
-    """Prepare a new connection for queries on the two tables, with views only if the file needs them.
+    """Prepare a new connection, with views only if the file needs them.
 
-    Without views, ``metadata_json`` is not repaired and kantan-llm's search does not work. ``by_trace`` is as
-    for ``create_views``.
+    Without views, ``metadata_json`` is not repaired and kantan-llm's search does not work.
     """
     layout = _layout_of(connection)
     if layout.has_all_columns and (layout.has_index_by_trace or not by_trace):
@@ -142,12 +139,10 @@ def prepare(connection: sqlite3.Connection, *, by_trace: bool) -> None:
 
 
 def create_views(connection: sqlite3.Connection, *, by_trace: bool) -> None:
-    """Create views that hide the tables, with repaired metadata and all columns; leave existing ones.
+    """Create missing views over the tables, with repaired metadata and all columns.
 
-    ``all_traces`` has all rows of ``traces``, even while a search restricts ``traces``.
-
-    No statement may be running on the connection. With ``by_trace``, spans will be read by trace: without an
-    index for that, the file is scanned once into an in-memory table.
+    ``all_traces`` has all rows of ``traces``, even while a search restricts ``traces``. No statement may be
+    running. If the file has no index for ``by_trace``, it is scanned once into an in-memory table.
     """
     if connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'all_traces'").fetchone():
         return
@@ -174,12 +169,12 @@ def create_views(connection: sqlite3.Connection, *, by_trace: bool) -> None:
 
 
 def valid_json(column: str) -> str:
-    """Return SQL that repairs the JSON in ``column``: a NaN, which kantan-llm writes, fails a search."""
+    """Return SQL that repairs JSON: kantan-llm writes NaN, which fails a search."""
     return f"CASE WHEN json_valid({column}) THEN {column} WHEN {column} IS NOT NULL THEN repair({column}) END"
 
 
 def storable_json(value: Any) -> str:
-    """Return JSON that SQLite accepts: without NaN and lone surrogates.
+    """Encode JSON for SQLite, without NaN and lone surrogates.
 
     Non-ASCII characters are not escaped, as in kantan-llm's rows: SQLite compares keys literally.
     """
@@ -192,7 +187,7 @@ def storable_text(text: str) -> str:
 
 
 def _repair(text: Any) -> str | None:
-    """Return JSON with null for NaN and infinity; None if it is not JSON."""
+    """Replace NaN and infinity by null; None if it is not JSON."""
     try:
         return storable_json(json.loads(text))
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The trace database file: checked, measured, and opened without creating or leaving files."""
+"""The trace database file: checked, measured, and opened without creating files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ImmutableConnection(sqlite3.Connection):
 
 
 def check_file(path: Path) -> None:
-    """Check that there is a regular file at ``path``; raise E60 otherwise."""
+    """Raise E60 unless there is a regular file at ``path``."""
     mode = stat_of(path).st_mode
     if not S_ISREG(mode):
         reason = "it is a directory" if S_ISDIR(mode) else "it is not a regular file"
@@ -30,12 +30,12 @@ def check_file(path: Path) -> None:
 
 
 def size_of(path: Path) -> int:
-    """Return the bytes of the database with its write-ahead log; raise E60 if it is missing."""
+    """Return the bytes of the database with its log, or raise E60."""
     return stat_of(path).st_size + size_beside(path, "-wal")
 
 
 def stat_of(path: Path) -> os.stat_result:
-    """Return the file's status; raise E60 if it is missing or inaccessible."""
+    """Return the file's status, or raise E60."""
     try:
         return path.stat()
     except FileNotFoundError as error:
@@ -45,7 +45,7 @@ def stat_of(path: Path) -> os.stat_result:
 
 
 def size_beside(path: Path, suffix: str) -> int:
-    """Return the bytes of the file with this suffix; 0 if it is missing."""
+    """Return the bytes of the file with this suffix; 0 if missing."""
     try:
         return Path(f"{path}{suffix}").stat().st_size
     except OSError:
@@ -53,15 +53,10 @@ def size_beside(path: Path, suffix: str) -> int:
 
 
 def open_to_read(path: Path, *, any_thread: bool = False, keep_wal: bool = False) -> sqlite3.Connection:
-    """Open the database at ``path`` for reading; leave no additional file behind.
+    """Open the database for reading; leave no additional file behind.
 
-    If a killed writer left a write-ahead log, SQLite moves its content to the file when the last connection
-    closes.
-
-    Args:
-        path: The file.
-        any_thread: Whether other threads may use the connection too, one at a time.
-        keep_wal: Whether to leave such a log unchanged.
+    If a killed writer left a write-ahead log, SQLite moves its content to the file at the end, unless
+    ``keep_wal``. With ``any_thread``, other threads may use the connection too, one at a time.
 
     Raises:
         TraceDatabaseError: E60, the file does not exist or is not a trace database.
@@ -86,7 +81,7 @@ def open_to_read(path: Path, *, any_thread: bool = False, keep_wal: bool = False
 
 
 def open_file(path: Path, mode: str, *, any_thread: bool = False) -> sqlite3.Connection:
-    """Open a file with the tables for reading, in a mode of ``connect_file``."""
+    """Open a file with the tables, in a mode of ``connect_file``."""
     connection = connect_file(path, mode, READ_WAIT_SECONDS, any_thread=any_thread)
     try:
         # Sorting needs no temporary file either.
@@ -99,7 +94,7 @@ def open_file(path: Path, mode: str, *, any_thread: bool = False) -> sqlite3.Con
 
 
 def connect_file(path: Path, mode: str, wait: float, *, any_thread: bool = False) -> sqlite3.Connection:
-    """Open a file in a mode of SQLite's URIs, such as ``"mode=rw"``; wait ``wait`` seconds for locks."""
+    """Open a file in a mode of SQLite's URIs, such as ``"mode=rw"``."""
     # As a URI, in which neither ":memory:" nor any character of the path has a special meaning.
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?{mode}",
@@ -114,5 +109,5 @@ def connect_file(path: Path, mode: str, wait: float, *, any_thread: bool = False
 
 
 def _is_open(path: Path) -> bool:
-    """Return whether a process has the database open, or left a log that must still be read."""
+    """Return whether a process has the database open, or left a log to read."""
     return any(Path(f"{path}{suffix}").exists() for suffix in ("-wal", "-shm", "-journal"))

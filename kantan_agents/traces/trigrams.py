@@ -3,10 +3,10 @@
 The index holds sequences of three characters. It may name too many traces, because each is searched again,
 but must never miss one. Therefore a word is split exactly like the indexed text:
 
-- A word is compared with its ASCII letters in lower case, and with everything folded: case, full-width forms,
-  and diacritics separated from their letters, as macOS stores them. The index holds all differing forms of a
-  line. SQLite itself folds nothing.
-- A repeated line is indexed once. Therefore no sequence that contains a line break is looked up.
+- Both are in lower case (ASCII letters), and folded: case, full-width forms, and diacritics separated from
+  their letters, as macOS stores them. The index holds all differing forms of a line. SQLite itself folds
+  nothing.
+- A repeated line is indexed once. Therefore no sequence with a line break is looked up.
 - SQLite ends a string at a zero character, so that becomes a line break too.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from unicodedata import normalize
 
 LENGTH = 3
-"""Characters of a sequence; a shorter word cannot be looked up."""
+"""A shorter word cannot be looked up."""
 
 _BREAK = "\n"
 
@@ -33,7 +33,7 @@ def fold(text: str) -> str:
 
 
 def forms_of(text: str) -> tuple[str, ...]:
-    """Return the different forms that are indexed and compared; only one for ASCII.
+    """Return the different forms to index and compare; one for ASCII.
 
     The second is for files that an earlier version has indexed.
     """
@@ -46,7 +46,7 @@ def lower_ascii(text: str) -> str:
 
 
 def indexed_text(texts: Iterable[str]) -> str:
-    """Return the text to index for a trace with these inputs and outputs."""
+    """Return the text to index for these inputs and outputs."""
     lines: dict[str, None] = {}
     for text in texts:
         lines.update(dict.fromkeys(text.replace("\0", _BREAK).split(_BREAK)))
@@ -54,7 +54,7 @@ def indexed_text(texts: Iterable[str]) -> str:
 
 
 def match_query(word: str) -> str | None:
-    """Return the FTS5 query for ``word``; None if the index cannot look it up."""
+    """Return the FTS5 query; None if the index cannot look up ``word``."""
     queries = [_query_of(form) for form in forms_of(word)]
     if None in queries:
         return None  # one form is too short, so the index cannot exclude any trace

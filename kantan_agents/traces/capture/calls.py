@@ -44,7 +44,7 @@ class RecordedError:
 
 @attrs.frozen
 class ToolDefinition:
-    """A tool as it was offered to a model.
+    """A tool as offered to a model.
 
     Attributes:
         kind: ``"function"``, ``"handoff"``, or the name of another kind, such as ``"web_search"``.

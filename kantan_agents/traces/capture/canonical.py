@@ -1,4 +1,4 @@
-"""Canonical JSON, by which equal content is recognized, and its hash."""
+"""Canonical JSON, the same for equal content, and its hash."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _in_order = msgspec.json.Encoder().encode
 
 
 def canonical(value: Any) -> bytes:
-    """Encode JSON data without spaces and with sorted keys: equal data give equal bytes.
+    """Encode with sorted keys: equal data give equal bytes.
 
     Half a surrogate pair, which UTF-8 cannot encode, is escaped.
     """
@@ -25,7 +25,7 @@ def canonical(value: Any) -> bytes:
 
 
 def ordered(value: Any) -> bytes:
-    """Encode JSON data whose order of keys counts, without spaces.
+    """Encode with the given order of keys.
 
     It counts in tool rules: of several that a call breaks, the first gives the error.
     """
@@ -36,7 +36,7 @@ def ordered(value: Any) -> bytes:
 
 
 def copied(value: Any) -> Any:
-    """Deep-copy JSON data, with the keys in their order."""
+    """Deep-copy JSON data."""
     return decode(ordered(value))
 
 
@@ -46,7 +46,7 @@ def digest(canonical_json: bytes) -> bytes:
 
 
 def content_hash(value: Any) -> str:
-    """Return the SHA-256 of JSON data as 64 hexadecimal digits, the same for equal data."""
+    """Return the SHA-256 of canonical JSON as 64 hexadecimal digits."""
     return digest(canonical(value)).hex()
 
 
@@ -63,7 +63,7 @@ def in_common(one: Sequence[bytes], other: Sequence[bytes]) -> int:
 
 
 def decode(text: str | bytes) -> Any:
-    """Decode JSON, or raise ValueError; half a surrogate pair is accepted, as in Python's ``json``."""
+    """Decode JSON; accept half a surrogate pair, as Python's ``json`` does."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeEncodeError):

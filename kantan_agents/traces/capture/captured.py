@@ -1,4 +1,4 @@
-"""``CapturedRun``: the record that an ending run passes to the recorders, and how it finds them."""
+"""``CapturedRun``: the record that an ending run passes to recorders."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CapturedRun(msgspec.Struct, eq=False, gc=False):
     """The complete record of an ended run.
 
     Attributes:
-        data: The record, in the form for ``pack``; the recorder's thread packs it.
+        data: The record for ``pack``, which the recorder's thread calls.
         size: Its approximate bytes, without content shared with other records.
         record_id: Id of the trace or span of the run.
     """
@@ -39,19 +39,19 @@ class CapturedRun(msgspec.Struct, eq=False, gc=False):
 
 
 ending: ContextVar[CapturedRun | None] = ContextVar("kantan_agents_ending_run", default=None)
-"""The run whose trace or span is just ending; a recorder reads it when it is called for that end.
+"""The run whose trace or span is just ending, for the recorders that get that end.
 
-So the record reaches exactly the recorders that get the trace, after all spans of the run.
+So exactly these get the record, after all spans of the run.
 """
 
 
 def want_records(recorder: RunRecorder) -> None:
-    """Capture runs whose traces ``recorder`` records, as long as it exists."""
+    """Capture runs that ``recorder`` records, while it exists."""
     _wanting[:] = [*(known for known in _wanting if known() is not None), ref(recorder)]
 
 
 def is_record_wanted(trace_id: str) -> bool:
-    """Return whether a recorder wants the complete record of the runs in an open trace."""
+    """Return whether a recorder wants the records of this open trace."""
     for known in _wanting:
         recorder = known()
         if recorder is not None and recorder.records(trace_id):

@@ -1,7 +1,4 @@
-"""Names the parts in which two requests to a model differ.
-
-Two requests have no difference exactly if their hashes are equal.
-"""
+"""Names the parts in which two requests to a model differ: none exactly if their hashes are equal."""
 
 from __future__ import annotations
 
@@ -39,13 +36,12 @@ class Difference:
     """One part in which two requests differ.
 
     Attributes:
-        part: The part: ``"instructions"``, ``"input"`` for a str, ``"input[3]"`` for the item at index 3,
-            ``"settings.temperature"``, ``"tools.look"``, ``"tools.look.description"``, ``"tools.order"``,
-            ``"handoffs.…"`` likewise, ``"output.schema"``, ``"options.previous_response_id"``. A tool with
-            the name of an earlier one is ``"tools.look#2"``. The index of an added item is its position in
-            the later input.
-        before: The earlier value; None for an added part.
-        after: The later value; None for a removed part.
+        part: ``"instructions"``, ``"input"`` for a str, ``"input[3]"`` (an added item's index is in the later
+            input), ``"settings.temperature"``, ``"tools.look"``, ``"tools.look#2"`` for a repeated name,
+            ``"tools.look.description"``, ``"tools.order"``, ``"handoffs.…"`` likewise, ``"output.schema"``,
+            ``"options.previous_response_id"``.
+        before: None for an added part.
+        after: None for a removed part.
         kind: ``"changed"``, ``"added"`` or ``"removed"``.
     """
 
@@ -56,21 +52,20 @@ class Difference:
 
     @property
     def diff(self) -> str:
-        """The lines that differ, each after ``-`` or ``+``; truncated for a long value."""
+        """The differing lines, each after ``-`` or ``+``; truncated if long."""
         return short_diff(
             ABSENT if self.kind == "added" else self.before,
             ABSENT if self.kind == "removed" else self.after,
         )
 
     def __str__(self) -> str:
-        """Return the part, how it differs, and below it the lines that differ."""
+        """Return the part, its kind, and below it the differing lines."""
         return f"{self.part} {self.kind}\n{self.diff}"
 
 
 def differences(recorded: ModelRequest, now: ModelRequest) -> list[Difference]:
-    """Return the parts in which two requests differ; an empty list if their hashes are equal.
+    """Return the differing parts in the order in which a user would look.
 
-    They have the order in which a user would look: instructions, tools, handoffs, output, settings, options.
     The input is last, because it also differs if something before it does.
     """
     if recorded is now or recorded.hash == now.hash:
@@ -87,16 +82,13 @@ def differences(recorded: ModelRequest, now: ModelRequest) -> list[Difference]:
 
 
 def answer_differences(recorded: ModelAnswer | None, now: ModelAnswer | None) -> list[Difference]:
-    """Return the differing output items of two answers, as the parts ``"answer[0]"`` and so on.
-
-    ``recorded`` is None for a call that failed.
-    """
+    """Return the differing output items as the parts ``"answer[0]"`` and so on."""
     before = () if recorded is None else recorded.output
     return [*_items("answer", before, () if now is None else now.output)]
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two values have the same canonical JSON; ``1``, ``1.0`` and ``True`` do not."""
+    """Return whether the canonical JSON is equal; for ``1``, ``1.0`` and ``True`` it is not."""
     return one is other or canonical(one) == canonical(other)
 
 
@@ -127,7 +119,6 @@ def _output(before: OutputRequest | None, after: OutputRequest | None) -> Iterat
 
 
 def _present(part: str, before: Any, after: Any) -> Iterator[Difference]:
-    """Yield a difference if only one of the two exists."""
     if before is None and after is not None:
         yield Difference(part, None, attrs.asdict(after), "added")
     elif before is not None and after is None:
@@ -158,7 +149,6 @@ def _tools(
 
 
 def _by_label(tools: Sequence[ToolDefinition]) -> dict[str, ToolDefinition]:
-    """Return tools by their names; a repeated name gets a number."""
     seen: Counter[str] = Counter()
     labelled: dict[str, ToolDefinition] = {}
     for tool in tools:
@@ -205,7 +195,6 @@ def _input(before: Any, after: Any) -> Iterator[Difference]:
 
 
 def _items(part: str, before: Sequence[Any], after: Sequence[Any]) -> Iterator[Difference]:
-    """Yield the items that differ; equal items in between may have other positions."""
     old, new = [*map(canonical, before)], [*map(canonical, after)]
     # A common prefix and suffix are unchanged, even if they recur in between: the matcher looks for the
     # longest part in common.

@@ -26,9 +26,8 @@ class Parting:
     """The first difference of two runs.
 
     Attributes:
-        call: Index of the first model call that differs.
+        call: Index of the model call.
         what: ``"request"``, ``"answer"``, or ``"end"`` if one run has no such call.
-        differences: The parts that differ; empty for an end.
     """
 
     call: int
@@ -37,7 +36,7 @@ class Parting:
 
 
 def parting(one: RunRecord, other: RunRecord) -> Parting | None:
-    """Return the first difference; None if all requests and answers are equal."""
+    """Return the first difference; None if the runs are equal."""
     calls = zip_longest(_calls(one), _calls(other))
     for place, (first, second) in enumerate(calls):
         if first is None or second is None:
@@ -65,7 +64,6 @@ def _errors(first: ModelCallRecord, second: ModelCallRecord) -> Iterator[Differe
 
 
 def _calls(run: RunRecord) -> Iterator[ModelCallRecord]:
-    """Yield the model calls of a run, with neutral ids."""
     ids = _Ids()
     for call in run.model_calls:
         request = ids.in_request(call.request)
@@ -74,8 +72,6 @@ def _calls(run: RunRecord) -> Iterator[ModelCallRecord]:
 
 
 class _Ids:
-    """The ids of a run in the order of their first occurrence."""
-
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 

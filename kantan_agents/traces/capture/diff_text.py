@@ -1,4 +1,4 @@
-"""Formats how two values differ: a short excerpt, or a unified diff."""
+"""Formats how two values differ."""
 
 from __future__ import annotations
 
@@ -18,20 +18,17 @@ ABSENT: Final = object()
 
 
 def text_diff(before: str, after: str, before_name: str, after_name: str) -> str:
-    """Return the unified diff of two strings, without a trailing line break; empty if they are equal.
-
-    ``before_name`` and ``after_name`` are for the head of the diff.
-    """
+    """Return the unified diff, without a trailing line break."""
     return "\n".join(
         unified_diff(before.split("\n"), after.split("\n"), before_name, after_name, lineterm="")
     )
 
 
 def short_diff(before: Any, after: Any) -> str:
-    """Return the lines that differ, each after ``-`` or ``+``; empty for equal values.
+    """Return the differing lines, each after ``-`` or ``+``.
 
-    The values are strings, JSON data (shown indented) or ``ABSENT``. Only the first lines are shown, and of a
-    long line only the differing part.
+    The values are strings, JSON data (shown indented) or ``ABSENT``. The result has only the first lines, and
+    of a long line only the differing part.
     """
     old, new = _lines(before), _lines(after)
     changed = list(unified_diff(old, new, lineterm="", n=0))[_HEAD_LINES:]
@@ -54,7 +51,7 @@ def _plain(value: Any) -> Any:
 
 
 def _shortened(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines; cut long ones to start where they differ from their counterparts."""
+    """Cut long lines to start where they differ from their counterparts."""
     block: list[str] = []
     for line in lines:
         # A block is removed lines and their replacements.

@@ -12,10 +12,7 @@ _DEEPEST = 100
 
 
 def encoder(hook: Callable[[Any], Any]) -> Callable[[Any], bytes]:
-    """Return a function that encodes any value as JSON.
-
-    ``hook`` converts a value of a non-JSON type, or raises TypeError.
-    """
+    """Return an encoder; ``hook`` converts other types, or raises TypeError."""
     encode = msgspec.json.Encoder(enc_hook=hook).encode
 
     def encode_any(value: Any) -> bytes:

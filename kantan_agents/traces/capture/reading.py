@@ -22,24 +22,18 @@ from kantan_agents.traces.capture.calls import (
 from kantan_agents.traces.capture.values import AgentRecord, PromptRecord, RunRecord, ToolListing
 
 VERSION: Final = 1
-"""Version of the format of a record; a reader reads this and all earlier ones."""
+"""Version of the format; readers accept all earlier ones."""
 
 Resolve = Callable[[int], Any]
 """Returns the shared content item with this index."""
 
 
 class UnknownVersionError(ValueError):
-    """The record was written by a later version of this library."""
+    """A later version of this library wrote the record."""
 
 
 def run_record(run_id: str, trace_id: str, data: Mapping[str, Any], resolve: Resolve) -> RunRecord:
-    """Return the record of a run.
-
-    Args:
-        run_id: Id of the run.
-        trace_id: Id of its trace.
-        data: The run's own stored data.
-        resolve: Returns a shared item.
+    """Return the record of a run; ``resolve`` returns shared items.
 
     Raises:
         UnknownVersionError: The format is not known.
@@ -50,7 +44,7 @@ def run_record(run_id: str, trace_id: str, data: Mapping[str, Any], resolve: Res
 
 
 def model_request(data: Mapping[str, Any]) -> ModelRequest:
-    """Return a request from its parts by name; parts may be missing or None."""
+    """Return a request from its parts, which may be missing or None."""
     output, given = data.get("output"), data["input"]
     return ModelRequest(
         instructions=data.get("instructions"),
@@ -66,9 +60,9 @@ def model_request(data: Mapping[str, Any]) -> ModelRequest:
 def run_calls(
     run_id: str, trace_id: str, data: Mapping[str, Any], resolve: Resolve, known: KnownContents
 ) -> RunCalls:
-    """Return the tool calls of a run, in a tenth of the time of ``run_record``; raise likewise.
+    """Return the tool calls in a tenth of the time of ``run_record``; raise likewise.
 
-    ``resolve`` must return the same object for the same item. ``known`` is shared by all runs of a file.
+    ``resolve`` must return the same object for the same item; all runs of a file share ``known``.
     """
     _check_version(data)
     parent_run, parent_call = data.get("parent") or (None, None)
@@ -91,19 +85,13 @@ def _check_version(data: Mapping[str, Any]) -> None:
 
 
 class KnownContents:
-    """Typed values of items that many runs share, each built once."""
+    """Caches the typed values of items that many runs share."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[int, tuple[str, ...] | None], tuple[Any, Any]] = {}
 
     def value(self, content: Any, names: tuple[str, ...] | None, make: Callable[[], Any]) -> Any:
-        """Return the value of an item.
-
-        Args:
-            content: The item.
-            names: The names of the tool, if it is one.
-            make: Builds the value.
-        """
+        """Return the cached value of an item; ``names`` are for a tool."""
         key = (id(content), names)
         found = self._made.get(key)
         if found is None:
@@ -173,7 +161,6 @@ class _Reader:
         )
 
     def _at(self, found: Any, otherwise: Any = None) -> Any:
-        """Return an item, which is shared or inline."""
         if found is None:
             return otherwise
         return self._resolve(found) if isinstance(found, int) else found

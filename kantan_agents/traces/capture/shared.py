@@ -1,4 +1,4 @@
-"""Separates content that many records share, and packs the rest of a record."""
+"""Separates content that many records share, and packs the rest."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _LONG_ITEM: Final = 200
 
 
 class Shared:
-    """A content item that many records may share, such as a prompt, tools, settings or rules.
+    """A content item that records share, such as a prompt, tools, settings or rules.
 
     Most are encoded once and then are part of many records as the same object.
 
     Attributes:
         value: A str, or anything else as JSON.
-        stored: The form in which a recorder stores it, which is computed once.
+        stored: The recorder's stored form, computed once.
     """
 
     # No class of attrs, which msgspec would encode by itself.
@@ -52,7 +52,6 @@ class PackedRun(NamedTuple):
 
     Attributes:
         own: The run's own part as JSON, with indexes into ``shared``.
-        shared: The shared items.
     """
 
     own: bytes
@@ -60,10 +59,9 @@ class PackedRun(NamedTuple):
 
 
 def pack(data: Mapping[str, Any]) -> PackedRun:
-    """Return the stored form of a run's record.
+    """Return the stored form of a record.
 
-    ``data`` is JSON data with ``Shared`` items and already encoded ``msgspec.Raw``. Its start may be a
-    ``datetime``, and its seconds need not be rounded.
+    ``data`` may contain ``Shared``, ``msgspec.Raw``, a ``datetime`` as start and unrounded seconds.
     """
     own = {
         **data,
@@ -105,7 +103,7 @@ def _last_answer(model_calls: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def shared_item(packed: bytes) -> Shared | msgspec.Raw:
-    """Return a conversation item for a record; a long one is shared."""
+    """Return a conversation item for a record; share a long one."""
     return Shared("item", packed) if len(packed) > _LONG_ITEM else msgspec.Raw(packed)
 
 

@@ -83,8 +83,8 @@ class RunRecord:
         id: ``agent_run_id`` of the run.
         trace_id: Id of its trace.
         agent: Name of the agent of the run.
-        input: The user's input after the run's middleware, as it was sent. None for a run that was resumed
-            from a stored state.
+        input: The user's input after the run's middleware. None for a run that was resumed from a stored
+            state.
         output: The final output as JSON data; None if it is missing.
         error: The error that the run failed with.
         outcome: ``"finished"``, ``"failed"``, ``"cancelled"``, or ``"stopped"`` if the reader of its stream

@@ -1,4 +1,4 @@
-"""Reads the source of a copy: pages of traces, with everything that belongs to them."""
+"""Reads the source of a copy in pages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LEFT_OUT: Final = {
 
 
 class State(NamedTuple):
-    """Determines whether a trace is the same in both databases."""
+    """Equal for an unchanged trace in both databases."""
 
     row: TraceRow
     spans: int
@@ -41,7 +41,7 @@ class State(NamedTuple):
 
 @attrs.frozen
 class TracePage:
-    """Some traces with their spans, in stored order, and their complete records."""
+    """Some traces with their spans, in stored order, and their records."""
 
     traces: Sequence[TraceRow]
     spans: Sequence[tuple[Any, ...]]
@@ -49,7 +49,7 @@ class TracePage:
 
 
 class CopySource:
-    """The source database; ``connection`` is from ``reading``."""
+    """The source database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -69,11 +69,11 @@ class CopySource:
             yield [tuple(row)[1:] for row in rows if row[1] is not None]
 
     def states(self, page: Sequence[TraceRow]) -> dict[str, State]:
-        """Return the state of each trace of a page."""
+        """Return the state of each trace."""
         return states_of(self._connection, page, has_runs=self._has_runs)
 
     def read(self, page: Sequence[TraceRow]) -> TracePage:
-        """Return these traces with everything that belongs to them."""
+        """Return these traces with their spans and records."""
         ids = [row[0] for row in page]
         query = f"SELECT {_SPANS} FROM spans WHERE trace_id IN ({_marks(ids)}) ORDER BY ingest_seq"  # noqa: S608
         spans = [tuple(row) for row in self._connection.execute(query, ids)]
@@ -105,7 +105,7 @@ class CopySource:
                 self._contents[number] = Content(bytes(hashed), kind, body, whole)
 
     def left_out(self) -> list[str]:
-        """Return the kinds of data in the source that are not copied."""
+        """Return the kinds of data that are not copied."""
         query = f"SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ({_marks(_LEFT_OUT)})"  # noqa: S608
         existing = [row[0] for row in self._connection.execute(query, [*_LEFT_OUT])]
         filled = [

@@ -23,7 +23,7 @@ _UPSERT: Final = (
 
 
 class CopyTarget:
-    """The target database; ``connection`` is from ``changing``."""
+    """The target database."""
 
     def __init__(self, backend: FileBackend, connection: sqlite3.Connection) -> None:
         self.as_stored = backend.stored_trace
@@ -31,13 +31,13 @@ class CopyTarget:
         self._connection = connection
 
     def states(self, page: Sequence[TraceRow]) -> dict[str, State]:
-        """Return the states of the traces that the target has."""
+        """Return the states of the existing traces."""
         ids = [row[0] for row in page]
         # A connection that writes has no views.
         return states_of(self._connection, page, has_runs=True) if ids else {}
 
     def write(self, page: TracePage) -> None:
-        """Write some traces with everything that belongs to them, or nothing."""
+        """Write these traces in one transaction."""
         self._backend.prepare_write(self._connection, page.spans)
         with transaction(self._connection):
             self._connection.executemany(_UPSERT, map(self.as_stored, page.traces))
@@ -53,7 +53,7 @@ class CopyTarget:
 
 @contextmanager
 def open_target(place: Place, *, adopt: bool) -> Iterator[CopyTarget]:
-    """Open the target; create it, or its tables, if missing; raise E60 if that fails."""
+    """Open the target; create missing tables; raise E60 if that fails."""
     backend = backend_of(place)
     create_tables(place, adopt=adopt)
     with changing(place, is_long=True) as connection:

@@ -1,4 +1,1 @@
-"""Postgres instead of a file: its URL, a connection that takes the same SQL, its tables, its search.
-
-The driver is imported only when a URL is used.
-"""
+"""Postgres instead of a file. The driver is imported only when a URL is used."""

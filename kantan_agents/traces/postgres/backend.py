@@ -1,4 +1,4 @@
-"""``PostgresBackend``: everything that differs in a trace database in Postgres."""
+"""``PostgresBackend``: everything that differs in Postgres."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kantan_agents.traces.trace_file import READ_WAIT_SECONDS
 
 _MIGRATION_WAIT_SECONDS: Final = 30.0
 _READ_SECONDS: Final = 600.0
-"""A search of many traces is silent for long. During the connection, a silent server is noticed sooner."""
+"""A search of many traces is silent for long. While connecting, a silent server is noticed sooner."""
 _NEWEST: Final = "SELECT (SELECT MAX(rowid) FROM traces), (SELECT MAX(rowid) FROM spans)"
 
 
@@ -93,7 +93,7 @@ class PostgresBackend(FileBackend):
 
     @override
     def version(self) -> str:
-        """Return the numbers of the latest rows and of changed rows; the server counts with delay."""
+        """Return the numbers of the latest and of changed rows; the server counts with delay."""
         with closing(self.open_to_read()) as connection:
             newest = connection.execute(_NEWEST)
             changed = server_of(connection).native(
@@ -128,13 +128,12 @@ class PostgresBackend(FileBackend):
 
     @override
     def end_copy(self, connection: sqlite3.Connection) -> None:
-        """Analyze the new rows now; until the server does so by itself, it would choose slow plans."""
+        """Analyze the new rows now, to avoid slow plans until the server does so."""
         connection.execute("ANALYZE traces")
         connection.execute("ANALYZE spans")
 
 
 def _placed(spans: Sequence[tuple[Any, ...]]) -> Iterator[tuple[SpanValues, date]]:
-    """Yield the last span for each id, with the week of its partition."""
     today = datetime.now(timezone.utc).date()
     for row in {row[0]: row for row in spans}.values():
         yield SpanValues(row[:-1]), week_of(row[3], today)

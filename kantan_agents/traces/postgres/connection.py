@@ -1,11 +1,11 @@
 """A connection to Postgres that takes the SQL of the readers and writers of a file.
 
-It has the used part of ``sqlite3.Connection``. Statements are translated (``dialect.py``), rows are read by
-name and by number, and the driver's errors become sqlite3's, without the password.
+It has the used part of ``sqlite3.Connection``: statements are translated (``dialect.py``), and the driver's
+errors become sqlite3's, without the password.
 
-A server lock replaces the file's: a transaction that writes (``BEGIN IMMEDIATE``) waits for it. So traces and
-spans are numbered in the order in which they become visible, whatever the clocks of the writers show.
-Followers, pages and rollouts rely on that.
+A transaction that writes (``BEGIN IMMEDIATE``) waits for a server lock. So traces and spans are numbered in
+the order in which they become visible, whatever the clocks of the writers show. Followers, pages and rollouts
+rely on that.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WRITE_LOCK: Final = 0x6B616E74616E
 _IDLE_SECONDS: Final = 60
 # A writer that was stopped in the middle would hold its locks for as long as it has not ended.
 BEGIN_WRITING: Final = f"BEGIN; SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_SECONDS}s'"
-"""Starts a transaction that writes. The server ends the connection if nothing follows for a minute."""
+"""The server ends the connection if nothing follows for a minute."""
 
 _BEGINNINGS: Final = {
     "BEGIN IMMEDIATE": f"{BEGIN_WRITING}; SELECT pg_advisory_xact_lock({WRITE_LOCK})",
@@ -64,7 +64,7 @@ def _row_type(names: tuple[str, ...]) -> type[Row]:
 
 
 class ServerCursor:
-    """The used part of ``sqlite3.Cursor``; all rows of a result are in memory.
+    """The used part of ``sqlite3.Cursor``; all rows are in memory.
 
     Attributes:
         row_factory: None for plain tuples.
@@ -126,7 +126,7 @@ class ServerCursor:
 
 
 class ServerConnection:
-    """The used part of ``sqlite3.Connection``; ``raw`` is the driver's connection, in autocommit mode."""
+    """The used part of ``sqlite3.Connection`` over a driver's connection in autocommit mode."""
 
     def __init__(self, raw: psycopg.Connection[Any], url: PostgresUrl) -> None:
         self.raw = raw
@@ -161,7 +161,7 @@ class ServerConnection:
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a transaction is open, even if it has failed."""
+        """Whether a transaction is open or failed."""
         import psycopg
 
         return self.raw.info.transaction_status not in (
@@ -184,7 +184,7 @@ def connect(
         url: The database.
         wait: Seconds to wait for locks of other connections.
         any_thread: Ignored: every thread may use it, one at a time.
-        limit: How long to wait for a silent server; None without a limit, for long statements.
+        limit: How long to wait for a silent server; None for long statements.
 
     Raises:
         PostgresMissingError: E140, the driver is not installed.
@@ -227,7 +227,7 @@ def connect(
 
 @lru_cache(maxsize=1)
 def _number_loader() -> Any:
-    """Return a loader that reads ``numeric`` as an int or a float, as from a file, not as a Decimal."""
+    """Load ``numeric`` as an int or a float, as from a file."""
     from psycopg.adapt import Loader
 
     class NumberLoader(Loader):
@@ -246,7 +246,7 @@ def _check_version(raw: psycopg.Connection[Any], url: PostgresUrl) -> None:
 
 
 def driver() -> Any:
-    """Import the driver; raise E140 if it is not installed."""
+    """Import the driver, or raise E140."""
     with extra("postgres"):
         import psycopg
     return psycopg
@@ -260,17 +260,17 @@ def server_error(error: psycopg.Error, url: PostgresUrl) -> ServerError:
 
 
 def as_sqlite(connection: ServerConnection) -> sqlite3.Connection:
-    """Cast to the type that the readers and writers use."""
+    """Cast to the type that readers and writers use."""
     return cast("sqlite3.Connection", connection)
 
 
 def server_of(connection: sqlite3.Connection) -> ServerConnection:
-    """Return a connection to a server with its own type."""
+    """Cast to the type of this module."""
     return cast("ServerConnection", connection)
 
 
 def _bound(values: Sequence[Any] | Mapping[str, Any]) -> Any:
-    """Replace booleans by numbers, as SQLite stores them."""
+    """Replace booleans by numbers, as SQLite does."""
     if isinstance(values, Mapping):
         return {name: _value(value) for name, value in values.items()}
     return [_value(value) for value in values]

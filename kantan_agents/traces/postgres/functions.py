@@ -1,7 +1,6 @@
 """The functions of SQLite that the shared statements use, for Postgres.
 
-JSON is stored as text, as in a file. Invalid JSON, or JSON that Postgres cannot represent, counts as missing
-and fails no search.
+Invalid JSON, or JSON that Postgres cannot represent, counts as missing and fails no search.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _OPTIONS: Final = {
 
 
 def limiting_options(given: Collection[str]) -> dict[str, Any]:
-    """Return the connection options that the URL does not set; ``given`` are the names it sets."""
+    """Return the default options that the URL does not set."""
     return {name: value for name, value in _OPTIONS.items() if name not in given}
 
 
@@ -50,18 +50,18 @@ class AnswerLimit:
         self._is_gone = False
 
     def hurry(self) -> None:
-        """This process stops: wait only a moment longer, and in vain only once."""
+        """Shorten the wait because this process stops; wait in vain only once."""
         if not self.is_hurried:
             self.seconds = min(self.seconds, HURRIED_SECONDS)
             self.is_hurried = True
 
     def miss(self) -> None:
-        """Note that the server has not answered in time."""
+        """Note that the server did not answer in time."""
         if self.is_hurried:
             self._is_gone, self.seconds = True, 0.0  # the other connections wait no longer either
 
     def connect(self, *args: Any, **options: Any) -> psycopg.Connection[Any]:
-        """Return a connection with this limit; it closes if the server does not answer in time."""
+        """Return a connection that closes if the server is silent too long."""
         import psycopg
 
         if self._is_gone:
@@ -101,7 +101,7 @@ def _connection_type() -> Any:
 
 
 def _limited(gen: Any, check: Callable[[float], None]) -> Generator[Any, Any, Any]:
-    """Wait as ``gen`` does, and call ``check`` with the seconds of silence."""
+    """Pass the seconds of silence to ``check`` while ``gen`` waits."""
     last = time.monotonic()
     try:
         state = next(gen)

@@ -1,8 +1,8 @@
 """The tables of a trace database in Postgres, and their migrations.
 
-They are kantan-llm's and this library's tables, with the same columns as in a file. Three things differ:
-``rowid`` is a column; ``spans`` is partitioned by week; ``folded_input`` and ``folded_output`` have folded
-strings, if they differ, for words with non-ASCII letters that have a case.
+The columns are as in a file, except: ``rowid`` is a column; ``spans`` is partitioned by week;
+``folded_input`` and ``folded_output`` have folded strings, if they differ, for words with non-ASCII letters
+that have a case.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kantan_agents.traces.schema import COLUMNS, ForeignDatabaseError
 
 VERSION: Final = 1
 VERSIONS: Final = "kantan_agents_schema"
-"""One row with the version of the tables; it identifies this library's tables."""
+"""The version of the tables, in one row; it identifies this library's tables."""
 
 _MIGRATION_LOCK: Final = 0x6B616E74616F
 
@@ -115,7 +115,7 @@ class _Warned:
 
 
 def version_of(connection: ServerConnection) -> int | None:
-    """Return the version of the tables; None if they are missing."""
+    """Return the version of the tables; None if missing."""
     query = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
     if not connection.execute(query, (VERSIONS,)).fetchone()[0]:
         return None
@@ -124,12 +124,9 @@ def version_of(connection: ServerConnection) -> int | None:
 
 
 def migrate(connection: ServerConnection, *, adopt: bool, search_index: bool = True) -> None:
-    """Create the tables, or migrate them to this version; several processes may do so in parallel.
+    """Create or migrate the tables, outside a transaction; processes may do so in parallel.
 
-    Args:
-        connection: A connection outside a transaction.
-        adopt: Whether the schema may have tables of another program too.
-        search_index: Whether new tables get an index for searches.
+    ``adopt`` allows tables of another program in the schema. ``search_index`` is for new tables.
 
     Raises:
         ForeignDatabaseError: The schema has tables of another program.
@@ -168,7 +165,7 @@ def migrate(connection: ServerConnection, *, adopt: bool, search_index: bool = T
 
 
 def _check_rights(connection: ServerConnection) -> None:
-    """Raise ServerError if the tables may be in a schema that the user may not use: it cannot see them."""
+    """Raise ServerError if the tables may be in a schema that the user cannot see."""
     row = connection.native(_CLOSED_SCHEMAS).fetchone()
     user, schema, closed = row or (None, "", [])
     if closed:
@@ -202,10 +199,9 @@ def has_trigrams(connection: ServerConnection) -> bool:
 
 
 def create_trigrams(connection: ServerConnection) -> None:
-    """Create the search index; for a large database this takes long, and blocks writers.
+    """Create the search index, which takes long for a large database and blocks writers.
 
-    Raises:
-        ServerError: The extension is missing, or the user may not create it.
+    ``ServerError``: the extension is missing, or the user may not create it.
     """
     connection.native("CREATE EXTENSION IF NOT EXISTS pg_trgm")
     for name, definition in TRIGRAMS.items():
@@ -232,7 +228,7 @@ def _index_if_possible(connection: ServerConnection) -> None:
 
 
 def check_readable(connection: ServerConnection) -> None:
-    """Raise sqlite3.OperationalError unless the tables exist in a version that this library can read."""
+    """Raise sqlite3.OperationalError unless this library can read the tables."""
     found = version_of(connection)
     if found is None:
         _check_rights(connection)

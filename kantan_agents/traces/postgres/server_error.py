@@ -12,9 +12,7 @@ _LOCKED: Final = ("55P03", "40P01", "40001")
 
 
 class ServerError(sqlite3.OperationalError):
-    """An error of the server, or of the connection to it.
-
-    It derives from sqlite3's, so that code for both databases handles one kind of error.
+    """An error of the server or the connection; sqlite3's for code of both databases.
 
     Attributes:
         sqlstate: The code of the error; None if the server did not answer.
@@ -26,7 +24,7 @@ class ServerError(sqlite3.OperationalError):
 
     @property
     def is_of_rows(self) -> bool:
-        """Whether the rows are the cause, so that other rows can be written."""
+        """Whether other rows could be written."""
         return self.sqlstate is not None and self.sqlstate[:2] in _OF_ROWS
 
     @property

@@ -1,4 +1,4 @@
-"""Writes many spans together: COPY into a temporary table, then one statement into ``spans``."""
+"""Writes many spans: COPY into a temporary table, then one statement into ``spans``."""
 
 from __future__ import annotations
 
@@ -64,19 +64,19 @@ class SpanValues(NamedTuple):
 
 
 def copy_spans(raw: psycopg.Connection[Any], spans: Iterable[tuple[StagedRow, date]]) -> None:
-    """Send spans, each with the week of its partition, inside a transaction that blocks no one."""
+    """Send spans with their weeks, inside a transaction that blocks no one."""
     with raw.cursor() as cursor, cursor.copy(_COPY) as copy:
         for place, (span, week) in enumerate(spans):
             copy.write_row((*stored_values(span.values), week, place))
 
 
 def merge_spans(raw: psycopg.Connection[Any]) -> None:
-    """Move the sent spans into ``spans``, numbered in their order; replace spans with the same id."""
+    """Move the sent spans into ``spans``, numbered in their order; replace known ids."""
     raw.execute(_MERGE)
 
 
 def stored_trace(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the row of a trace as Postgres can store it."""
+    """Make the row of a trace storable in Postgres."""
     texts = [storable_text(value) if isinstance(value, str) else value for value in row]
     metadata = texts[-1]
     if isinstance(metadata, str) and is_unstorable(metadata):
@@ -85,7 +85,7 @@ def stored_trace(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def stored_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the values of a span that Postgres can store, and its folded strings."""
+    """Make the values of a span storable in Postgres, and add its folded strings."""
     stored = [storable_text(value) if isinstance(value, str) else value for value in values]
     for place in _JSON:
         text = stored[place]
@@ -95,14 +95,14 @@ def stored_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def is_unstorable(text: str) -> bool:
-    """Return whether JSON may contain something that Postgres does not accept."""
+    """Return whether Postgres may reject this JSON."""
     if "\\u" in text and _UNSTORABLE.search(text):
         return True
     return ("NaN" in text or "Infinity" in text) and bool(_NOT_JSON.search(text))
 
 
 def storable_json(text: str) -> str:
-    """Return JSON without NaN, zero characters and halves of surrogate pairs."""
+    """Drop NaN, zero characters and halves of surrogate pairs."""
     try:
         data = json.loads(text)
     except ValueError:
@@ -121,9 +121,9 @@ def _storable(value: Any) -> Any:
 
 
 def folded(text: str | None) -> str | None:
-    """Return the folded string; None if it is equal to the result of the server's ``lower``.
+    """Return the folded string; None if the server's ``lower`` gives it.
 
-    A server folds non-ASCII letters by the rules of its locale, so it is done here.
+    A server folds non-ASCII letters by its locale, so it is done here.
     """
     if text is None or text.isascii():
         return None

@@ -1,4 +1,4 @@
-"""``BackgroundRecorder``: the queue of a recorder, the thread that writes it, and its counters."""
+"""``BackgroundRecorder``: the queue of a recorder, its thread and its counters."""
 
 from __future__ import annotations
 
@@ -55,8 +55,7 @@ class RecorderStats:
 class BackgroundRecorder(TracingProcessor):
     """Writes the queue that a subclass fills, on a dedicated thread.
 
-    The options are those that ``SQLiteRecorder`` documents; ``new_database`` returns a writer, again in a
-    forked child.
+    ``SQLiteRecorder`` documents the options; ``new_database`` is called again in a forked child.
     """
 
     def __init__(
@@ -102,7 +101,7 @@ class BackgroundRecorder(TracingProcessor):
         return path_of(self._path)
 
     def stats(self) -> RecorderStats:
-        """Return the numbers of spans that were written, wait, or were lost."""
+        """Return the numbers of written, waiting and lost spans."""
         # Without the lock if possible: a signal handler that interrupts this function may wait for the
         # writer, and the writer would wait for the lock.
         for _ in range(_STATS_ATTEMPTS):
@@ -154,7 +153,7 @@ class BackgroundRecorder(TracingProcessor):
         return marker.wait
 
     def prepare_read(self, timeout: float) -> None:
-        """Flush before this process reads the file, or if the file was replaced."""
+        """Flush before this process reads the file, or if it was replaced."""
         if not self._queue.unwritten() and self._writer.batches.is_file_replaced():
             self._queue.put_marker()
         self.force_flush(timeout)
@@ -189,7 +188,7 @@ class BackgroundRecorder(TracingProcessor):
         return self._writer.batches.is_failing
 
     def log_unwritten(self) -> None:
-        """Log the spans that will be lost: a server that does not answer raises no error."""
+        """Log the spans that will be lost: a silent server raises no error."""
         waiting = [item for item in self._queue.unwritten() if not isinstance(item, FlushMarker)]
         if not waiting:
             return
@@ -199,15 +198,15 @@ class BackgroundRecorder(TracingProcessor):
         _log.error(str(error), code=error.code, **error.data)
 
     def holds_this_thread(self) -> bool:
-        """Return whether the calling thread is inside a lock of the recorder, as in a signal handler."""
+        """Return whether this thread holds a lock of the recorder, as in a signal handler."""
         return self._sections.hold_this_thread()
 
     def defer(self, action: Callable[[], None]) -> bool:
-        """Call ``action`` when this thread leaves the recorder's lock; return False if it holds none."""
+        """Call ``action`` when this thread leaves the lock; return False if it holds none."""
         return self._sections.defer(action)
 
     def before_fork(self) -> None:
-        """Stop the thread and close the file; a forked child can use neither."""
+        """Stop the thread and close the file; a child can use neither."""
         self._writer.pause(lifecycle.FORK_SECONDS)
 
     def after_fork_in_parent(self) -> None:
@@ -231,7 +230,7 @@ class BackgroundRecorder(TracingProcessor):
             lifecycle.flush_at_loop_end()
 
     def _may_wait(self) -> bool:
-        """Return whether this thread may wait for the writer; start it if it does not run."""
+        """Return whether this thread may wait for the writer; start the writer."""
         if not self._writer.can_be_waited_for():
             return False
         if self._writer.thread is None or self._writer.is_stopping:
@@ -239,7 +238,7 @@ class BackgroundRecorder(TracingProcessor):
         return True
 
     def _start_writer(self) -> bool:
-        """Start the thread; at interpreter exit, write in the calling thread instead and return False."""
+        """Start the thread; at interpreter exit, write in this thread and return False."""
         if lifecycle.has_exited():
             self._writer.stop(FLUSH_SECONDS)
         else:

@@ -1,4 +1,4 @@
-"""Writes batches of spans from the queue to the file, and handles the spans that cannot be stored."""
+"""Writes batches from the queue to the file, and handles spans that cannot be stored."""
 
 from __future__ import annotations
 
@@ -47,8 +47,7 @@ class BatchWriter:
     """Writes the in-flight items of a queue, one batch after another.
 
     Attributes:
-        written: Number of spans written so far.
-        failed: Number of spans discarded so far because they cannot be stored.
+        failed: Number of discarded spans, which cannot be stored.
     """
 
     def __init__(self, path: Place, database: Database, queue: SpanQueue) -> None:
@@ -66,16 +65,16 @@ class BatchWriter:
 
     @property
     def is_failing(self) -> bool:
-        """Whether the last attempt to write failed because of the file."""
+        """Whether the file caused the last attempt to fail."""
         return self._failing_since < math.inf
 
     @property
     def replaced(self) -> int:
-        """How often the open file was found moved, replaced, truncated or deleted."""
+        """How often the open file was replaced, moved, truncated or deleted."""
         return self._database.replaced
 
     def is_file_replaced(self) -> bool:
-        """Return whether the file at the path is another one; callable from any thread."""
+        """Return whether the file was replaced; for any thread."""
         return self._database.is_replaced()
 
     def leave_replaced_file(self) -> None:
@@ -85,15 +84,15 @@ class BatchWriter:
         self._log_replaced()
 
     def close(self) -> None:
-        """Close the connection; the next batch opens a new one."""
+        """Close the connection until the next batch."""
         self._database.close()
 
     def abandon(self) -> sqlite3.Connection | None:
-        """Return the connection without closing it, in a forked child."""
+        """Return the connection unclosed, in a forked child."""
         return self._database.abandon()
 
     def write(self) -> bool:
-        """Write the in-flight items; if the file cannot be written, put them back and return False."""
+        """Write the in-flight items; if that fails, put them back and return False."""
         try:
             # First, so that no rows are built while the file cannot be opened.
             self._database.open()
@@ -117,14 +116,14 @@ class BatchWriter:
         return True
 
     def catch_up(self) -> bool:
-        """Store statistics and index entries if many traces wait; return whether more do.
+        """Store statistics and index entries; return whether many traces still wait.
 
         Until then, readers compute the statistics, and searches read the spans.
         """
         return self._figures.keep(self._database) or self._index.keep(self._database)
 
     def _rows(self) -> list[tuple[Item, Any]]:
-        """Return the in-flight items with their rows; discard items that cannot be converted."""
+        """Convert the in-flight items; discard those that fail."""
         limited = is_length_limited()
         size = 0
         rows: list[tuple[Item, Any]] = []
@@ -149,7 +148,6 @@ class BatchWriter:
         return rows
 
     def _write(self, rows: list[tuple[Item, Any]]) -> None:
-        """Write ``rows`` in one transaction, and count them; raise SQLite's error."""
         traces = [row for item, row in rows if isinstance(item, TraceSnapshot)]
         spans = [row for item, row in rows if isinstance(item, SPANS)]
         runs = [row for item, row in rows if isinstance(item, CapturedRun)]
@@ -161,7 +159,7 @@ class BatchWriter:
     def _write_parts(self, rows: list[tuple[Item, Any]]) -> None:
         """Write repaired rows; bisect those that the database rejects.
 
-        So only rows that cannot be stored are lost, and each costs a few transactions, not one for each row.
+        So only rows that cannot be stored are lost, at the cost of a few transactions each.
         """
         refused: list[tuple[Item, Exception]] = []
         parts = [[(item, _repaired(row)) for item, row in rows]]
@@ -222,7 +220,7 @@ class BatchWriter:
 
 
 def _size_of(row: SpanRow, item: SpanSnapshot) -> int:
-    """Estimate the bytes of a row in addition to its snapshot, with which it may share strings."""
+    """Estimate the bytes of a row beyond its snapshot, with which it may share strings."""
     if item.size < _SMALL:
         return item.size
     return sum(getsizeof(value) for value in row.values if value is not item.packed)
@@ -240,7 +238,7 @@ def _storable_values(values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _storable_usage(usage: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return ``usage`` in a form that SQLite can store in a trace's metadata."""
+    """Make ``usage`` storable in a trace's metadata."""
     if usage is None:
         return None
     repaired: dict[str, Any] = json.loads(_storable(json.dumps(usage, ensure_ascii=False, default=str)))

@@ -23,10 +23,7 @@ class _Bound:
 
 
 def remaining(*, is_ending: bool) -> float:
-    """Return the seconds that the caller may wait.
-
-    ``is_ending`` forbids renewing the limit for a failing file.
-    """
+    """Return the remaining seconds; ``is_ending`` never renews them for a failing file."""
     now = time.monotonic()
     is_failing = any(recorder.is_failing for recorder in registry.recorders())
     is_new = not _Bound.until or (now > _Bound.until + _SAME_SECONDS and not (is_ending and is_failing))
@@ -36,7 +33,7 @@ def remaining(*, is_ending: bool) -> float:
 
 
 def flush_within_bound(flush: Callable[[float], bool], *, is_ending: bool) -> bool:
-    """Call ``flush`` with the remaining seconds; return whether everything is written."""
+    """Flush within the limit; return whether everything is written."""
     is_written = flush(remaining(is_ending=is_ending))
     if is_written:
         renew()
@@ -44,5 +41,5 @@ def flush_within_bound(flush: Callable[[float], bool], *, is_ending: bool) -> bo
 
 
 def renew() -> None:
-    """Let the next exit step wait for the whole limit."""
+    """Renew the whole limit."""
     _Bound.until = 0.0

@@ -1,7 +1,6 @@
 """Stores statistics and index entries of written traces.
 
-Both happen occasionally, on the writer's thread, for a limited time. Until then, readers compute the
-statistics and search the spans themselves.
+This happens occasionally, on the writer's thread, for a limited time. Until then, readers do without.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ _log = get_logger("kantan_agents.tracing")
 
 
 class FigureKeeper:
-    """Stores the statistics of changed traces, after a batch."""
+    """Stores the statistics of changed traces."""
 
     def __init__(self, path: Place) -> None:
         self._path = path
 
     def keep(self, database: Database) -> bool:
-        """Store statistics for a limited time if many traces wait; return whether more do."""
+        """Store statistics of many traces for a limited time; return whether more wait."""
         if database.changed_traces < FIGURES_AT_ONCE:
             return False
         # Imported late: a process that only records a few traces needs none of it.
@@ -44,14 +43,14 @@ class FigureKeeper:
 
 
 class IndexKeeper:
-    """Puts traces into the search index, after a batch and in idle time."""
+    """Indexes traces, after a batch and in idle time."""
 
     def __init__(self, path: Place) -> None:
         self._path = path
         self._logged_reason: str | None = None
 
     def keep(self, database: Database) -> bool:
-        """Index for a limited time if many traces wait; return whether more do."""
+        """Index many traces for a limited time; return whether more wait."""
         if database.unindexed_traces < INDEXED_AT_ONCE:
             return False
         # Imported late: a process that only records a few traces needs none of it.

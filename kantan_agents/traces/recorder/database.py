@@ -1,4 +1,4 @@
-"""The writing connection: opened on demand, one transaction for each batch, closed if files are replaced."""
+"""The writing connection: opened on demand, closed if files are replaced."""
 
 from __future__ import annotations
 
@@ -53,12 +53,8 @@ _CONTENT_PAUSE = 0.02
 class Database:
     """The database file for the writing thread; not thread-safe.
 
-    Args:
-        adopt: Whether to add the tables to the database of another program.
-        search_index: Whether a file without spans gets a search index.
-
     Attributes:
-        replaced: How often the open files were found moved, replaced, truncated or deleted.
+        replaced: How often the open files were replaced, moved, truncated or deleted.
     """
 
     def __init__(self, path: Path, *, adopt: bool = False, search_index: bool = True) -> None:
@@ -69,12 +65,12 @@ class Database:
         self._connection: GuardedConnection | None = None
         self._files: _Files | None = None
         self.changed_traces = 0
-        """Lower bound of the traces whose statistics are outdated."""
+        """A lower bound."""
         self.unindexed_traces = 0
-        """Lower bound of the traces that are not in the search index."""
+        """A lower bound."""
 
     def open(self) -> None:
-        """Open the file, unless it is open and still the one at the path.
+        """Open the file, unless it is open and still at the path.
 
         Raises:
             sqlite3.Error: The database cannot be used, temporarily or at all.
@@ -90,13 +86,7 @@ class Database:
     def write(
         self, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow], runs: Sequence[RunRow] = ()
     ) -> None:
-        """Write all rows or none.
-
-        Raises:
-            sqlite3.Error: The database cannot be used, temporarily or at all.
-            OSError: The file cannot be accessed.
-            Exception: SQLite cannot store a value.
-        """
+        """Write all rows or none; raise as ``open``, or another Exception for an unstorable value."""
         is_new = self._connection is None
         try:
             write_rows(self._open(), traces, spans, runs)
@@ -113,7 +103,7 @@ class Database:
         self.unindexed_traces += changed
 
     def close(self) -> None:
-        """Close the connection; the next ``write`` opens it again."""
+        """Close the connection until the next ``write``."""
         # SQLite would write the log of replaced files to the new file.
         try:
             self.close_replaced()
@@ -128,7 +118,7 @@ class Database:
             connection.close_both(with_log=with_log)
 
     def abandon(self) -> sqlite3.Connection | None:
-        """Return the connection without closing it, in a forked child, which must not use it."""
+        """Return the connection unclosed: a forked child must not use it."""
         connection, self._connection = self._connection, None
         return connection
 
@@ -137,7 +127,7 @@ class Database:
         return self._connection is not None and _found_files(self._path) != self._files
 
     def close_replaced(self) -> bool:
-        """Close the connection if its files were replaced, to hide them from readers; return whether."""
+        """Close the connection if its files were replaced; return whether."""
         if not self.is_replaced():
             return False
         self._leave_replaced_files()
@@ -184,20 +174,20 @@ class Database:
             self._wait_for_content()
 
     def _has_new_log(self, before: _Files, now: _Files) -> bool:
-        """Return whether another connection started a log, with which this one's cannot be joined."""
+        """Return whether another connection started a log that this one cannot join."""
         is_same = now.log == before.log and now.index in (None, before.index)
         is_gone = now.log is None and now.index in (None, before.index)
         return not (is_same or is_gone) and not (now.log != before.log and _is_empty(_log_of(self._path)))
 
     def _wait_for_content(self) -> None:
-        """Wait briefly for a program that truncated the file to write another database to it."""
+        """Wait briefly for a program that truncated the file to overwrite it."""
         deadline = time.monotonic() + _CONTENT_SECONDS
         while _is_empty(self._path) and time.monotonic() < deadline:
             time.sleep(_CONTENT_PAUSE)
 
 
 def _check_permission(path: Path) -> None:
-    """Raise PermissionError if the file or its directory is read-only, before SQLite opens it.
+    """Raise PermissionError for a read-only file or directory, before SQLite opens it.
 
     For a read-only file, SQLite would create a read-only log and index, which would still block writing once
     the file becomes writable.
@@ -211,9 +201,7 @@ def _check_permission(path: Path) -> None:
 def _connect_verified(path: Path, adopt: bool) -> tuple[GuardedConnection, _Files]:
     """Return a connection and its files, which SQLite does not expose.
 
-    Raises:
-        OSError: The files are unknown, because they were replaced during each attempt.
-        sqlite3.Error: The database cannot be used.
+    ``OSError``: the files were replaced during each attempt.
     """
     for _ in range(_OPEN_ATTEMPTS):
         create_private(path)
@@ -272,7 +260,7 @@ def _connect(path: Path, adopt: bool) -> GuardedConnection:
 
 
 def _is_checkpointed(connection: sqlite3.Connection) -> bool:
-    """Write the log to the database; return False if another connection prevents it."""
+    """Checkpoint the log; return False if another connection prevents it."""
     try:
         busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     except sqlite3.Error as error:
@@ -301,7 +289,7 @@ class _Files:
     Attributes:
         log: The write-ahead log, ``-wal``.
         index: The index of the log, ``-shm``.
-        is_empty: Whether the database is empty; while it is open, only truncation makes it so.
+        is_empty: While the database is open, only truncation makes it so.
     """
 
     database: _Identity | None
@@ -311,7 +299,6 @@ class _Files:
 
 
 def _files_at(path: Path) -> _Files:
-    """Return the files of the database at ``path``; raise OSError if one cannot be accessed."""
     database = _stat(path)
     return _Files(
         database=_identity(database),
@@ -330,7 +317,6 @@ def _index_of(path: Path) -> Path:
 
 
 def _remove_if(path: Path, identity: _Identity | None) -> None:
-    """Delete the file at ``path`` if it has this identity."""
     if identity is not None and _identity(_stat(path)) == identity:
         path.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Determines whether an error is due to the database file or to the rows."""
+"""Determines whether the database file or the rows caused an error."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def is_locked(error: Exception) -> bool:
 
 
 def lacks_tables(error: Exception) -> bool:
-    """Return whether another process has dropped tables since the file was opened."""
+    """Return whether another process has dropped tables."""
     return isinstance(error, sqlite3.OperationalError) and "no such table" in str(error)
 
 
 def is_file_error(error: Exception) -> bool:
-    """Return whether the file is the cause: the same rows may be written later or to another file."""
+    """Return whether the file is the cause, so that the rows may be written later."""
     if isinstance(error, ServerError):
         return not error.is_of_rows
     if isinstance(error, sqlite3.OperationalError):
@@ -45,7 +45,7 @@ def is_file_error(error: Exception) -> bool:
 
 
 def may_be_file_error(error: Exception) -> bool:
-    """Return whether the file may be the cause; it is not if other rows can be written."""
+    """Return whether the file may be the cause, unless other rows succeed."""
     if isinstance(error, ServerError):
         return not error.is_of_rows
     return isinstance(error, sqlite3.OperationalError)

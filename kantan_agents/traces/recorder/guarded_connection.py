@@ -1,4 +1,4 @@
-"""Prevents connections to replaced files, of any process, from damaging the new files."""
+"""Prevents connections to replaced files from damaging the new files."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ _PAUSE_SECONDS = 0.005
 class GuardedConnection(sqlite3.Connection):
     """A connection that can be closed without writing its log to the database.
 
-    SQLite writes the log when the last connection is closed, and Python before 3.12 has no switch for it. It
-    does not if another connection is open, or if the last one is read-only. Therefore a second, read-only
-    connection stays open.
+    SQLite writes the log when the last connection is closed, unless that is read-only; Python before 3.12 has
+    no switch for it. Therefore a second, read-only connection stays open.
     """
 
     _reader: sqlite3.Connection | None = None
@@ -37,7 +36,7 @@ class GuardedConnection(sqlite3.Connection):
         self._reader.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
 
     def close_both(self, *, with_log: bool) -> None:
-        """Close both connections; only with ``with_log`` may SQLite write the log to the database."""
+        """Close both connections; with ``with_log``, SQLite may write the log."""
         reader, self._reader = self._reader, None
         first, last = (reader, self) if with_log else (self, reader)
         try:
@@ -49,7 +48,7 @@ class GuardedConnection(sqlite3.Connection):
 
 
 def begin_log(connection: sqlite3.Connection) -> None:
-    """Write to the log, so that other processes see that it has started."""
+    """Start the log, visible for other processes."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     connection.execute(f"PRAGMA user_version = {version}")
 
@@ -59,7 +58,7 @@ def directory_locked(directory: Path) -> Iterator[None]:
     """Let one recorder of all processes at a time open or close files in ``directory``.
 
     The lock is on the directory, because closing a file descriptor of the database would release SQLite's
-    locks. If the file system has no such locks or another program holds it, the block runs without one.
+    locks. If that is not possible or another program holds it, the block runs without one.
     """
     descriptor = None
     if fcntl is not None:
@@ -81,7 +80,6 @@ def _lock(descriptor: int) -> None:
 
 
 def _is_held_by_another(descriptor: int) -> bool:
-    """Take the lock; return whether another process holds it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""Flushes the recorders when an event loop, a worker or the process ends; handles forks."""
+"""Flushes recorders when a loop, a worker or the process ends; handles forks."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _ended_loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 
 
 class Watched:
-    """The watched loop that called last; almost always the next caller too."""
+    """The loop that called last, almost always the next caller too."""
 
     latest: asyncio.AbstractEventLoop | None = None
 
 
 def flush_at_loop_end() -> None:
-    """Flush all recorders when the running event loop, if any, shuts down its asynchronous generators.
+    """Flush all recorders when the running event loop, if any, ends.
 
-    After the main task, ``asyncio.run`` closes and awaits the asynchronous generators of its loop. This is
-    the only public hook between the last task and the end of the loop.
+    ``asyncio.run`` closes the asynchronous generators of its loop after the main task. This is the only
+    public hook between the last task and the end of the loop.
     """
     try:
         loop = asyncio.get_running_loop()
@@ -83,15 +83,13 @@ def _flush_at_loop_end() -> None:
 
 
 class _Process:
-    """The hooks installed in this process, and whether its exit function was called."""
-
     has_exit_hook = False
     has_worker_hook = False
     has_exited = False
 
 
 def watch_process() -> None:
-    """Flush the recorders at exit, and let them prepare for forks."""
+    """Flush at exit, and prepare for forks."""
     if not _Process.has_exit_hook:
         _Process.has_exit_hook = True
         atexit.register(_at_exit)
@@ -104,7 +102,7 @@ def watch_process() -> None:
 
 
 def watch_worker() -> None:
-    """Flush the recorders when a ``multiprocessing`` worker ends; workers do not call exit functions."""
+    """Flush when a ``multiprocessing`` worker ends, without exit functions."""
     if _Process.has_worker_hook or "multiprocessing.process" not in sys.modules:
         return
     from multiprocessing import parent_process, util
@@ -115,7 +113,7 @@ def watch_worker() -> None:
 
 
 def has_exited() -> bool:
-    """Return whether the exit function of this module has run; a new thread would not get far."""
+    """Return whether the exit function has run: new threads are useless then."""
     return _Process.has_exited
 
 

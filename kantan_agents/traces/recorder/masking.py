@@ -25,13 +25,13 @@ def is_length_limited() -> bool:
 
 
 def mask_text(text: str) -> str:
-    """Mask secrets in ``text``, and truncate it to kantan-llm's limit if there is one."""
+    """Mask secrets, and truncate to kantan-llm's limit, if any."""
     masked = mask(text)
     return sanitize_text(masked) if is_length_limited() else masked
 
 
 def mask_data(data: Any, mask_value: Callable[[str], str] = mask_text, name: str = "") -> Any:
-    """Mask secrets in JSON data: in values by ``mask_value``, in keys, and by their names."""
+    """Mask secrets in JSON data: in values, in keys, and by their names."""
     if isinstance(data, str):
         return MASK if is_named_secret(name, data) else mask_value(data)
     if isinstance(data, dict):

@@ -1,4 +1,4 @@
-"""Computes the rows of the ``traces`` table that a batch adds or changes; pure functions."""
+"""Computes the rows of ``traces`` that a batch adds or changes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,11 @@ _ONLY_USAGE = '{"usage_total": '
 def merge_traces(
     found: Mapping[str, TraceRow], traces: Iterable[TraceRow], spans: Sequence[SpanRow]
 ) -> list[TraceRow]:
-    """Return the new and changed rows of traces, in the order in which the traces first appear.
+    """Return the new and changed rows of traces, by first appearance.
 
-    A span with an unknown trace adds a stub, as in kantan-llm: a row with only the id. If the trace arrives
-    later, such as from the parent of a forked process, it replaces the stub.
-
-    Args:
-        found: The existing rows for ``traces`` and for the traces of ``spans``.
-        traces: Rows to add.
-        spans: Spans to add. Their usage is added to the sum that kantan-llm stores in a trace's metadata.
+    A span with an unknown trace adds a stub, as in kantan-llm: a row with only the id. The trace replaces it
+    if it arrives later, such as from the parent of a forked process. The usage of ``spans`` is added to the
+    sum in the trace's metadata; ``found`` are the existing rows.
     """
     changed: dict[str, TraceRow] = {}
     for row in traces:
@@ -58,7 +54,7 @@ def _replace_stub(stub: TraceRow, row: TraceRow) -> TraceRow:
 
 
 def _add_usage(metadata_json: str | None, usages: Iterable[Mapping[str, Any]]) -> str:
-    """Add ``usages`` to the ``usage_total`` of a trace's metadata."""
+    """Add ``usages`` to ``usage_total``."""
     metadata = _metadata_of(metadata_json)
     total = _usage_total(metadata)
     for usage in usages:

@@ -1,4 +1,4 @@
-"""Fast JSON encoding that accepts any value, so that one odd value does not cost a whole span."""
+"""Fast JSON encoding that accepts any value: one odd value must not cost a whole span."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _refuse(value: Any) -> Any:
 
 
 def _encoder(*, allow_nan: bool, default: Callable[[Any], Any] = str) -> Callable[[Any], str]:
-    """Return a function that encodes JSON as kantan-llm does: unescaped, other values by ``default``.
+    """Return an encoder of kantan-llm's unescaped JSON.
 
     ``json`` creates its C encoder for each value, which takes as long as encoding a small span. This creates
     it once, if it exists and behaves as in today's Python versions.
@@ -57,17 +57,17 @@ _decode = msgspec.json.Decoder().decode
 encode_texts = msgspec.json.Encoder(enc_hook=_refuse).encode
 """Encode strings, integers and containers of them, three times as fast as ``encode``.
 
-It encodes other values differently, such as floats with an exponent, bytes and dates.
+Other values differ, such as floats with an exponent, bytes and dates.
 """
 
 
 def spaced(packed: bytes) -> str:
-    """Return the result of ``encode_texts`` with the whitespace of ``encode``."""
+    """Add the whitespace of ``encode``."""
     return msgspec.json.format(packed, indent=0).decode()
 
 
 def decode(text: str | bytes) -> Any:
-    """Decode JSON; NaN and half a surrogate pair are accepted, as in Python's ``json``.
+    """Decode JSON; accept NaN and half a surrogate pair, as Python's ``json`` does.
 
     Raises:
         ValueError, RecursionError: It is not JSON, or nested too deeply.
@@ -79,15 +79,12 @@ def decode(text: str | bytes) -> Any:
 
 
 def encode_indented(value: Any) -> str:
-    """Return the same as ``json.dumps`` with an indent of two, in a fraction of the time.
-
-    An Exception means that the value is not standard JSON.
-    """
+    """Encode standard JSON with an indent of two, much faster than ``json.dumps``."""
     return msgspec.json.format(encode(value), indent=2)
 
 
 def encode_metadata(metadata: Any) -> str:
-    """Encode a trace's metadata, with null for NaN; a single NaN makes every metadata search fail."""
+    """Encode metadata, with null for NaN, which would fail every metadata search."""
     try:
         return encode_finite(metadata)
     except Exception:  # noqa: BLE001 - NaN, or a value that JSON does not have
@@ -95,7 +92,7 @@ def encode_metadata(metadata: Any) -> str:
 
 
 def encode_anything(value: Any) -> str:
-    """Encode ``value``; parts that JSON cannot represent become strings."""
+    """Encode ``value``; other types become strings."""
     try:
         return encode(value)
     except Exception:  # noqa: BLE001 - keys that are not strings, cycles, a __str__ that raises

@@ -1,4 +1,4 @@
-"""Removes model output from a span's error, in runs that record no sensitive data."""
+"""Removes model output from errors, in runs without sensitive data."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _OWN = ("error_type", "code")
 
 
 def records_sensitive_data() -> bool:
-    """Return whether the current task's run records sensitive data; outside a run, the SDK's default."""
+    """Return whether the current run records sensitive data; by default as the SDK."""
     run = current_run.get()
     config = RunConfig() if run is None or run.run_config is None else run.run_config
     return bool(config.trace_include_sensitive_data)
 
 
 def private_error(error: Any) -> Any:
-    """Return a span's error without strings that a model or a tool may have produced."""
+    """Drop strings of a span's error that a model or a tool may have produced."""
     if not isinstance(error, dict):
         return {"message": WITHHELD, "data": None}
     message, data = error.get("message"), error.get("data")

@@ -1,4 +1,4 @@
-"""Converts snapshots to rows of kantan-llm's tables; pure functions, called on the writer's thread."""
+"""Converts snapshots to rows of kantan-llm's tables, on the writer's thread."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _NO_CONTENT = (None, None, None, None, None, None, None, "null")
 
 
 class SpanRow(NamedTuple):
-    """A row without its ``ingest_seq``, which the database assigns, and the usage to add to its trace."""
+    """A row before its ``ingest_seq``, and the usage to add to its trace."""
 
     values: tuple[Any, ...]
     usage: dict[str, Any] | None
 
 
 def trace_row(snapshot: TraceSnapshot) -> tuple[Any, ...]:
-    """Return the row of a trace, with secrets masked."""
+    """Return the masked row of a trace."""
     given = snapshot.exported
     exported: dict[str, Any] = given if isinstance(given, dict) else decode(given)
     metadata = encode_metadata(exported.get("metadata"))
@@ -38,10 +38,9 @@ def trace_row(snapshot: TraceSnapshot) -> tuple[Any, ...]:
 
 
 def span_row(snapshot: SpanSnapshot, *, limited: bool) -> SpanRow:
-    """Return the row of a span, with secrets masked in every column.
+    """Return the masked row of a span.
 
-    ``limited``: kantan-llm limits the length of strings. Then all columns are truncated, except names and
-    keys, which searches need.
+    If ``limited``, all columns are truncated, except names and keys, which searches need.
     """
     exported: dict[str, Any] = decode(snapshot.packed) if snapshot.exported is None else snapshot.exported
     raw = snapshot.packed if isinstance(snapshot.packed, str) else spaced(snapshot.packed)
@@ -86,7 +85,6 @@ def _masked_export(raw: str) -> dict[str, Any]:
 
 
 def _content(derived: Derived, *, is_masked: bool) -> tuple[Any, ...]:
-    """Return the columns for input, output, kind of output, tool calls, structured output and rubric."""
     kind, *parts = derived.parts
     texts = [None if part is None else encode_anything(part) for part in parts]
     if not is_masked:
@@ -96,7 +94,6 @@ def _content(derived: Derived, *, is_masked: bool) -> tuple[Any, ...]:
 
 
 def _has_content(exported: dict[str, Any], data: dict[str, Any]) -> bool:
-    """Return whether the span has content for the columns; an agent's span, for example, has none."""
     get = data.get
     if (
         get("input") is not None

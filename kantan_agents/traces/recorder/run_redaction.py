@@ -1,8 +1,8 @@
 """Applies the user's ``redact`` function to the record of a run.
 
-The function expects spans. Therefore it gets each part as the span with the same content: a model call as a
-``response`` span whose input starts with the instructions, a tool call as a ``function`` span, the run's
-input and output as a ``generation`` span, everything else as ``custom`` spans.
+The function expects spans, so each part becomes the span with its content: a model call a ``response`` span
+whose input starts with the instructions, a tool call a ``function`` span, the run's input and output a
+``generation`` span, everything else ``custom`` spans.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NOT_LISTS = "the redact function returned something else than a list of items"
 
 
 def redact_run(captured: CapturedRun, redact: Redact) -> CapturedRun:
-    """Return the redacted record of a run.
+    """Return the redacted record.
 
     Raises:
         RedactionError: E64, ``redact`` raised, or its result does not form a record.
@@ -160,7 +160,6 @@ class _Redaction:
         return name if isinstance(name, str) else ""
 
     def _custom(self, name: str, value: Any) -> Any:
-        """Return a part that no kind of span has."""
         if not value:
             return value
         key = json.dumps([name, value], sort_keys=True, default=str)

@@ -1,4 +1,4 @@
-"""Converts the record of a run to its stored form; called on the writer's thread."""
+"""Converts the record of a run to its stored form, on the writer's thread."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ TRUNCATED: Final = "long texts were truncated: KANTAN_LLM_TRACING_MAX_CHARS is s
 
 
 class Content(NamedTuple):
-    """A content item as it is stored.
+    """A stored content item.
 
     Attributes:
         hash: SHA-256 of its canonical JSON.
-        body: Its canonical JSON; empty if it consists of parts.
-        parts: Its components.
+        body: Its canonical JSON; empty if it consists of ``parts``.
     """
 
     hash: bytes
@@ -33,7 +32,7 @@ class Content(NamedTuple):
 
 
 class RunRow(NamedTuple):
-    """The stored record of a run, except for the ids of its content items."""
+    """A stored record, before its items have ids."""
 
     trace_id: str
     run_id: bytes
@@ -42,17 +41,14 @@ class RunRow(NamedTuple):
 
 
 class RunRows:
-    """Builds rows, and remembers the items that most records share."""
+    """Builds rows, and remembers shared items."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str | bytes], Content] = {}
         self._bytes = 0
 
     def row(self, captured: CapturedRun, *, limited: bool) -> RunRow:
-        """Return the row of a run, with secrets masked.
-
-        ``limited``: kantan-llm limits the length of strings.
-        """
+        """Return the masked row; ``limited``: kantan-llm limits the length of strings."""
         packed = pack(captured.data)
         body = packed.own.decode()
         if limited or may_contain_secret(body):
@@ -74,7 +70,7 @@ class RunRows:
         return content
 
     def _known_content(self, shared: Shared) -> Content:
-        """Return an item that is built only once, even if it was encoded again for this run."""
+        """Build an item only once, even if it was encoded again."""
         key = (shared.kind, shared.value)
         known = self._known.get(key)
         if known is None:
@@ -95,7 +91,7 @@ def _masked_content(shared: Shared, *, limited: bool) -> Content:
 
 
 def _mark_changed(data: dict[str, Any], original: dict[str, Any]) -> None:
-    """Note the tool calls whose arguments are not those that the rules saw."""
+    """Note the tool calls whose arguments the rules did not see."""
     for call, before in zip(data["tool_calls"], original["tool_calls"], strict=True):
         if any(call.get(name) != before.get(name) for name in ("arguments", "received")):
             call["has_other_arguments"] = True
@@ -110,7 +106,6 @@ def _content_of(kind: str, data: Any) -> Content:
 
 
 def _text(data: Any) -> str:
-    """Return data as JSON that SQLite can store."""
     text = encode(data)
     # Half a surrogate pair has no UTF-8, but an escape in JSON.
     return text if text.isascii() or _is_utf8(text) else json.dumps(data)

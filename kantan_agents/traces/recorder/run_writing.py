@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 
 
 def write_runs(connection: sqlite3.Connection, rows: Sequence[RunRow]) -> None:
-    """Write the records and their content items, inside a transaction."""
+    """Write records and their items, inside a transaction."""
     new = _unwritten(connection, rows)
     if not new:
         return
@@ -59,7 +59,7 @@ def _unwritten(connection: sqlite3.Connection, rows: Sequence[RunRow]) -> list[R
 
 
 def _ids_of(connection: sqlite3.Connection, wanted: dict[bytes, Content]) -> dict[bytes, int]:
-    """Return the ids of content items by hash; add missing items with a use count of 0."""
+    """Return item ids by hash; add missing items with no uses."""
     ids = _found(connection, list(wanted))
     missing = [content for hashed, content in wanted.items() if hashed not in ids]
     parts = {part.hash: part for content in missing for part in content.parts}

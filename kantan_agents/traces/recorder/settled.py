@@ -1,7 +1,7 @@
-"""Recognizes spans that never change after their end, and spans with content that is quick to copy.
+"""Recognizes spans that cannot change, or whose content is quick to copy.
 
-Most spans hold only strings and numbers: the writer's thread copies and encodes them, so the run does not
-wait. For spans of model calls, the run waits for a copy of the messages.
+Most spans hold only strings and numbers: the writer's thread encodes them. For model calls, the run waits for
+a copy of the messages.
 """
 
 from __future__ import annotations
@@ -34,17 +34,15 @@ _TIMES_COPIED = 2
 # Longer content is encoded immediately instead.
 _LONGEST_COPIED = 65_536
 _MOST_MESSAGES = 100
-# Later formats store a repeated object only once, so that their length is no evidence.
+# Later formats store a repeated object only once, so that their length is not the content's.
 _FORMAT = 2
 
 
 # The garbage collector ignores these, because runs would wait for it. So nothing in them may refer to them.
 class SettledSpan(msgspec.Struct, eq=False, gc=False):
-    """An ended span that never changes, so that it is encoded when it is written.
+    """A span that cannot change, encoded when it is written.
 
-    Attributes:
-        size: Its bytes in the queue.
-        contents: A copy of its content, if only that may change.
+    ``size`` is its bytes in the queue; ``contents`` is a copy, if only that may change.
     """
 
     span: Any
@@ -60,9 +58,9 @@ class SettledSpan(msgspec.Struct, eq=False, gc=False):
 
 
 def settled_span(span: Any, data: Any) -> SettledSpan | None:
-    """Return a span that cannot change any more; None if it may, or may hold other values.
+    """Return a span that cannot change; None if it may, or holds other values.
 
-    Only the SDK's own classes are known well enough: a subclass, or a span with an error, is not settled.
+    A subclass of the SDK's classes, or a span with an error, is not settled.
     """
     # Every run waits for this several times.
     if type(span) is not SpanImpl or span.error is not None:
@@ -81,9 +79,9 @@ def settled_span(span: Any, data: Any) -> SettledSpan | None:
 
 
 def copied_contents(data: agents.GenerationSpanData) -> bytes | None:
-    """Copy the content of a model call's span; return None if it is long, or not only data.
+    """Copy a model call's content; None if it is long, or not only data.
 
-    Objects with a buffer, such as bytes or a NumPy number, are copied as bytes.
+    Objects with a buffer, such as a NumPy number, become bytes.
     """
     # Nothing else in Python copies data as fast.
     try:
@@ -97,7 +95,7 @@ def copied_contents(data: agents.GenerationSpanData) -> bytes | None:
 
 
 def data_of(contents: bytes) -> dict[str, Any]:
-    """Return the export of a span whose content was copied."""
+    """Return the export for copied content."""
     return agents.GenerationSpanData(*marshal.loads(contents)).export()  # noqa: S302 - of this process
 
 

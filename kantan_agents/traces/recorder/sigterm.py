@@ -1,4 +1,4 @@
-"""Writes waiting spans before a SIGTERM ends the process, without blocking an event loop."""
+"""Writes waiting spans before a SIGTERM ends the process, without blocking a loop."""
 
 from __future__ import annotations
 
@@ -27,15 +27,13 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class _Process:
-    """Whether a recorder wants to be flushed, and the function that restores ``signal.signal``."""
-
     is_flushed = False
     shuts_down_until = 0.0
     undo: Callable[[], None] | None = None
 
 
 def flush_on_sigterm() -> None:
-    """Write everything before a SIGTERM ends the process, with or without a handler for it.
+    """Write everything before a SIGTERM ends the process.
 
     The same holds for a SIGINT with the default action, as in the workers of a pre-fork server, or with the
     handler of SIGTERM.
@@ -46,9 +44,9 @@ def flush_on_sigterm() -> None:
 
     Some servers, such as uvicorn, finish their requests, restore the default action and send themselves the
     signal again. That skips the end of the loop and the exit functions, and Python has no hook for it.
-    Therefore, after the first SIGTERM, ``signal.signal`` is replaced by a function that installs this
-    module's handler, which flushes first, instead of the default action. The standard function is restored as
-    soon as that has happened, or when the process is found to continue.
+    Therefore, after the first SIGTERM, ``signal.signal`` is replaced: it installs this module's handler,
+    which flushes first, instead of the default action. It is restored when that has happened, or when the
+    process continues.
 
     Does nothing outside the main thread, or if the signal is ignored.
     """
@@ -67,9 +65,9 @@ def flush_on_sigterm() -> None:
 def flush_in_child() -> None:
     """Make a forked child flush as its parent would; call it in the child.
 
-    The child has the parent's handlers. A worker of a pre-fork server then sets the default actions, and runs
-    a server that restores them at its end (see ``flush_on_sigterm``). So until the child has set its action
-    for SIGTERM, the default action becomes this module's handler.
+    A worker of a pre-fork server resets the inherited handlers to the default actions, which its server
+    restores at the end (see ``flush_on_sigterm``). So until the child sets an action for SIGTERM, this
+    module's handler replaces the default one.
     """
     was_shutting_down = is_shutting_down()
     _Process.shuts_down_until = 0.0
@@ -79,7 +77,7 @@ def flush_in_child() -> None:
 
 
 def is_shutting_down() -> bool:
-    """Return whether the application has handled a SIGTERM within the last ``SHUTDOWN_SECONDS``."""
+    """Return whether a SIGTERM arrived within the last ``SHUTDOWN_SECONDS``."""
     if not _Process.shuts_down_until:
         return False
     if time.monotonic() < _Process.shuts_down_until:
@@ -90,7 +88,7 @@ def is_shutting_down() -> bool:
 
 
 def flush_in_shutdown(recorder: registry.Recorder) -> None:
-    """Flush a recorder: wait if no event loop runs in this thread, otherwise only request it."""
+    """Flush a recorder; on an event loop, do not wait."""
     if may_wait([recorder]):
         bound.flush_within_bound(recorder.force_flush, is_ending=True)
     else:
@@ -98,7 +96,7 @@ def flush_in_shutdown(recorder: registry.Recorder) -> None:
 
 
 class _Handler:
-    """Calls the application's signal handler, then flushes; marks the process as shutting down."""
+    """Calls the application's handler, then flushes."""
 
     def __init__(self, handler: Callable[[int, FrameType | None], Any]) -> None:
         self._handler = handler
@@ -118,7 +116,7 @@ class _Handler:
 
 
 def may_wait(recorders: list[registry.Recorder]) -> bool:
-    """Return whether this thread blocks neither an event loop nor, inside a lock, a recorder's thread."""
+    """Return whether waiting blocks neither an event loop nor a recorder's thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -131,9 +129,9 @@ def _is_own(handler: Any) -> bool:
 
 
 def _replace_default_action(*, only_once: bool = False) -> None:
-    """Replace ``signal.signal`` until SIGTERM gets an action, so that the default action flushes first.
+    """Replace ``signal.signal`` until SIGTERM gets an action: the default one flushes first.
 
-    With ``only_once``, any action for SIGTERM restores it, not only one in a shutdown.
+    With ``only_once``, any action restores it, not only one in a shutdown.
     """
     if _Process.undo is not None:
         return

@@ -1,6 +1,6 @@
-"""Snapshots: immutable copies of ended spans and traces, made in the thread that ends them.
+"""Snapshots: immutable copies of ended spans and traces.
 
-That thread pays for the SDK's ``export`` and one copy as JSON; for a settled span, at most for a copy of the
+The ending thread pays for the SDK's ``export`` and one copy; for a settled span, at most for a copy of the
 content. The writer's thread does the rest.
 """
 
@@ -53,12 +53,7 @@ _TRACE_BYTES = 1_024
 
 # The garbage collector ignores these, because runs would wait for it. So nothing in them may refer to them.
 class TraceSnapshot(msgspec.Struct, eq=False, gc=False):
-    """A trace.
-
-    Attributes:
-        exported: Its export, whose values never change; or the same as JSON.
-        size: Its bytes in the queue.
-    """
+    """A trace; ``exported`` never changes, or is JSON."""
 
     id: str
     exported: dict[str, Any] | str | bytes
@@ -67,12 +62,9 @@ class TraceSnapshot(msgspec.Struct, eq=False, gc=False):
 
 @attrs.define
 class Derived:
-    """Columns derived from live objects, because the snapshot has only their strings.
+    """Columns from live objects, because the snapshot has only their strings.
 
-    Attributes:
-        parts: Kind of output, tool calls, structured output and rubric.
-        input: The input as one string.
-        output: The output as one string.
+    ``parts`` are kind of output, tool calls, structured output and rubric.
     """
 
     parts: list[Any]
@@ -90,8 +82,7 @@ class SpanSnapshot:
 
     Attributes:
         exported: ``packed`` decoded, if known.
-        derived: The columns that cannot be derived from ``packed``; usually None.
-        size: Its bytes in the queue.
+        derived: The columns that ``packed`` does not give; usually None.
     """
 
     id: str
@@ -108,7 +99,7 @@ class SpanSnapshot:
 
 
 def snapshot_settled(settled: SettledSpan) -> SpanSnapshot:
-    """Return a snapshot of a settled span: without an error. Errors of its ``export`` propagate."""
+    """Return a snapshot of a settled span, without an error."""
     exported = {**(recorded_export(settled.span) or {}), "error": None}
     if settled.contents is not None:
         data = data_of(settled.contents)
@@ -125,11 +116,11 @@ def snapshot_settled(settled: SettledSpan) -> SpanSnapshot:
 
 
 def snapshot_trace(trace: Any, redact: Redact | None) -> TraceSnapshot | None:
-    """Return a snapshot of ``trace``; None if it exports nothing.
+    """Return a snapshot; None if the trace exports nothing.
 
     Raises:
         RedactionError: E64, ``redact`` raised or returned something other than a dict or None.
-        Exception: The trace's ``export`` raised.
+        Exception: ``export`` raised.
     """
     exported: dict[str, Any] | None = trace.export()
     if not exported:
@@ -157,12 +148,7 @@ def _packed_trace(trace_id: str, packed: str) -> TraceSnapshot:
 
 
 def snapshot_span(span: Any, redact: Redact | None) -> SpanSnapshot | None:
-    """Return a snapshot of ``span``; None if it exports nothing.
-
-    Raises:
-        RedactionError: E64, ``redact`` raised or returned something other than a dict or None.
-        Exception: The span's ``export`` raised.
-    """
+    """Return a snapshot; None if the span exports nothing. It raises as ``snapshot_trace``."""
     exported = recorded_export(span)
     if not exported:
         return None
@@ -194,12 +180,12 @@ def _snapshot(exported: dict[str, Any]) -> SpanSnapshot:
 
 
 def withheld_trace(trace_id: str) -> TraceSnapshot:
-    """Return a snapshot of a trace with only its id."""
+    """Return a snapshot with only the id."""
     return _packed_trace(trace_id, encode({"id": trace_id, "workflow_name": trace_id}))
 
 
 def withheld_span(span: Any) -> SpanSnapshot:
-    """Return a snapshot with the span's placement, type and whether it failed, without content."""
+    """Return a snapshot of placement, type and failure, without content."""
     exported = span.export()
     span_type = (exported.get("span_data") or {}).get("type")
     error = {"message": WITHHELD, "data": None} if exported.get("error") else None
@@ -208,7 +194,7 @@ def withheld_span(span: Any) -> SpanSnapshot:
 
 
 def _packed(exported: dict[str, Any], data: dict[str, Any]) -> str | bytes:
-    """Return the export of a span as JSON; raise ValueError, TypeError or RecursionError for other data."""
+    """Encode an export; raise ValueError, TypeError or RecursionError for other data."""
     if _has_only_texts(exported, data):
         try:
             return encode_texts(exported)
@@ -218,7 +204,6 @@ def _packed(exported: dict[str, Any], data: dict[str, Any]) -> str | bytes:
 
 
 def _has_only_texts(exported: dict[str, Any], data: dict[str, Any]) -> bool:
-    """Return whether the export certainly contains only strings and integers."""
     if exported.get("error") is not None:
         return False
     get = data.get
@@ -246,8 +231,7 @@ def _has_no_model(data: dict[str, Any]) -> bool:
 def response_data(span_data: Any) -> dict[str, Any]:
     """Return input, output and model of a ``response`` span, which the SDK does not export.
 
-    The output is a str if the response is only text; otherwise the list of items, in which kantan-llm finds
-    tool calls. With sensitive data switched off, the SDK puts neither on the span.
+    The output is a str for pure text, otherwise the list of items, in which kantan-llm finds tool calls.
     """
     data: dict[str, Any] = {}
     given = getattr(span_data, "input", None)
@@ -276,7 +260,7 @@ def _as_data(item: Any) -> Any:
 
 
 def searchable_text(value: Any) -> str | None:
-    """Return an input or output as the str to search; None for None."""
+    """Return an input or output as the str to search."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -290,7 +274,7 @@ def searchable_text(value: Any) -> str | None:
 
 
 def output_parts(data: dict[str, Any]) -> tuple[Any, ...]:
-    """Return kind of output, tool calls, structured output and rubric of a span's data."""
+    """Return kind of output, tool calls, structured output and rubric."""
     output = data.get("output_raw", data.get("output"))
     if type(output) is str and not output.lstrip().startswith("{"):
         output = "0"  # neither contains a rubric, and this is faster to parse than prose
@@ -302,7 +286,7 @@ def output_parts(data: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def usage_of(exported: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the usage of a span under kantan-llm's names; None if it has no usage."""
+    """Return the usage under kantan-llm's names, if any."""
     usage = exported.get("usage") or data.get("usage")
     if not isinstance(usage, dict):
         return None

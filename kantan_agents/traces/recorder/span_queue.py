@@ -1,7 +1,7 @@
-"""The bounded queue between the threads that end spans and the one that writes them.
+"""The bounded queue between the threads that end spans and the writer.
 
-Appending usually consists of atomic operations, so it needs no lock. A signal handler or a destructor may
-therefore end a span while another span is being appended. Only removing items needs the lock.
+Appending is atomic and usually needs no lock, so that a signal handler or a destructor may end a span while
+another one is being appended. Only removing needs the lock.
 """
 
 from __future__ import annotations
@@ -44,13 +44,10 @@ class SpanQueue:
     """A bounded queue of snapshots and flush requests.
 
     Attributes:
-        limit: How many items may wait.
-        max_bytes: How many bytes the waiting and in-flight items may take, with their rows.
-        max_wait: Seconds that a thread waits while the queue is full; then the oldest span is dropped.
-        may_wait: Returns whether the calling thread may wait for the writer at all; starts the writer.
+        max_bytes: Limit for the waiting and in-flight items, with their rows.
+        may_wait: Returns whether the calling thread may wait for the writer; starts the writer.
         is_served: Returns whether the writer's thread runs.
-        on_drop: Called after the first of a series of spans has been dropped.
-        sections: The threads that hold a lock of the recorder.
+        on_drop: Called after the first of a series of drops.
         in_flight: The items that are being written.
         lock: Held while items are removed.
         version: Odd during a change. A read is consistent if it is even and the same before and after.
@@ -94,7 +91,7 @@ class SpanQueue:
 
     @contextmanager
     def modifying(self) -> Iterator[None]:
-        """Hold the lock, with ``version`` odd: waiting, in-flight or dropped items are about to change."""
+        """Hold the lock, with ``version`` odd."""
         with self.sections.entered(), self.lock:
             self.version += 1
             try:
@@ -103,7 +100,7 @@ class SpanQueue:
                 self.version += 1
 
     def put(self, item: Snapshot) -> None:
-        """Append ``item``; if the queue is full and stays full, drop the oldest spans."""
+        """Append ``item``; if the queue stays full, drop the oldest spans."""
         size, items = item.size, self._items
         # Every run waits for this, and the queue is almost always far from full.
         if len(items) < self._few_items and self._bytes + size < self._few_bytes:
@@ -129,9 +126,9 @@ class SpanQueue:
         return marker
 
     def take(self, count: int) -> list[Item]:
-        """Move the oldest items to ``in_flight``, and return these.
+        """Move the oldest items to ``in_flight``, and return them.
 
-        At least one, at most ``count`` (which is within the limit), and no more than fit into a batch.
+        At least one, up to ``count`` (within the limit), and no more than a batch.
         """
         with self.modifying():
             size = sum(item.size for item in self.in_flight)
@@ -150,7 +147,7 @@ class SpanQueue:
             return self.in_flight
 
     def reserve_rows(self, size: int) -> None:
-        """Count ``size`` bytes for the rows of the in-flight items, beyond the space reserved for rows."""
+        """Count ``size`` bytes for in-flight rows, beyond the reserved space."""
         excess = size - self.max_bytes + self._limit_bytes
         if excess <= self._bytes_of_rows:
             return
@@ -163,7 +160,7 @@ class SpanQueue:
             self.on_drop()
 
     def put_back(self) -> None:
-        """Return the in-flight items, which could not be written, to the front of the queue."""
+        """Return unwritten in-flight items to the front of the queue."""
         with self.modifying():
             waiting = [item for item in self.in_flight if not _is_abandoned(item)]
             self._items.extendleft(reversed(waiting))
@@ -174,14 +171,14 @@ class SpanQueue:
             self.on_drop()
 
     def remove_in_flight(self, items: Iterable[Item]) -> None:
-        """Remove items that are written or discarded; call it inside ``modifying``."""
+        """Remove finished items; call it inside ``modifying``."""
         removed = {id(item) for item in items}
         size = sum(item.size for item in self.in_flight if id(item) in removed)
         self._bytes -= size
         self.in_flight = [item for item in self.in_flight if id(item) not in removed]
 
     def clear_in_flight(self) -> None:
-        """Remove the in-flight items, which are written or discarded."""
+        """Remove the finished in-flight items."""
         with self.modifying():
             self.remove_in_flight(self.in_flight)
             self._release_rows()
@@ -208,7 +205,7 @@ class SpanQueue:
         return len(self._items) + in_flight >= self.limit or self._bytes + size > self._limit_bytes
 
     def _free_space(self, item: Snapshot) -> bool:
-        """Free space for ``item``; return whether it may be appended."""
+        """Return whether ``item`` may be appended, after freeing space."""
         self.waking.request_write()
         fits = item.size <= self._largest_item
         # This is a destructor in the middle of a change of the queue, which removes the items it has seen.
@@ -237,7 +234,7 @@ class SpanQueue:
             self.on_drop()
 
     def _drop_excess(self, size: int, slots: int = 0) -> bool:
-        """Drop the oldest spans until ``size`` and ``slots`` fit; return whether a series of drops starts."""
+        """Drop the oldest spans until there is space; return whether a series of drops starts."""
         was_dropping = self._dropping
         while len(self._items) + slots > self.limit or self._bytes + size > self._limit_bytes:
             if self._drop_oldest() is None and not self._drop_oldest_trace(size):
@@ -262,7 +259,7 @@ class SpanQueue:
         return True
 
     def _drop_oldest(self) -> SpanSnapshot | SettledSpan | CapturedRun | None:
-        """Drop and return the oldest span or record of a run; retain traces and flushes before it."""
+        """Drop and return the oldest span or record; retain traces and flushes."""
         while self._items:
             item = self._items.popleft()
             if isinstance(item, (*SPANS, CapturedRun)):

@@ -30,12 +30,7 @@ def write_rows(
     spans: Sequence[SpanRow],
     runs: Sequence[RunRow],
 ) -> None:
-    """Write all rows or none.
-
-    Raises:
-        sqlite3.Error: The database cannot be used, temporarily or at all.
-        Exception: SQLite cannot store a value.
-    """
+    """Write all rows or none; raise an error of the database, or for an unstorable value."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         traces_of_spans = {span.values[1]: None for span in spans}
@@ -57,7 +52,7 @@ def has_rows(
     spans: Sequence[SpanRow],
     runs: Sequence[RunRow],
 ) -> bool:
-    """Return whether the database has the last of these rows, which one transaction wrote."""
+    """Return whether the database has these rows, by the last of the transaction."""
     if runs:
         return has_run(connection, runs[-1])
     table, row_id = ("spans", spans[-1].values[0]) if spans else ("traces", traces[-1][0] if traces else None)
@@ -66,7 +61,6 @@ def has_rows(
 
 
 def _found(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, TraceRow]:
-    """Return the existing rows of the traces by id."""
     columns = ",".join(COLUMNS["traces"])
     found: dict[str, TraceRow] = {}
     for chunk in _chunks(trace_ids):
@@ -92,7 +86,6 @@ def _insert(
 def _numbered(
     connection: sqlite3.Connection, spans: Sequence[SpanRow], trace_ids: Sequence[str]
 ) -> list[tuple[Any, ...]]:
-    """Return the rows, each with the next ``ingest_seq`` of its trace."""
     last: dict[str, int] = {}
     for chunk in _chunks(trace_ids):
         marks = ",".join("?" * len(chunk))

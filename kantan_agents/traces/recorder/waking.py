@@ -1,4 +1,4 @@
-"""Wakes the writer when there is work, and a flush when it is done."""
+"""Wakes the writer for work, and flushes when it is done."""
 
 from __future__ import annotations
 
@@ -14,30 +14,26 @@ _LONGEST_TIMER = 1.0
 
 
 class Wake:
-    """An event for one waiting thread; ``set`` never blocks and is safe in signal handlers."""
+    """An event for one waiting thread; ``set`` never blocks, even in signal handlers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._lock.acquire()
 
     def set(self) -> None:
-        """Wake the waiting thread, or the next one that waits."""
+        """Wake the waiting thread, or the next one."""
         try:
             self._lock.release()
         except RuntimeError:
             return  # set already
 
     def wait(self, seconds: float) -> bool:
-        """Wait until the event is set, and clear it; return False after ``seconds``."""
+        """Wait for the event and clear it; return False after ``seconds``."""
         return self._lock.acquire(timeout=min(max(0.0, seconds), threading.TIMEOUT_MAX))
 
 
 class FlushMarker:
-    """A position in the queue; a flush waits here until everything before it is written.
-
-    Attributes:
-        is_abandoned: Whether the flush no longer waits.
-    """
+    """A position in the queue; a flush waits until everything before it is written."""
 
     size = 0
 
@@ -47,7 +43,7 @@ class FlushMarker:
         self._written = False
 
     def resolve(self, *, written: bool) -> None:
-        """Wake the flush; ``written``: whether everything before this position is in the database."""
+        """Wake the flush."""
         self._written = written
         self._wake.set()
 
@@ -60,12 +56,12 @@ class FlushMarker:
 
 @attrs.define(eq=False)
 class WriterWake:
-    """Wakes the writer: immediately on request, otherwise after items were collected.
+    """Wakes the writer on request, or after items were collected.
 
     Attributes:
-        interval: Seconds during which items are collected before they are written together.
-        sleeping: Whether the writer waits for work, and no item has arrived.
-        urgent: Whether the writer should write immediately.
+        interval: Seconds during which items are collected.
+        sleeping: Whether the writer waits, and no item has arrived.
+        urgent: Whether to write immediately.
     """
 
     interval: float
@@ -80,12 +76,12 @@ class WriterWake:
         self._wake.set()
 
     def begin_collecting(self) -> None:
-        """Wake the writer when items have been collected, by a timer of the running event loop.
+        """Wake the writer after ``interval``, by a timer of the running event loop.
 
         Without a loop, wake it immediately. A thread that wakes waits for the GIL, often for many steps of
         the loop, and slows each; so it does not wake only to wait for more. If no timer fires, because the
-        loop is blocked or has ended, or because the interval is long, the writer finds the items at its next
-        check of the file.
+        loop is blocked or has ended, or the interval is long, the writer finds the items at its next check of
+        the file.
         """
         self.sleeping = False
         self._collecting_since = since = time.monotonic()
@@ -107,7 +103,7 @@ class WriterWake:
             self._wake.set()
 
     def is_due(self) -> bool:
-        """Return whether items have been collected long enough, although nothing woke the writer."""
+        """Return whether items were collected long enough without a wake-up."""
         since = self._collecting_since
         return since is not None and time.monotonic() - since >= self.interval
 
@@ -116,7 +112,7 @@ class WriterWake:
         return self._wake.wait(seconds)
 
     def wait_for_more(self) -> None:
-        """Wait until the interval has passed since the first item, or a write is requested."""
+        """Wait until the interval has passed, or a write is requested."""
         since = self._collecting_since
         deadline = (time.monotonic() if since is None else since) + self.interval
         while not self.urgent and self._wake.wait(deadline - time.monotonic()):

@@ -1,4 +1,4 @@
-"""The recorder's thread: starts on demand, collects spans briefly, writes them, and retries on errors."""
+"""The recorder's thread: starts on demand, collects and writes spans, and retries."""
 
 from __future__ import annotations
 
@@ -31,10 +31,8 @@ class Writer:
     """Writes a queue to a database, on a thread that exists while there is work.
 
     Attributes:
-        batches: Writes the batches, and counts the written and discarded spans.
-        thread: The thread, or None.
         is_running: Whether the thread has started its work.
-        is_stopping: Whether the thread ends after its current batch, even if items are waiting.
+        is_stopping: Whether it ends after its batch, even if items wait.
     """
 
     def __init__(self, path: Place, database: Database, queue: SpanQueue, sections: Sections) -> None:
@@ -53,14 +51,11 @@ class Writer:
         self._retry_delay = FIRST_PAUSE
 
     def start(self) -> None:
-        """Start the thread, or let a stopping one continue; do nothing while the writer is paused.
+        """Start the thread, or let a stopping one continue, unless paused.
 
         This never waits for another thread's lock: a destructor that ends a span may run while its thread
         holds a lock of ``threading`` that the other thread needs to start the writer. Instead, the other
-        thread starts it.
-
-        Raises:
-            RuntimeError: The interpreter is shutting down and starts no more threads.
+        thread starts it. ``RuntimeError``: the interpreter starts no more threads.
         """
         if self._sections.defer(self._start_if_possible):
             return
@@ -97,7 +92,7 @@ class Writer:
             raise
 
     def stop(self, seconds: float) -> None:
-        """Stop the thread after its current batch; wait at most ``seconds``."""
+        """Stop after the current batch; wait up to ``seconds``."""
         thread = self.thread or self._ending
         if thread is None or thread.ident == threading.get_ident():
             return
@@ -109,25 +104,25 @@ class Writer:
             thread.join(_JOIN_SECONDS)
 
     def retire(self) -> None:
-        """Let the thread end when everything is written, without waiting for it."""
+        """Let the thread end when everything is written; do not wait."""
         self._is_retiring = self.thread is not None
         self._queue.waking.request_write()
 
     def pause(self, seconds: float) -> None:
-        """Stop the thread, and do not start it again before ``resume``."""
+        """Stop the thread until ``resume``."""
         with self._locked():
             self._is_paused = True
         self.stop(seconds)
 
     def resume(self) -> None:
-        """Allow the thread to start again, and start it if items are waiting."""
+        """Allow the thread, and start it if items wait."""
         with self._locked():
             self._is_paused = False
         if self._queue.unwritten():
             self.start()
 
     def write_in_this_thread(self) -> None:
-        """Write everything in the calling thread; for interpreter exit, when no thread can be started."""
+        """Write everything in this thread, for interpreter exit."""
         with self._locked():
             if self.thread is not None or self._is_writing_in_caller:
                 return
@@ -140,19 +135,18 @@ class Writer:
                 self._is_writing_in_caller = False
 
     def abandon(self) -> sqlite3.Connection | None:
-        """Return the connection without closing it, in a forked child."""
+        """Return the connection unclosed, in a forked child."""
         return self.batches.abandon()
 
     def can_be_waited_for(self) -> bool:
-        """Return whether the calling thread may wait for the writer without a deadlock.
+        """Return whether waiting for the writer cannot deadlock.
 
-        It may not on the writer's own thread, or in a destructor that runs while the thread holds a lock.
+        It can on the writer's own thread, or in a destructor while the thread holds a lock.
         """
         return not self.owns_this_thread() and not self._sections.hold_this_thread()
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock for starting and ending the thread."""
         try:
             with self._sections.entered(), self._lock:
                 yield
@@ -161,7 +155,7 @@ class Writer:
                 self._start_if_possible()
 
     def owns_this_thread(self) -> bool:
-        """Return whether the calling thread is the writer's, which must not wait for itself."""
+        """Return whether this is the writer's thread."""
         # By its id, which is set first: a span may end before `current_thread()` returns the new thread.
         return self.thread is not None and self.thread.ident == threading.get_ident()
 
@@ -192,7 +186,7 @@ class Writer:
                 self._wait_before_retry()
 
     def _has_work(self) -> bool:
-        """Wait until items are collected; return False if none came for ``IDLE_SECONDS``."""
+        """Wait until items are collected; return False after ``IDLE_SECONDS``."""
         queue = self._queue
         while not queue.take(BATCH):
             queue.waking.sleeping = True
@@ -207,10 +201,7 @@ class Writer:
         return True
 
     def _wait_idly(self) -> bool:
-        """Wait up to ``IDLE_SECONDS`` for items; return whether there are any.
-
-        Meanwhile, catch up, and close a replaced file.
-        """
+        """Wait for items up to ``IDLE_SECONDS``; catch up, and close a replaced file."""
         deadline = time.monotonic() + IDLE_SECONDS
         pause = CHECK_SECONDS
         while (remaining := deadline - time.monotonic()) > 0:
@@ -233,7 +224,7 @@ class Writer:
             return False
 
     def _wait_before_retry(self) -> None:
-        """Wait before the next attempt: longer each time, but only ``FIRST_PAUSE`` while a flush waits."""
+        """Wait before the next attempt: longer each time, but briefly while a flush waits."""
         queue = self._queue
         now = time.monotonic()
         soon, deadline = now + FIRST_PAUSE, now + self._retry_delay

@@ -1,4 +1,4 @@
-"""Builds and removes the search index of a file, and maintains it after traces were deleted."""
+"""Builds, prunes and removes the search index of a file."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _log = get_logger("kantan_agents.tracing")
 
 
 def build(path: Path, progress: Progress | None) -> IndexResult:
-    """Put all traces into the search index; create it if missing.
+    """Index all traces; create the index if missing.
 
-    An error (E60) leaves the traces indexed that are done. ``progress`` gets the number of done and of all
-    traces after each transaction.
+    After an error (E60), indexed traces stay indexed. ``progress`` gets the numbers of done and of all
+    traces.
     """
     before = size_of(path)
     with reading(path, by_trace=False, keep_wal=True) as connection:
@@ -54,7 +54,7 @@ def build(path: Path, progress: Progress | None) -> IndexResult:
 
 
 def remove(path: Path) -> IndexResult:
-    """Remove the search index; raise E60 if the database cannot be changed."""
+    """Remove the search index, or raise E60."""
     before = size_of(path)
     with changing(path) as connection:
         remove_index(connection)
@@ -66,7 +66,7 @@ def remove(path: Path) -> IndexResult:
 
 
 def keep_after_deletion(connection: sqlite3.Connection, steps: TransactionSteps) -> None:
-    """Drop index parts with mostly deleted documents, and index the rest of them again."""
+    """Drop sparse parts of the index, and index the rest of them again."""
     pace = Pace()
     try:
         dropped = False
@@ -83,7 +83,7 @@ def keep_after_deletion(connection: sqlite3.Connection, steps: TransactionSteps)
 def _fill(
     connection: sqlite3.Connection, steps: TransactionSteps, progress: Progress | None
 ) -> tuple[int, int]:
-    """Return how many traces were indexed, and how many of them skipped."""
+    """Return the numbers of indexed and of skipped traces."""
     total = count_unindexed(connection, _ALL)
     done = skipped = 0
     pace = Pace()

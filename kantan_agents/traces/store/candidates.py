@@ -1,10 +1,9 @@
-"""Selects the traces that meet a condition, latest first: from the search index or from all traces.
+"""Selects the traces that meet a condition, latest first, with or without the search index.
 
-The index names traces that may contain a word; the condition decides for each. A frequent word is found
-sooner without the index. Therefore the index may name only a limited number of traces. If it exceeds the
-limit, that many of the latest traces are read, and the limit grows. The total is about the time of the faster
-method. A few of the latest traces are read before the index: fast for any word, and enough for a frequent
-one.
+The index names traces that may contain a word; the condition decides. A frequent word is found sooner without
+it. Therefore the index may name only a limited number. If it exceeds the limit, that many of the latest
+traces are read, and the limit grows: about the time of the faster method. A few of the latest traces are read
+first: fast for any word, and enough for a frequent one.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _TRACES_OF_DOCUMENTS = (
 
 
 class _Window(NamedTuple):
-    """Some of the traces: a condition on their rowids, as SQL with values."""
+    """A condition on rowids, as SQL with values."""
 
     condition: str
     values: dict[str, Any]
@@ -51,12 +50,8 @@ def newest_first(
 ) -> Generator[sqlite3.Row, None, None]:
     """Yield ``position`` (the rowid) and ``id`` of the traces that meet the condition.
 
-    Args:
-        connection: From ``reading``, in a transaction, so that the index and the traces are consistent.
-        words: Words that the condition requires in the text of a trace.
-        condition: SQL on ``main.traces t``.
-        values: The values of its parameters.
-        newest: The largest rowid to read.
+    The connection is in a transaction, so that the index and the traces are consistent. ``condition`` is SQL
+    on ``main.traces t``, and requires ``words``. ``newest`` is the largest rowid.
     """
     queries = [query for query in map(match_query, words) if query is not None]
     if queries:
@@ -107,14 +102,14 @@ def _between(oldest: int, newest: int) -> _Window:
 
 
 def _unindexed(connection: sqlite3.Connection) -> set[int] | None:
-    """Return the traces with unindexed text; None if they are too many."""
+    """Return the unindexed traces; None if they are too many."""
     query = f"SELECT trace_id FROM main.{UNINDEXED} LIMIT {_MOST_UNINDEXED + 1}"  # noqa: S608
     count = connection.execute(f"SELECT COUNT(*) FROM ({query})").fetchone()[0]  # noqa: S608
     return _positions(connection, query) if count <= _MOST_UNINDEXED else None
 
 
 def _found(connection: sqlite3.Connection, queries: Sequence[str], most: int) -> set[int] | None:
-    """Return the traces that may contain all words; None if each word is in more than ``most``."""
+    """Return traces that may contain all words; None if each is in more than ``most``."""
     found: set[int] | None = None
     for query in queries:
         documents = _documents(connection, query, most)
@@ -126,7 +121,7 @@ def _found(connection: sqlite3.Connection, queries: Sequence[str], most: int) ->
 
 
 def _documents(connection: sqlite3.Connection, query: str, most: int) -> list[int] | None:
-    """Return the documents with all sequences of a word; None if they are more than ``most``."""
+    """Return the documents of a query; None if more than ``most``."""
     found: list[int] = []
     parts = connection.execute(f"SELECT part FROM main.{PARTS} ORDER BY part DESC").fetchall()  # noqa: S608
     for (part,) in parts:
@@ -146,7 +141,6 @@ def _positions(connection: sqlite3.Connection, trace_ids: str, *values: str) -> 
 
 
 def _oldest_of(connection: sqlite3.Connection, newest: int, size: int) -> int | None:
-    """Return the rowid of the oldest of the ``size`` latest traces; None if there are none."""
     query = (
         "SELECT MIN(p) FROM (SELECT rowid AS p FROM main.traces WHERE rowid <= ? ORDER BY rowid DESC LIMIT ?)"
     )

@@ -1,4 +1,4 @@
-"""Opens short-lived connections to a trace database, in the thread that uses them."""
+"""Opens short-lived connections to a trace database."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kantan_agents.traces.trace_file import ImmutableConnection, check_file, ope
 _CHANGE_WAIT_SECONDS = 30.0
 
 TRUNCATE_WAIT_MS = 50
-"""How long a writer may wait while the write-ahead log is truncated, if others still read it."""
+"""How long a writer may wait while the log is truncated."""
 
 
 @contextmanager
@@ -33,13 +33,13 @@ def reading(
 
     Args:
         path: The file.
-        by_trace: Whether spans will be read by trace, for which a file written by kantan-llm has no index.
-        any_thread: Whether other threads may use the connection too, one at a time.
+        by_trace: Whether spans will be read by trace, for which kantan-llm's files have no index.
+        any_thread: Whether other threads may use it too, one at a time.
         keep_wal: As for ``FileBackend.open_to_read``.
         with_views: As for ``FileBackend.prepare``.
 
     Raises:
-        TraceDatabaseError: E60, the file cannot be opened, or a statement on the connection fails.
+        TraceDatabaseError: E60, the file cannot be opened, or a statement fails.
     """
     with sqlite_errors(path):
         backend = backend_of(path)
@@ -53,9 +53,9 @@ def reading(
 
 @contextmanager
 def reading_again(path: Place, kept: KeptConnections) -> Iterator[sqlite3.Connection]:
-    """Do the same as ``reading`` without views, on a pooled connection if there is one.
+    """Do the same as ``reading`` without views, on a pooled connection if possible.
 
-    The block may define functions, but must change nothing else on the connection.
+    The block may define functions, but must change nothing else.
     """
     identity = kept.identity()
     connection = kept.take(identity)
@@ -88,16 +88,13 @@ def _has_views(connection: sqlite3.Connection) -> bool:
 def changing(
     path: Place, *, wait: float | None = None, keep_log: bool = False, is_long: bool = False
 ) -> Iterator[sqlite3.Connection]:
-    """Open an existing database for changes in this thread; the caller controls the transactions.
+    """Open an existing database for changes; the caller controls the transactions.
 
-    Args:
-        path: The file.
-        wait: Seconds to wait for other writers; by default half a minute.
-        keep_log: As for ``FileBackend.open_to_change``.
-        is_long: As for ``FileBackend.open_to_change``.
+    ``wait`` is seconds for other writers, by default 30. The other options are as for
+    ``FileBackend.open_to_change``.
 
     Raises:
-        TraceDatabaseError: E60, the file cannot be opened, or a statement on the connection fails.
+        TraceDatabaseError: E60, the file cannot be opened, or a statement fails.
     """
     seconds = _CHANGE_WAIT_SECONDS if wait is None else wait
     with sqlite_errors(path):
@@ -109,10 +106,10 @@ def changing(
 
 
 def empty_log(path: Path) -> None:
-    """Move all pages of the write-ahead log to the file; raise E60 if the disk has too little space.
+    """Move all pages of the log to the file; raise E60 if the disk has too little space.
 
-    Moving only some pages would fill the disk and leave the log as large as before. Closing the last
-    connection does that too, unless it only reads.
+    Moving only some pages would fill the disk and leave the log as large as before. So would closing the last
+    connection, unless it only reads.
     """
     check_file(path)
     with (
@@ -137,7 +134,7 @@ def empty_log(path: Path) -> None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit the changes of the block; roll back if it raises."""
+    """Commit the block, or roll it back."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -149,10 +146,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def create_tables(path: Place, *, adopt: bool = False) -> None:
-    """Create missing tables of traces; raise E60 if that is not possible.
-
-    With ``adopt``, add them to the database of another program.
-    """
+    """Create missing tables, or raise E60; with ``adopt``, in another program's database."""
     with sqlite_errors(path):
         try:
             backend_of(path).make_tables(adopt=adopt)
@@ -162,7 +156,7 @@ def create_tables(path: Place, *, adopt: bool = False) -> None:
 
 @contextmanager
 def sqlite_errors(path: Place) -> Iterator[None]:
-    """Turn SQLite's errors about the file at ``path`` into E60."""
+    """Turn SQLite's errors into E60."""
     try:
         yield
     except sqlite3.Error as error:
@@ -170,7 +164,7 @@ def sqlite_errors(path: Place) -> Iterator[None]:
 
 
 def check_path(path: Place) -> None:
-    """Reject a path with a zero byte or a circle of links (E60)."""
+    """Raise E60 for a zero byte or a circle of links."""
     try:
         path.resolve()
     except (OSError, RuntimeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""``Engine``: finding, pruning and indexing, which a file and Postgres do differently."""
+"""``Engine``: functions that differ for a file and for Postgres."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Prune(Protocol):
 
 
 class Engine(NamedTuple):
-    """The functions that exist once for a file and once for Postgres."""
+    """Finding, pruning and indexing."""
 
     find: Callable[[sqlite3.Connection, Filters, int | None, tzinfo, int], list[str]]
     prune: _Prune

@@ -1,4 +1,4 @@
-"""Converts traces to flat dicts, for JSON Lines, pandas or kantan-lab."""
+"""Converts traces to flat dicts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FROM_METADATA = ("agent_name", "prompt_name", "prompt_version", "prompt_id", "a
 def export_pages(
     path: Place, filters: Filters, limit: int | None, tz: tzinfo
 ) -> Generator[list[dict[str, Any]], None, None]:
-    """Yield pages of traces as plain data; between pages, the file is open but not locked.
+    """Yield pages of traces; in between, the file is open but not locked.
 
     Each page may be requested from another thread. Traces deleted in the meantime are omitted.
     """
@@ -39,7 +39,7 @@ def export_pages(
 
 
 def as_plain_data(trace: StoredTrace) -> dict[str, Any]:
-    """Return a trace as JSON data: its summary, agent, prompt, runs and spans."""
+    """Return a trace as JSON data."""
     summary = trace.summary
     plain: dict[str, Any] = attrs.asdict(summary, recurse=False)
     plain["metadata"] = dict(summary.metadata)

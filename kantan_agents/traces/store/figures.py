@@ -1,7 +1,7 @@
 """Computes the statistics of traces from their spans.
 
 The statistics of a trace depend only on its own row and spans. One JSON string holds the rows of many traces,
-because sqlite3 takes the GIL again for each row, which can take 5 ms next to a busy event loop.
+because sqlite3 takes the GIL again for each row, up to 5 ms next to a busy event loop.
 """
 
 from __future__ import annotations
@@ -57,12 +57,11 @@ class RunFigures:
     """The statistics of one run.
 
     Attributes:
-        prompt: Name and version of its prompt; None if none is recorded.
-        is_judge: Whether it is a run of a ``judge_agent``, whose recorded prompt is the judged one.
-        started_at: None if no span of it is recorded yet.
-        failed: Whether it ended with an error.
+        prompt: Name and version of its prompt, if recorded.
+        is_judge: Whether a ``judge_agent`` ran, whose recorded prompt is the judged one.
+        started_at: None if no span is recorded yet.
         microseconds: Its duration; None unless it ended without an error.
-        tokens: The tokens of its own model calls, by kind.
+        tokens: By kind, without inner runs.
     """
 
     prompt: PromptVersion | None
@@ -80,7 +79,7 @@ class RunFigures:
 
 @attrs.frozen
 class Verdict:
-    """A score for the first run of the trace ``judged`` or, if it names no trace, for ``prompt``."""
+    """A score for the first run of the trace ``judged`` or else for ``prompt``."""
 
     score: float
     judged: str | None
@@ -89,12 +88,7 @@ class Verdict:
 
 @attrs.frozen
 class TraceFigures:
-    """The statistics of one trace.
-
-    Attributes:
-        position: Its rowid, by which traces are ordered.
-        runs: Its runs, in the order of ``TraceRuns``.
-    """
+    """The statistics of one trace; ``position`` is its rowid, which orders traces."""
 
     trace_id: str
     position: int
@@ -103,9 +97,9 @@ class TraceFigures:
 
 
 def compute_figures(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> Iterator[TraceFigures]:
-    """Yield the statistics of the traces that exist; ``trace_ids`` are unique.
+    """Yield the statistics of the traces that exist.
 
-    The connection needs the views of ``create_views`` and an open transaction.
+    The connection needs ``create_views`` and a transaction; ids are unique.
     """
     connection.execute(
         "CREATE TEMP TABLE IF NOT EXISTS chosen(chosen_id TEXT PRIMARY KEY, with_spans INTEGER)"
@@ -137,7 +131,7 @@ def _of_chosen(connection: sqlite3.Connection) -> Iterator[TraceFigures]:
 def _has_ended(
     connection: sqlite3.Connection, trace_id: str, metadata: Mapping[str, Any], extent: Sequence[Any]
 ) -> bool:
-    """Return the same as ``TraceRuns.has_ended``, usually without reading spans."""
+    """Do the same as ``TraceRuns.has_ended``, usually without reading spans."""
     if extent[2] is not None or "agent_run_id" in metadata:
         return extent[2] is not None
     return runs_of_trace(connection, trace_id, metadata).has_ended
@@ -149,7 +143,6 @@ def _one(connection: sqlite3.Connection, query: str, **values: Any) -> list[Any]
 
 
 def _spans(connection: sqlite3.Connection, trace_ids: set[str]) -> dict[str, list[SpanRecord]]:
-    """Return the spans of these traces, in stored order."""
     connection.execute(_MARK_INNER, {"name": RUN_SPAN})
     found: dict[str, list[SpanRecord]] = {trace_id: [] for trace_id in trace_ids}
     for values in _one(connection, _SPANS):
@@ -163,7 +156,7 @@ def _spans(connection: sqlite3.Connection, trace_ids: set[str]) -> dict[str, lis
 def _figures_of_runs(
     runs: TraceRuns, spans: Sequence[SpanRecord], metadata: Mapping[str, Any], extent: Sequence[Any]
 ) -> Iterator[RunFigures]:
-    """Yield the statistics of each run; a model call counts for the innermost run around it."""
+    """A model call counts for the innermost run around it."""
     owners = [(span, runs.around(span.span_id)) for span in spans]
     for run in runs.all:
         used: Mapping[str, Any] = (
@@ -181,7 +174,6 @@ def _figures_of_runs(
 
 
 def _of_trace(run: AgentRun, extent: Sequence[Any], used: Mapping[str, Any]) -> RunFigures:
-    """Return the statistics of the run that the trace was opened for."""
     first, last, ending = extent
     start, end = parse_time(first), parse_time(last)
     failed = ending == _FAILED

@@ -1,4 +1,4 @@
-"""The filters of a search: validation, and conversion to kantan-llm's query."""
+"""The filters of a search: validation, and kantan-llm's query."""
 
 from __future__ import annotations
 
@@ -40,19 +40,12 @@ class TraceFilters(TypedDict, total=False):
 
 @attrs.frozen
 class Filters:
-    """The filters of one search; a trace must match all of them.
+    """The filters of one search; a trace must match all.
 
     Attributes:
-        keywords: Words that must all occur in the input or output of spans.
         metadata: Values by key, including agent, prompt and version.
-        tool: Name of a tool that was called.
         has_error: Whether a span has an error.
         has_failed: Whether the run ended with an error, or without one.
-        has_refusal: Whether the tool rules denied a call.
-        has_cut_answer: Whether a model's answer was cut off.
-        rubric_below: A verdict has a score below this.
-        started_from: Earliest start of a span.
-        started_to: Latest start of a span.
     """
 
     keywords: tuple[str, ...] = ()
@@ -68,7 +61,7 @@ class Filters:
 
     @property
     def has_special_keys(self) -> bool:
-        """Whether SQLite cannot look up one of the metadata keys."""
+        """Whether SQLite cannot look up a metadata key."""
         return any(_ESCAPED_IN_JSON.search(key) for key in self.metadata)
 
     @property
@@ -77,7 +70,7 @@ class Filters:
         return self.has_failed is not None or self.query() is not None
 
     def query(self) -> TraceQuery | None:
-        """Return kantan-llm's query without keywords; None if it would match every trace."""
+        """Return kantan-llm's query without keywords; None if it matches all."""
         # A run that failed has a span with an error, which kantan-llm finds faster.
         has_error = self.has_error if self.has_error is not None else self.has_failed or None
         if not self.metadata and has_error is None and self.started_from is None and self.started_to is None:
@@ -110,7 +103,7 @@ def checked_filters(
     started_from: datetime | None = None,
     started_to: datetime | None = None,
 ) -> Filters:
-    """Validate the filters (E75); agent, prompt and version become filters for metadata."""
+    """Validate the filters (E75); agent, prompt and version become metadata."""
     if isinstance(keywords, str) or not isinstance(keywords, Sequence):
         _reject("keywords", f"must be a list of words, not {type(keywords).__name__}")
     for keyword in keywords:
@@ -145,13 +138,13 @@ def checked_filters(
 
 
 def check_limit(limit: int | None) -> None:
-    """Raise E75 unless ``limit`` is a positive int or None."""
+    """Raise E75 unless it is a positive int or None."""
     if limit is not None:
         checked_int("limit", limit, 1)
 
 
 def check_time(name: str, time: datetime | None) -> None:
-    """Raise E75 for the option ``name`` unless ``time`` is a datetime or None."""
+    """Raise E75 unless it is a datetime or None."""
     if time is not None and not isinstance(time, datetime):
         _reject(name, f"must be a datetime, not {type(time).__name__}")
     if time is not None and time.tzinfo is not None:
@@ -162,14 +155,14 @@ def check_time(name: str, time: datetime | None) -> None:
 
 
 def check_number(name: str, number: float) -> None:
-    """Raise E75 for the option ``name`` unless ``number`` is a number."""
+    """Raise E75 unless it is a number."""
     is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
     if not is_number or math.isnan(number):
         _reject(name, f"must be a number, not {number!r}")
 
 
 def check_text(option: str, text: Any) -> None:
-    """Raise E75 for ``option`` unless ``text`` is a str that SQLite accepts."""
+    """Raise E75 unless it is a str that SQLite accepts."""
     if not isinstance(text, str):
         _reject(option, f"must be a str, not {type(text).__name__}")
     try:

@@ -1,10 +1,9 @@
 """Finds the traces that match filters, latest first.
 
-kantan-llm's search decides which traces match, except for keywords, where it takes ``%`` and ``_`` for
-wildcards. It searches one window of traces at a time, latest first, each four times as large as the one
-before. A common filter needs only the first window; a rare one costs about as much as one search of the whole
-file. A window adds the metadata of runs inside an open trace, and contains only traces that pass the filters
-kantan-llm lacks.
+kantan-llm's search decides, except for keywords, where it takes ``%`` and ``_`` for wildcards. It searches
+one window of traces at a time, each four times as large as the one before. A common filter needs only the
+first; a rare one costs about one search of the whole file. A window adds the metadata of runs inside an open
+trace, and contains only traces that pass the filters kantan-llm lacks.
 """
 
 from __future__ import annotations
@@ -90,14 +89,9 @@ _CONTAINS = (
 def find(
     connection: sqlite3.Connection, filters: Filters, limit: int | None, tz: tzinfo, newest: int
 ) -> list[str]:
-    """Return the ids of the matching traces, latest first; search only as far as needed.
+    """Return the ids of matching traces, latest first; search only as far as needed.
 
-    Args:
-        connection: From ``reading``.
-        filters: The conditions.
-        limit: Maximum number of ids; None for all.
-        tz: The time zone of naive times.
-        newest: The largest rowid of a trace.
+    ``tz`` is the time zone of naive times, ``newest`` the largest rowid.
     """
     # SQLite allows changes of functions and views only while no statement is running: therefore this comes
     # first, and the window is closed last.
@@ -149,7 +143,7 @@ def _passing(
 def _candidates(
     connection: sqlite3.Connection, filters: Filters, newest: int
 ) -> Generator[sqlite3.Row, None, None]:
-    """Select rowid and id of the traces that pass the filters kantan-llm lacks, latest first."""
+    """Select the traces that pass the filters kantan-llm lacks, latest first."""
     conditions = ["1"]
     values: dict[str, Any] = {"tool": filters.tool, "score": filters.rubric_below}
     if filters.tool is not None:
@@ -168,7 +162,7 @@ def _candidates(
 
 
 class _Window:
-    """Restricts the view ``traces`` to some traces, and adds a row for each run inside them."""
+    """Restricts the view ``traces``, and adds a row for each inner run."""
 
     def __init__(self, connection: sqlite3.Connection, *, inner_runs: bool) -> None:
         self._connection = connection
@@ -202,14 +196,14 @@ class _Window:
 
 
 def _run_metadata(metadata_json: str | None, raw_json: str | None) -> str:
-    """Return the metadata of a run inside an open trace: the trace's, overridden by its own."""
+    """Merge an inner run's metadata over the trace's."""
     span_data = mapping_of(mapping_of(raw_json).get("span_data"))
     merged = {**mapping_of(metadata_json), **mapping_of(span_data.get("data"))}
     return storable_json(merged)
 
 
 def _define_functions(connection: sqlite3.Connection, filters: Filters) -> None:
-    """Define the SQL functions that these filters need; in Python, they are slower than SQLite's own."""
+    """Define only the SQL functions that these filters need: Python is slower than SQLite."""
     if filters.has_special_keys:
         connection.create_function("json_extract", 2, _value_of_key, deterministic=True)
     if filters.keywords:

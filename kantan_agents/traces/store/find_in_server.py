@@ -1,7 +1,7 @@
-"""Finds the traces that match filters in Postgres, with the results of ``find`` for a file.
+"""Finds the traces that match filters in Postgres, as ``find`` in a file.
 
-It searches windows of traces, latest first, each four times as large as the one before. Before they become
-large, the trigram index selects the traces that may contain a word.
+It searches windows of traces, each four times as large as the one before. Before they become large, the
+trigram index selects traces that may contain a word.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _TEXTS: Final = ("lower(s.input)", "lower(s.output)", "s.folded_input", "s.folde
 def find_in_server(
     connection: sqlite3.Connection, filters: Filters, limit: int | None, tz: tzinfo, newest: int
 ) -> list[str]:
-    """Return the ids of the matching traces, latest first; the arguments are as for ``find``."""
+    """Return the ids of matching traces, as ``find``."""
     server = server_of(connection)
     connection.execute("BEGIN")  # the index and the traces must be read in the same state
     try:
@@ -122,7 +122,6 @@ def _of_window(
 
 
 def _oldest_of(server: ServerConnection, newest: int, size: int) -> int | None:
-    """Return the rowid of the oldest of the ``size`` latest traces; None if there are none."""
     query = """SELECT MIN(rowid) FROM (
     SELECT rowid FROM traces WHERE rowid <= %s ORDER BY rowid DESC LIMIT %s) AS chosen"""
     row = server.native(query, (newest, size)).fetchone()
@@ -130,7 +129,7 @@ def _oldest_of(server: ServerConnection, newest: int, size: int) -> int | None:
 
 
 def _candidates(server: ServerConnection, words: Sequence[str]) -> set[str] | None:
-    """Return the traces that the index finds for all words; None if it is missing or saves nothing."""
+    """Return the traces from the index; None if it is missing or saves nothing."""
     if not has_trigrams(server):
         return None
     found: set[str] | None = None
@@ -180,7 +179,7 @@ def _conditions(filters: Filters, tz: tzinfo) -> tuple[list[str], dict[str, Any]
 
 
 def _times(filters: Filters, tz: tzinfo, values: dict[str, Any]) -> Iterator[str]:
-    """Yield the condition on the start of one span; stored times are UTC strings."""
+    """Compare the start of one span, in UTC strings."""
     parts: list[str] = []
     for name, sign, time in (("from", ">=", filters.started_from), ("to", "<=", filters.started_to)):
         if time is not None:
@@ -196,7 +195,7 @@ def _utc_text(time: datetime, tz: tzinfo) -> str:
 
 
 def _metadata(filters: Filters, values: dict[str, Any]) -> str:
-    """Return the condition on the trace's metadata, or on a run's inside it, which overrides it."""
+    """Compare the trace's metadata, or an inner run's, which overrides it."""
     own = _metadata_of(f"{_JSON}(t.metadata_json)", filters, values)
     merged = (
         f"(CASE WHEN jsonb_typeof({_JSON}(t.metadata_json)) = 'object' THEN {_JSON}(t.metadata_json) "

@@ -1,4 +1,4 @@
-"""Follows a file: finds new traces whenever another connection has changed it."""
+"""Follows a file: finds new traces after another connection has changed it."""
 
 from __future__ import annotations
 
@@ -28,22 +28,20 @@ _GONE = "it was deleted or replaced while it was followed"
 
 @attrs.frozen
 class _State:
-    """The recorded state of a trace."""
-
     spans: int
     last: int
     ended: bool
 
 
 def newest_traces(path: Place) -> list[str]:
-    """Return the ids of the latest traces, the latest last; later traces are new."""
+    """Return the ids of the latest traces, the latest last."""
     with reading(path, by_trace=False) as connection:
         rows = connection.execute("SELECT id FROM all_traces ORDER BY rowid DESC LIMIT ?", (_REMEMBERED,))
         return [row["id"] for row in rows][::-1]
 
 
 def traces_without_spans(connection: sqlite3.Connection, known: Collection[str]) -> list[str]:
-    """Return the known traces without spans, whose start is therefore unknown."""
+    """Return the known traces without spans, and so without a start."""
     marks = ",".join("?" * len(known))
     rows = connection.execute(
         f"SELECT id FROM all_traces WHERE id IN ({marks}) "  # noqa: S608
@@ -54,7 +52,7 @@ def traces_without_spans(connection: sqlite3.Connection, known: Collection[str])
 
 
 def follow_traces(follower: Follower, poll: float) -> Generator[TraceSummary, None, None]:
-    """Yield completed traces, checking every ``poll`` seconds; close ``follower`` at the end."""
+    """Yield completed traces, polling; close ``follower`` at the end."""
     with closing(follower):
         while True:
             yield from follower.poll()
@@ -79,7 +77,7 @@ class Follower:
         self._identity = self._backend.identity()
 
     def poll(self) -> list[TraceSummary]:
-        """Return the traces that were completed since the last poll, the oldest first.
+        """Return the traces completed since the last poll, the oldest first.
 
         A trace is complete if its final span is recorded and nothing was added since the last poll.
 
@@ -124,7 +122,7 @@ class Follower:
             self._known.append(row["id"])
 
     def _update(self, connection: sqlite3.Connection, trace_id: str) -> bool:
-        """Update the state of a waiting trace; return whether it is complete."""
+        """Update a waiting trace; return whether it is complete."""
         before, now = self._waiting[trace_id], _state(connection, trace_id)
         if now is None:
             del self._waiting[trace_id]
@@ -134,7 +132,6 @@ class Follower:
 
 
 def _state(connection: sqlite3.Connection, trace_id: str) -> _State | None:
-    """Return the state of a trace; None if it was deleted."""
     trace = connection.execute("SELECT metadata_json FROM all_traces WHERE id = ?", (trace_id,)).fetchone()
     if trace is None:
         return None

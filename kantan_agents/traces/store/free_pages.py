@@ -1,4 +1,4 @@
-"""Returns the free pages of a file to the disk, some at a time."""
+"""Returns the free pages of a file to the disk in steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def can_shrink(connection: sqlite3.Connection) -> bool:
 
 
 def free_bytes(connection: sqlite3.Connection) -> int:
-    """Return the number of free bytes in the file."""
+    """Return the file's free bytes."""
     pages, size = (
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("freelist_count", "page_size")
     )

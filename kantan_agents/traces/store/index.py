@@ -1,4 +1,4 @@
-"""Fills the search index in steps, on the recorder's thread or for ``TraceStore.build_index``."""
+"""Fills the search index in steps, for the recorder or ``TraceStore.build_index``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ROWS_PER_STATEMENT = 80
 
 @attrs.frozen
 class _Trace:
-    """A trace to be indexed: its note, its last span, and its unindexed spans."""
+    """A trace to be indexed, with its unindexed spans."""
 
     note: int
     last_seq: int
@@ -78,9 +78,9 @@ def index_new(path: Place, seconds: float, at_least: int) -> bool:
 
 
 def index_some(connection: sqlite3.Connection, most: int = _TRACES_AT_ONCE) -> tuple[int, int]:
-    """Index at most ``most`` traces, inside a transaction; return how many are done, and how many skipped.
+    """Index up to ``most`` traces, inside a transaction; return how many are done and skipped.
 
-    The file needs the search index and the index for the spans of a trace.
+    The file needs both the search index and the index of spans by trace.
     """
     chosen = [*_fitting(_to_index(connection, _notes(connection, min(most, _TRACES_AT_ONCE))))]
     texts = [(trace, indexed_text(_texts(connection, trace))) for trace in chosen]
@@ -97,7 +97,7 @@ def index_some(connection: sqlite3.Connection, most: int = _TRACES_AT_ONCE) -> t
 
 
 def drop_sparse_part(connection: sqlite3.Connection) -> bool:
-    """Drop a part with mostly deleted documents, inside a transaction; return False if there is none."""
+    """Drop a part with mostly deleted documents, in a transaction; return False without one."""
     if not has_index(connection):
         return False
     query = f"""SELECT p.part FROM main.{PARTS} p WHERE p.documents > 0 AND 2 * (
@@ -120,7 +120,7 @@ def _notes(connection: sqlite3.Connection, most: int) -> list[int]:
 
 
 def _to_index(connection: sqlite3.Connection, notes: Sequence[int]) -> Iterator[_Trace]:
-    """Yield the traces of these notes, with the sizes of their unindexed spans."""
+    """Yield the traces of these notes, with the sizes of unindexed spans."""
     last = f"(SELECT MAX(d.last_seq) FROM main.{DOCUMENTS} d WHERE d.trace_id = u.trace_id)"  # noqa: S608
     size = " + ".join(f"COALESCE(LENGTH(CAST(s.{column} AS BLOB)), 0)" for column in ("input", "output"))
     query = f"""SELECT json_group_array(json_array(u.note, COALESCE(s.ingest_seq, 0), s.rowid, {size}))
@@ -136,7 +136,6 @@ def _to_index(connection: sqlite3.Connection, notes: Sequence[int]) -> Iterator[
 
 
 def _fitting(traces: Iterable[_Trace]) -> Iterator[_Trace]:
-    """Yield the first traces, until they fill a transaction."""
     size = 0
     for trace in traces:
         size += trace.size
@@ -146,7 +145,6 @@ def _fitting(traces: Iterable[_Trace]) -> Iterator[_Trace]:
 
 
 def _texts(connection: sqlite3.Connection, trace: _Trace) -> Iterator[str]:
-    """Yield the inputs and outputs of the spans to be indexed."""
     for rowids in _slices(trace.spans):
         # In one row, because the GIL is released for each. As bytes, because they may be invalid UTF-8.
         query = """SELECT CAST(json_group_array(json_array(CAST(input AS TEXT), CAST(output AS TEXT)))
@@ -171,7 +169,6 @@ def _slices(spans: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
 
 
 def _add(connection: sqlite3.Connection, texts: Sequence[tuple[_Trace, str]]) -> None:
-    """Add documents to the latest part."""
     part, documents = _open_part(connection)
     first = part * PART_ROWIDS + documents
     _insert(
@@ -191,7 +188,7 @@ def _add(connection: sqlite3.Connection, texts: Sequence[tuple[_Trace, str]]) ->
 
 
 def _open_part(connection: sqlite3.Connection) -> tuple[int, int]:
-    """Return the latest part and its number of documents; create a part if it is full."""
+    """Return the latest part and its number of documents, or a new part."""
     query = f"SELECT part, documents, characters FROM main.{PARTS} ORDER BY part DESC LIMIT 1"  # noqa: S608
     row = connection.execute(query).fetchone()
     if row is not None and row[1] < _MOST_DOCUMENTS and row[2] < _LARGEST_PART:

@@ -1,4 +1,4 @@
-"""``KeptConnections``: a pool of connections to one file, while a ``with`` block holds it open."""
+"""``KeptConnections``: a pool, while a ``with`` block holds the file open."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _all: WeakSet[KeptConnections] = WeakSet()
 
 
 class KeptConnections:
-    """A pool of idle connections to one file; any thread may take one."""
+    """A pool of idle connections to one file, for any thread."""
 
     def __init__(self, path: Place) -> None:
         self._path = path
@@ -28,18 +28,18 @@ class KeptConnections:
         _all.add(self)
 
     def identity(self) -> Identity | None:
-        """Return the identity of the file now at the path; None if it is missing or not a file."""
+        """Return the identity of the file now at the path."""
         return backend_of(self._path).identity()
 
     def real_path(self) -> Place:
-        """Return the path without links; it is resolved once per file identity."""
+        """Resolve the path, once per file identity."""
         identity, real = self.identity(), self._real
         if real is None or identity is None or real[0] != identity:
             real = self._real = (identity, self._path.resolve())
         return real[1]
 
     def take(self, identity: Identity | None) -> sqlite3.Connection | None:
-        """Return a connection to this file, or None; close connections to a replaced file."""
+        """Take a connection to this file, if any; close others."""
         with suppress(IndexError):  # none is left
             while True:
                 connection, known = self._idle.pop()
@@ -49,7 +49,7 @@ class KeptConnections:
         return None
 
     def give_back(self, connection: sqlite3.Connection, identity: Identity | None) -> None:
-        """Return a connection to the pool; ``identity`` is the file at the path before it was opened."""
+        """Return a connection; ``identity`` is the file before it was opened."""
         if identity is None or len(self._idle) >= _MOST:
             connection.close()
             return
@@ -58,7 +58,7 @@ class KeptConnections:
             self.close_idle()
 
     def close(self) -> None:
-        """Close the connections; those in use close on ``give_back``."""
+        """Close all connections; those in use on ``give_back``."""
         self._is_open = False
         self.close_idle()
 

@@ -1,7 +1,7 @@
-"""Reads the summaries of plain traces, which are most traces, with one statement.
+"""Reads the summaries of plain traces, which are most, with one statement.
 
-A trace is plain if it was opened for an agent's run that ended with an answer, and no span has an error, a
-verdict or a cut answer. ``summarise`` gives the same summary, but reads each span.
+A trace is plain if its run ended with an answer, and no span has an error, a verdict or a cut answer.
+``summarise`` gives the same, but reads each span.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _decode_facts = msgspec.json.Decoder(_Facts).decode
 
 
 def read_plain(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, TraceSummary]:
-    """Return the summaries of the plain traces, by trace id."""
+    """Return the summaries of plain traces by id."""
     found = [_summary(*row) for row in connection.execute(_query(len(trace_ids)), trace_ids)]
     return {summary.trace_id: summary for summary in found if summary is not None}
 

@@ -16,7 +16,7 @@ from kantan_agents.traces.store.figures import PromptVersion
 from kantan_agents.traces.store.run_records import has_run_tables
 
 NEWEST: Final = 10
-"""Most prompts to read of one version; an agent with dynamic instructions may have one for each run."""
+"""Prompts to read of one version; dynamic instructions may have one for each run."""
 
 # A damaged item's text is NULL, and half a surrogate pair must not become a Python str.
 _VALID: Final = "CASE WHEN json_valid(body) THEN body END"
@@ -48,14 +48,14 @@ class PromptTexts:
 
 
 def prompts_with_id(connection: sqlite3.Connection, prompt_id: str) -> list[PromptRecord]:
-    """Return the recorded prompts of an id, the oldest first; users may give several the same id."""
+    """Return the prompts of an id, the oldest first; users may reuse an id."""
     if not has_run_tables(connection):
         return []
     return list(_prompts(body for (body,) in connection.execute(_BY_ID, (prompt_id,))))
 
 
 def texts_by_version(connection: sqlite3.Connection, name: str | None) -> Mapping[PromptVersion, PromptTexts]:
-    """Return the recorded prompts by name and version; without ``name``, of all names."""
+    """Return the prompts by name and version; ``name`` restricts them."""
     if not has_run_tables(connection):
         return {}
     found: dict[PromptVersion, PromptTexts] = {}
@@ -68,7 +68,6 @@ def texts_by_version(connection: sqlite3.Connection, name: str | None) -> Mappin
 
 
 def _prompts(bodies: Iterator[bytes] | Sequence[bytes]) -> Iterator[PromptRecord]:
-    """Yield the prompts, without damaged ones."""
     for body in bodies:
         with suppress(TypeError, ValueError):
             yield PromptRecord(**decode(body))

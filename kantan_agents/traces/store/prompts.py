@@ -1,4 +1,4 @@
-"""The methods of ``TraceStore`` about prompts, and the statistics for each prompt version."""
+"""The methods of ``TraceStore`` about prompts."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class _Group:
     """Running totals of one prompt version: a file may have very many runs.
 
     Attributes:
-        position: Rowid of the trace of its first run in the file, and the index of the run in that trace.
+        position: Rowid of the trace of its first run, and the index of the run in it.
     """
 
     position: _Position = _NOWHERE
@@ -160,7 +160,7 @@ class _Group:
 
 
 def prompt_stats(connection: sqlite3.Connection, prompt: str | None) -> list[PromptStats]:
-    """Return the statistics of each prompt version, in the order of the versions' first runs."""
+    """Return the statistics of each version, in the order of first runs."""
     connection.execute("BEGIN")  # the following statements must read the same stored statistics
     is_kept = has_figures(connection)
     groups = _kept_groups(connection, prompt) if is_kept else {}
@@ -193,7 +193,6 @@ def _version(name: str | None, version: str | None) -> PromptVersion | None:
 
 
 def _changed(connection: sqlite3.Connection, *, is_kept: bool) -> list[str]:
-    """Return the traces to compute, the oldest first."""
     query = f"SELECT trace_id FROM main.{CHANGED} WHERE typeof(trace_id) = 'text'"  # noqa: S608
     if not is_kept:
         query = "SELECT id FROM main.traces WHERE typeof(id) = 'text' ORDER BY rowid"
@@ -207,7 +206,6 @@ def _add_runs(groups: dict[PromptVersion, _Group], trace: TraceFigures, prompt: 
 
 
 def _kept_groups(connection: sqlite3.Connection, prompt: str | None) -> dict[PromptVersion, _Group]:
-    """Return the totals of the stored statistics."""
     groups: dict[PromptVersion, _Group] = {}
     for name, version, *row in connection.execute(_GROUPS, {"prompt": prompt}).fetchall():
         runs, failures, *used, first, last, microseconds, position, unfinished = row
@@ -226,7 +224,7 @@ def _kept_groups(connection: sqlite3.Connection, prompt: str | None) -> dict[Pro
 
 
 def nearest_rank(values: Iterable[float], percent: int) -> float | None:
-    """Return the smallest value that at least ``percent`` % of all do not exceed; None without values."""
+    """Return the smallest value that at least ``percent`` % do not exceed."""
     ordered = sorted(values)
     if not ordered:
         return None

@@ -1,4 +1,4 @@
-"""Deletes traces and returns their space to the disk, in small transactions."""
+"""Deletes traces and frees their space, in small transactions."""
 
 from __future__ import annotations
 
@@ -35,14 +35,9 @@ SELECT rowid FROM spans WHERE trace_id = ? ORDER BY ingest_seq DESC LIMIT ?)"""
 def prune_traces(
     path: Path, retention: Retention, progress: Progress | None, *, dry_run: bool, vacuum: bool = False
 ) -> PruneResult:
-    """Delete the traces that exceed ``retention``, the oldest first, and shrink the file if possible.
+    """Delete the traces that exceed ``retention``, the oldest first, and shrink the file.
 
-    Args:
-        path: The file.
-        retention: The limits.
-        progress: Called after each transaction with the number of deleted and of all traces to delete.
-        dry_run: Whether to report only and change nothing.
-        vacuum: Whether to rewrite the whole file.
+    ``progress`` gets the numbers of deleted and of all traces to delete; ``vacuum`` rewrites the file.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be read or changed. Deleted traces stay deleted.
@@ -85,10 +80,7 @@ def _plan(path: Path, retention: Retention, *, dry_run: bool = False, vacuum: bo
 
 
 class _Pruning:
-    """The changes to one file; after each method, the file is consistent.
-
-    ``vacuum`` rewrites the whole file instead of freeing pages in steps.
-    """
+    """The changes to one file; after each method, it is consistent."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, *, vacuum: bool) -> None:
         self._path = path
@@ -104,7 +96,7 @@ class _Pruning:
         self._frees = not vacuum and can_shrink(connection)
 
     def delete(self, trace_ids: Sequence[str], progress: Progress) -> int:
-        """Delete traces with their spans, freeing pages in between; return the number of spans."""
+        """Delete traces, freeing pages in between; return the number of spans."""
         if not trace_ids:
             return 0
         # Without an index, each trace would need a scan of all spans.
@@ -129,7 +121,7 @@ class _Pruning:
         return spans
 
     def remove_unused(self) -> None:
-        """Delete content items that no run uses, even if another program deleted the runs."""
+        """Delete unused content items, even of runs that another program deleted."""
         if has_records(self._connection):
             while self._steps.run(partial(remove_unused, self._connection), self._deleting):
                 continue
@@ -151,7 +143,7 @@ class _Pruning:
         return free_bytes(self._connection)
 
     def _some(self, trace_ids: Sequence[str], tables: Sequence[str], rows: int) -> tuple[int, int]:
-        """Delete ``rows`` rows, the first traces first; return the number of traces and of spans."""
+        """Delete ``rows`` rows; return the numbers of traces and of spans."""
         execute = self._connection.execute
         traces = spans = 0
         for trace_id in trace_ids:

@@ -1,4 +1,4 @@
-"""Deletes traces in Postgres: drops whole weeks of spans, deletes the rest in small transactions."""
+"""Deletes traces in Postgres: drops whole weeks, deletes the rest in small transactions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NOT_PERMITTED: Final = "42501"
 def prune_server(
     path: Place, retention: Retention, progress: Progress | None, *, dry_run: bool, vacuum: bool
 ) -> PruneResult:
-    """Delete the traces that exceed ``retention``, the oldest first; as ``prune_traces``.
+    """Delete the traces that exceed ``retention``, as ``prune_traces``.
 
     Raises:
         NotInPostgresError: E141, a size limit or ``vacuum`` is given.
@@ -76,7 +76,7 @@ def _delete(connection: sqlite3.Connection, planned: PrunePlan, progress: Progre
 
 
 def _drop_weeks(connection: sqlite3.Connection, server: ServerConnection, doomed: Sequence[str]) -> int:
-    """Drop the weeks in which every span is to be deleted; return the number of their spans."""
+    """Drop the weeks in which every span is doomed; return their spans."""
     spans = 0
     server.native("CREATE TEMP TABLE IF NOT EXISTS kantan_agents_doomed(id text PRIMARY KEY)")
     server.native("DELETE FROM kantan_agents_doomed")

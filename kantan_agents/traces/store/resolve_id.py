@@ -1,4 +1,4 @@
-"""Resolves a user's reference to a trace to its id."""
+"""Resolves a user's reference to a trace."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WHERE s.name = '{RUN_SPAN}' AND s.span_type = 'custom'
 
 
 def resolve_trace_id(connection: sqlite3.Connection, wanted: str, path: Place) -> str:
-    """Return the id of the trace that ``wanted`` refers to.
+    """Return the id of a trace.
 
     ``wanted`` is a trace id, a run id, a unique prefix of either, the unique end of a trace id, or ``LAST``.
 
@@ -56,7 +56,7 @@ def resolve_trace_id(connection: sqlite3.Connection, wanted: str, path: Place) -
 
 
 def _beginning_with(connection: sqlite3.Connection, beginning: str) -> list[str]:
-    """Match the start of a trace id, with or without its prefix; latest first."""
+    """With or without the prefix of ids; latest first."""
     with_prefix = trace_id_of(beginning)
     return _ids(
         connection,
@@ -66,7 +66,7 @@ def _beginning_with(connection: sqlite3.Connection, beginning: str) -> list[str]
 
 
 def _ending_with(connection: sqlite3.Connection, end: str) -> list[str]:
-    """Match the end of a trace id, unless it is too short; latest first."""
+    """Empty for a too short end; latest first."""
     if len(end) < SHORT_ID:
         return []
     return _ids(
@@ -77,7 +77,6 @@ def _ending_with(connection: sqlite3.Connection, end: str) -> list[str]:
 
 
 def _with_run(connection: sqlite3.Connection, beginning: str) -> list[str]:
-    """Match the start of a run id; latest first."""
     return _ids(
         connection,
         f"SELECT trace_id AS id FROM ({_RUN_IDS}) AS runs "  # noqa: S608

@@ -1,4 +1,4 @@
-"""Decides which traces to delete: the limits, and the plan for a file."""
+"""Decides which traces to delete."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _TIME_ORDERED = 7
 
 @attrs.frozen
 class Retention:
-    """The limits of a file; a trace is deleted if it exceeds any of them.
+    """The limits of a file; a trace is deleted if it exceeds any.
 
     Attributes:
         older_than: Maximum age of a trace's latest span.
         keep: Number of latest traces to retain.
-        max_size: Maximum size of the database in bytes.
+        max_size: Maximum bytes of the database.
     """
 
     older_than: timedelta | None = None
@@ -50,14 +50,12 @@ class Retention:
 
 @attrs.frozen
 class PrunePlan:
-    """The traces of a file and which of them to delete.
+    """The traces of a file and which of them to delete, the oldest first.
 
     Attributes:
-        trace_ids: All traces, the oldest first.
-        to_delete: The traces to delete, the oldest first.
-        sizes: The size of each trace; empty if it is not needed.
+        sizes: The size of each trace; empty if not needed.
         used_bytes: Bytes of the file that are not free.
-        shrinks: Whether the file becomes smaller when traces are deleted.
+        shrinks: Whether deletion makes the file smaller.
     """
 
     trace_ids: Sequence[str]
@@ -74,7 +72,7 @@ class PrunePlan:
 
     @property
     def size_after(self) -> int:
-        """Approximate size of the database in bytes after the deletion."""
+        """Approximate bytes of the database after the deletion."""
         total = sum(space.size for space in self.sizes.values())
         deleted = sum(self.sizes[trace_id].size for trace_id in self.to_delete)
         return self.used_bytes - round(self.used_bytes * deleted / total) if total else self.used_bytes
@@ -95,11 +93,11 @@ def plan(
     Args:
         connection: From ``reading``.
         retention: The limits.
-        size: Size of the database in bytes, compared with the limit.
+        size: Bytes of the database, compared with the limit.
         now: The current time, aware.
         used_bytes: Bytes that are not free; by default read from the file.
-        measure: Whether to compute the sizes of traces even without a limit for the size.
-        shrinks: Whether the file becomes smaller when traces are deleted.
+        measure: Whether to compute sizes even without a limit for them.
+        shrinks: Whether deletion makes the file smaller.
     """
     connection.execute("BEGIN")  # the following statements must read the same state of the file
     trace_ids = [row["id"] for row in connection.execute("SELECT id FROM traces ORDER BY rowid")]
@@ -118,7 +116,7 @@ def plan(
 
 
 def time_in(trace_id: str) -> datetime | None:
-    """Return the creation time in an id of this library; None for other ids."""
+    """Return the creation time in an id, if it is this library's."""
     try:
         uuid = UUID(trace_id[-32:])
     except ValueError:
@@ -145,7 +143,7 @@ def _older(trace_ids: Sequence[str], newest: Mapping[str, str | None], cutoff: d
 def _exceeding_share(
     trace_ids: Sequence[str], deleted: set[str], sizes: Mapping[str, Space], share: float
 ) -> Iterator[str]:
-    """Yield the oldest traces not ``deleted``, until the rest has at most ``share`` of the total size."""
+    """Yield the oldest traces until the rest has at most ``share`` of the size."""
     allowed = share * sum(space.size for space in sizes.values())
     left = sum(space.size for trace_id, space in sizes.items() if trace_id not in deleted)
     for trace_id in trace_ids:
@@ -157,7 +155,7 @@ def _exceeding_share(
 
 
 def bytes_in_use(connection: sqlite3.Connection) -> int:
-    """Return the bytes of the file that are not free."""
+    """Return the file's bytes that are not free."""
     pages, free, size = (
         connection.execute(f"PRAGMA main.{name}").fetchone()[0]
         for name in ("page_count", "freelist_count", "page_size")

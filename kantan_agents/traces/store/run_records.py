@@ -30,7 +30,7 @@ _IDS_PER_STATEMENT: Final = 500
 
 
 def has_run_tables(connection: sqlite3.Connection) -> bool:
-    """Return whether the file has tables for records of runs."""
+    """Return whether the tables for records exist."""
     query = "SELECT COUNT(*) FROM main.sqlite_master WHERE type = 'table' AND name IN (?, ?)"
     return bool(connection.execute(query, (CONTENTS, RUNS)).fetchone()[0] == 2)  # noqa: PLR2004
 
@@ -43,7 +43,7 @@ class Contents:
         self._known: dict[int, Any] = {}
 
     def get(self, content: int) -> Any:
-        """Return an item as JSON data; raise KeyError if it is not in the file."""
+        """Return an item as JSON data, or raise KeyError."""
         if content not in self._known:
             self.load([content])
         return self._known[content]
@@ -64,7 +64,7 @@ class Contents:
 
 
 def read_runs(connection: sqlite3.Connection, trace_id: str) -> tuple[list[RunRecord], list[str]]:
-    """Return a trace's run records in the order of their starts, and descriptions of unreadable ones."""
+    """Return a trace's records by start, and descriptions of unreadable ones."""
     if not has_run_tables(connection):
         return [], []
     # As bytes: one string that is not UTF-8 must not stop the reading of everything else.
@@ -103,7 +103,7 @@ def unreadable(run_id: str, error: Exception) -> str:
 
 
 def missing_of(runs: Sequence[RunRecord], run_ids: Iterable[str], unreadable: Sequence[str]) -> list[str]:
-    """Describe the missing records of a trace; ``run_ids`` are the runs that its spans name."""
+    """Describe the missing records; the spans name ``run_ids``."""
     found = {run.id for run in runs}
     inner = [run_id for run in runs for run_id in run.inner_runs]
     named = list(dict.fromkeys([*run_ids, *inner]))

@@ -1,4 +1,4 @@
-"""The search index of a Postgres database: trigrams of its extension ``pg_trgm``."""
+"""The search index in Postgres: trigrams of its extension ``pg_trgm``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def build_server_index(
 
     Raises:
         NotInPostgresError: E141, the extension is missing, or the user may not create it.
-        TraceDatabaseError: E60, the database cannot be read or changed.
+        TraceDatabaseError: E60, the database cannot be changed.
     """
     with changing(path, is_long=True) as connection:
         server = server_of(connection)
@@ -41,7 +41,7 @@ def build_server_index(
 
 
 def remove_server_index(path: Place) -> IndexResult:
-    """Remove the index; raise E60 if the database cannot be changed."""
+    """Remove the index, or raise E60."""
     with changing(path, is_long=True) as connection:
         server = server_of(connection)
         before = bytes_of_tables(connection)

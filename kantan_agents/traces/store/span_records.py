@@ -1,4 +1,4 @@
-"""Reads kantan-llm's records of traces and spans from an open connection."""
+"""Reads kantan-llm's records from an open connection."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ LIGHT_COLUMNS = {
     },
     "raw_json": f"CASE WHEN span_type = 'custom' AND name = '{RUN_SPAN}' THEN raw_json END",
 }
-"""SQL for the columns of a span that are read quickly, by name."""
+"""SQL for the columns that are read quickly, by name."""
 
 _COLUMNS = ", ".join(f"{column} AS {name}" for name, column in LIGHT_COLUMNS.items())
 
 
 class KantanSearch(SQLiteTracer):
-    """kantan-llm's search over an open connection; its tracer would open another one."""
+    """kantan-llm's search over an open connection."""
 
     def __init__(self, connection: sqlite3.Connection, tz: tzinfo = timezone.utc) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class KantanSearch(SQLiteTracer):
 
 
 def light_spans(connection: sqlite3.Connection, trace_id: str, *, texts: bool) -> list[SpanRecord]:
-    """Return the spans of a trace without the columns that take long to read; times are aware, in UTC.
+    """Return the spans of a trace without slow columns; times are in UTC.
 
     Only ``agent_run`` spans have ``raw``; none has output kind, tool calls or structured output. ``texts``
     adds input and output.
@@ -64,7 +64,7 @@ def light_spans(connection: sqlite3.Connection, trace_id: str, *, texts: bool) -
 
 
 def light_spans_of(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, list[SpanRecord]]:
-    """Return such spans of several traces by trace id, with input and output."""
+    """Return such spans by trace id, with input and output."""
     rows = connection.execute(
         f"SELECT {_COLUMNS}, input, output FROM spans "  # noqa: S608
         f"WHERE trace_id IN ({','.join('?' * len(trace_ids))}) ORDER BY ingest_seq",
@@ -77,7 +77,7 @@ def light_spans_of(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> 
 
 
 def in_utc(spans: Iterable[SpanRecord]) -> list[StoredSpan]:
-    """Make the naive UTC times of ``KantanSearch`` records aware."""
+    """Make naive UTC times aware."""
     return [  # a SpanRecord at run time is a StoredSpan to type checkers
         dataclasses.replace(span, started_at=utc(span.started_at), ended_at=utc(span.ended_at))  # type: ignore[misc]
         for span in spans
@@ -85,14 +85,14 @@ def in_utc(spans: Iterable[SpanRecord]) -> list[StoredSpan]:
 
 
 def utc(time: datetime | None) -> datetime | None:
-    """Return a time as an aware datetime in UTC; a naive one is taken as UTC."""
+    """Return an aware time in UTC; naive is UTC."""
     if time is None or time.tzinfo is timezone.utc:
         return time
     return time.replace(tzinfo=timezone.utc) if time.tzinfo is None else time.astimezone(timezone.utc)
 
 
 def parse_time(text: str | None) -> datetime | None:
-    """Return a stored time in UTC; None if it is missing or invalid."""
+    """Return a stored time in UTC; None if missing or invalid."""
     try:
         time = datetime.fromisoformat(text) if text else None
         return time if time is None or time.tzinfo is timezone.utc else utc(time)
@@ -101,7 +101,7 @@ def parse_time(text: str | None) -> datetime | None:
 
 
 def parse_json(text: str | None) -> Any:
-    """Parse JSON; return None if it is missing, invalid or nested too deeply."""
+    """Parse JSON; None if missing, invalid or too deep."""
     try:
         return json.loads(text) if text and text != "null" else None
     except (ValueError, TypeError, RecursionError):
@@ -109,14 +109,14 @@ def parse_json(text: str | None) -> Any:
 
 
 def mapping_of(value: Any) -> Mapping[str, Any]:
-    """Return ``value``, parsed if it is JSON, if that is a dict; otherwise an empty dict."""
+    """Return a dict, parsed if it is JSON; otherwise an empty one."""
     if isinstance(value, str):
         value = parse_json(value)
     return value if isinstance(value, dict) else {}
 
 
 def light_span(values: Sequence[Any]) -> SpanRecord:
-    """Return the span with these values of ``LIGHT_COLUMNS``, input and output, in this order."""
+    """Return a span from values of ``LIGHT_COLUMNS``, input and output."""
     span_id, trace_id, parent_id, span_type, name, started, ended, number, *contents = values
     rubric, usage, error, raw, input_text, output_text = contents
     return SpanRecord(

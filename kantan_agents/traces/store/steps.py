@@ -1,4 +1,4 @@
-"""Changes a large file in small transactions, which other writers and a full disk can bear."""
+"""Changes a large file in small transactions, for other writers and a full disk."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _STEPS_OF_A_LOG = 4
 
 @attrs.define
 class Pace:
-    """The number of rows of one kind of transaction; adapts to the time that they take."""
+    """Adapts the number of rows of a transaction to its time."""
 
     rows: int = attrs.Factory(lambda: FIRST)
 
     def took(self, seconds: float) -> None:
-        """Adapt to a transaction that took this long."""
+        """Adapt to the time of a transaction."""
         fitting = int(self.rows * _HELD_SECONDS / max(seconds, 0.001))
         self.rows = min(MOST, 2 * self.rows, max(fitting, LEAST))
 
@@ -51,15 +51,15 @@ class Pace:
 
 
 def pause_after(seconds: float) -> float:
-    """Return how long to unlock the file for all writers that have waited at most this long."""
+    """Return how long to unlock the file for writers that waited this long."""
     return next(pause for waited, pause in _PAUSES if seconds <= waited)
 
 
 class TransactionSteps:
-    """Runs transactions of a few hundredths of a second, with pauses between them.
+    """Runs transactions of a few hundredths of a second, with pauses.
 
-    After some, the pages of the write-ahead log are moved to the file, so that the log is reused from its
-    start. A transaction that does not fit on the disk is repeated with fewer rows.
+    After some, the log is checkpointed, so that it is reused from its start. A transaction that does not fit
+    on the disk is repeated with fewer rows.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -71,7 +71,7 @@ class TransactionSteps:
         connection.execute("PRAGMA wal_autocheckpoint = 0")
 
     def run(self, work: Callable[[int], T], pace: Pace) -> T:
-        """Call ``work`` with a number of rows in a transaction, and return its result.
+        """Call ``work`` with a number of rows in a transaction.
 
         ``work`` checks ``is_due`` between two statements: next to a busy event loop, each can take 5 ms. An
         error leaves the file unchanged.
@@ -96,7 +96,7 @@ class TransactionSteps:
             return result
 
     def is_due(self) -> bool:
-        """Return whether the transaction has lasted long enough, whatever number of rows it has changed."""
+        """Return whether the transaction has lasted long enough."""
         return time.monotonic() > self._due
 
     def _at_once(self, work: Callable[[int], T], rows: int) -> tuple[T, float]:

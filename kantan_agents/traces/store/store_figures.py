@@ -1,4 +1,4 @@
-"""Stores the statistics of changed traces, so that statistics of prompts and prune plans read few spans."""
+"""Stores the statistics of changed traces, so that readers need few spans."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def keep_changed(path: Place, seconds: float) -> bool:
 
 
 def keep_some(connection: sqlite3.Connection) -> bool:
-    """Store the statistics of some traces in one transaction; return False if none wait."""
+    """Store some statistics in one transaction; return False if none wait."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         trace_ids = _some_changed(connection)
@@ -117,7 +117,6 @@ def _verdict_rows(trace: TraceFigures) -> Iterator[tuple[Any, ...]]:
 
 
 def _is_storable(trace: TraceFigures) -> bool:
-    """Return whether SQLite can store everything: no huge count, and no half of a surrogate pair."""
     prompts = [run.prompt for run in trace.runs] + [verdict.prompt for verdict in trace.verdicts]
     texts = [text for prompt in prompts for text in prompt or () if text]
     texts += [verdict.judged for verdict in trace.verdicts if verdict.judged]

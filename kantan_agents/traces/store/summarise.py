@@ -38,7 +38,7 @@ FROM traces t"""  # noqa: S608
 
 
 def read_trace(connection: sqlite3.Connection, trace_id: str) -> StoredTrace | None:
-    """Return a trace with all its spans; None if it does not exist or was deleted meanwhile."""
+    """Return a trace with all its spans, if it still exists."""
     search = KantanSearch(connection)
     trace = search.get_trace(trace_id)
     if trace is None:
@@ -59,7 +59,7 @@ def _ids_of(runs: Iterable[AgentRun]) -> list[str]:
 
 
 def read_summaries(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> list[TraceSummary]:
-    """Return the summaries of the existing traces in this order, much faster than ``read_trace``."""
+    """Return the summaries of existing traces, much faster than ``read_trace``."""
     summaries: list[TraceSummary] = []
     for start in range(0, len(trace_ids), _AT_ONCE):
         chosen = trace_ids[start : start + _AT_ONCE]
@@ -85,7 +85,7 @@ def _record(row: sqlite3.Row) -> TraceRecord:
 
 
 def has_failed(connection: sqlite3.Connection, trace_id: str) -> bool | None:
-    """Return whether the run ended with an error; None if it has not ended, or does not exist."""
+    """Return whether the run failed; None if it has not ended or does not exist."""
     row = connection.execute("SELECT metadata_json FROM all_traces WHERE id = ?", (trace_id,)).fetchone()
     if row is None:
         return None
@@ -106,7 +106,7 @@ def ended_as_wanted(
 
 
 def summarise(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:
-    """Return the summary of a trace; ``spans`` are its spans in stored order."""
+    """Return the summary of a trace from its spans in stored order."""
     metadata = mapping_of(trace.metadata)
     runs = TraceRuns(metadata, spans)
     input_text, output_text, error = _input_output_error(runs, spans)
@@ -140,7 +140,7 @@ def is_verdict(span: SpanRecord) -> bool:
 def _input_output_error(
     runs: TraceRuns, spans: Sequence[SpanRecord]
 ) -> tuple[str | None, str | None, str | None]:
-    """Return input, output and error of the outermost runs in the trace."""
+    """Return input, output and error of the outermost runs."""
     outermost = {run.span_id for run in runs.outermost()}
     finals = [span for span in spans if is_final(span) and span.parent_id is None]
     if finals:
@@ -160,7 +160,7 @@ def _input_output_error(
 
 
 def _with_single_run(metadata: Mapping[str, Any], runs: TraceRuns) -> Mapping[str, Any]:
-    """Return the metadata of a trace; if the user opened it, with its only run's metadata."""
+    """If the user opened the trace, add its only run's metadata."""
     outermost = list(runs.outermost())
     if runs.own is not None or len(outermost) != 1:
         return metadata

@@ -14,18 +14,18 @@ from kantan_agents.traces.store.runs import AgentRun, TraceRuns, runs_of_trace, 
 from kantan_agents.traces.store.span_records import KantanSearch, in_utc, mapping_of
 
 JUDGED = "judged_trace_id"
-"""The metadata key by which a judge's run names the trace of the answer it judges."""
+"""The metadata key by which a judge's run names the judged trace."""
 
 
 class Answers:
-    """Finds the run whose answer a verdict is about; reads a trace only when needed."""
+    """Finds the run of a judged answer; reads traces on demand."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._with_inner_runs = traces_with_inner_runs(connection)
 
     def judged_by(self, trace_id: str, span_id: str) -> AgentRun | None:
-        """Return the judged run: in the trace that the judge names, otherwise the run around the verdict.
+        """Return the run in the trace that the judge names, otherwise around the verdict.
 
         None if that trace was deleted or contains no run.
         """
@@ -39,7 +39,7 @@ class Answers:
         return _first(judged) if judged else None
 
     def conversation_of(self, trace_id: str, span_id: str) -> str:
-        """Return the conversation of a judged answer: the group of its trace, or else the trace id."""
+        """Return the group of the judged trace, or else its id."""
         runs = self.runs_in(trace_id)
         named = None if runs is None else named_by(runs, self._metadata(trace_id) or {}, span_id)[0]
         group = "SELECT group_id FROM traces WHERE id = ?"
@@ -47,7 +47,7 @@ class Answers:
         return str((row and row["group_id"]) or named or trace_id)
 
     def runs_in(self, trace_id: str) -> TraceRuns | None:
-        """Return the runs in a trace; None if the trace does not exist."""
+        """Return the runs in a trace, if it exists."""
         metadata = self._metadata(trace_id)
         if metadata is None:
             return None
@@ -66,9 +66,9 @@ class Answers:
 def named_by(
     runs: TraceRuns, metadata: Mapping[str, Any], span_id: str
 ) -> tuple[str | None, AgentRun | None]:
-    """Return the trace that the judge of a verdict names or, if it names none, the run it is about.
+    """Return the trace that a judge names or, without one, the run around its verdict.
 
-    ``runs`` and ``metadata`` belong to the trace of the verdict, ``span_id`` to its span.
+    All arguments belong to the verdict.
     """
     judge = runs.around(span_id)
     named = _judged_id(judge.metadata if judge else {}) or _judged_id(metadata)
@@ -76,7 +76,7 @@ def named_by(
 
 
 def judged_trace(connection: sqlite3.Connection, trace_id: str) -> str:
-    """Return the id of the trace that the verdict in this one is about; by default its own id."""
+    """Return the trace that the verdict is about, by default its own."""
     search = KantanSearch(connection)
     runs = Answers(connection).runs_in(trace_id)
     trace = search.get_trace(trace_id)
@@ -89,10 +89,7 @@ def judged_trace(connection: sqlite3.Connection, trace_id: str) -> str:
 def failed_verdicts(
     connection: sqlite3.Connection, threshold: float, prompt: str | None, version: str | None
 ) -> Generator[JudgeSpan, None, None]:
-    """Yield the judge spans whose score is below ``threshold``, latest first.
-
-    ``prompt`` and ``version`` refer to the judged answer; None for any.
-    """
+    """Yield the verdicts below ``threshold``, latest first, by the judged prompt."""
     # Without a limit, because kantan-llm applies it before it compares the score.
     failed: list[Any] = in_utc(find_failed_judges(KantanSearch(connection), threshold, limit=0))
     stored = _storing_order(connection)

@@ -1,4 +1,4 @@
-"""The connection to the collector, which knows why the collector did not accept a request."""
+"""The connection to the collector, with the reason of a failure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Connection(requests.Session):
     """Sends requests, and remembers how the last one ended.
 
     Attributes:
-        may_have_taken: Whether the collector received the last request, but did not answer.
+        may_have_taken: Whether the collector received it without an answer.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Connection(requests.Session):
     def request(self, *args: Any, **options: Any) -> requests.Response:
         """Send a request."""
         # Of several requests, OpenTelemetry may send the last one so late that it has no time left. That
-        # error tells nothing about the collector, so the earlier result counts.
+        # error is not the collector's, so the earlier result counts.
         try:
             response = super().request(*args, **options)
         except (requests.ConnectionError, requests.Timeout, ChunkedEncodingError) as error:
@@ -54,7 +54,7 @@ class Connection(requests.Session):
         self.may_have_taken = False
 
     def connect_anew(self) -> None:
-        """Drop the connections, which in a forked child are also the parent's."""
+        """Drop the connections, which a forked child shares with its parent."""
         for prefix in ("http://", "https://"):
             self.mount(prefix, requests.adapters.HTTPAdapter())
 
@@ -69,7 +69,7 @@ class Connection(requests.Session):
 
     @property
     def is_away(self) -> bool:
-        """Whether the collector is down: it may accept later what it has not accepted now."""
+        """Whether the collector may accept the request later."""
         return self._status == _NO_ANSWER or self._status in _TRY_AGAIN
 
     @property
@@ -83,7 +83,7 @@ class Connection(requests.Session):
 
 
 def _is_sent(error: Exception) -> bool:
-    """Return whether a request without an answer has reached a server."""
+    """Return whether a server received a request without an answer."""
     reason = error.args[0] if error.args else None
     return isinstance(error, (requests.ReadTimeout, ChunkedEncodingError)) or isinstance(
         reason, ProtocolError

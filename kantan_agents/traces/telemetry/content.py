@@ -1,4 +1,4 @@
-"""Inputs and answers of models as messages of the OpenTelemetry conventions."""
+"""Inputs and answers as messages of the OpenTelemetry conventions."""
 
 from __future__ import annotations
 
@@ -19,13 +19,9 @@ _TEXTS = ("input_text", "output_text", "text", "refusal", "summary_text", "reaso
 def messages_of(
     given: Any, answer: Any, instructions: Any = None, finish_reason: str | None = None
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return copies of input and answer of a model or a run by attribute; omit empty ones.
+    """Return copies of input and answer by attribute; omit empty ones.
 
-    Args:
-        given: The input, a str or a list of items.
-        answer: The answer, likewise.
-        instructions: The instructions, for an input that does not start with them.
-        finish_reason: Why the answer ended there, if its model reported it.
+    ``instructions`` are for an input that does not start with them.
     """
     system, rest = _split_system(given)
     found = {
@@ -37,7 +33,7 @@ def messages_of(
 
 
 def _split_system(given: Any) -> tuple[list[dict[str, Any]], Any]:
-    """Split off the parts of the system messages at the start of an input."""
+    """Split off the system messages at the start."""
     if not isinstance(given, list):
         return [], given
     system: list[dict[str, Any]] = []
@@ -52,7 +48,7 @@ def _split_system(given: Any) -> tuple[list[dict[str, Any]], Any]:
 
 
 def input_messages(given: Any) -> list[dict[str, Any]]:
-    """Return an input, a str or a list of items, as messages. Consecutive assistant items become one."""
+    """Return an input as messages. Consecutive assistant items become one."""
     if given is None:
         return []
     listed: Iterable[Any] = [given] if isinstance(given, (str, dict)) else given
@@ -63,9 +59,9 @@ def input_messages(given: Any) -> list[dict[str, Any]]:
 
 
 def output_messages(answer: Any, finish_reason: str | None = None) -> list[dict[str, Any]]:
-    """Return an answer, a str or a list of items, as messages; ``finish_reason`` is as for ``messages_of``.
+    """Return an answer as messages.
 
-    The conventions require the reason in each message, and backends show none without it.
+    The conventions require ``finish_reason`` in each message, and backends show none without it.
     """
     items = [_data(item) for item in answer_items(answer)]
     reason = finish_reason or finish_reason_of(items)

@@ -1,8 +1,8 @@
-"""The names from the OpenTelemetry conventions for generative AI that this package sends, and our own.
+"""The names from the OpenTelemetry conventions for generative AI, and our own.
 
-The conventions are at https://github.com/open-telemetry/semantic-conventions-genai. All have the status
-"Development", so a later version may rename any of them. The copies in ``opentelemetry-semantic-conventions``
-are deprecated and older. To move to another version, change this file and ``VERSION``.
+The conventions (https://github.com/open-telemetry/semantic-conventions-genai) have the status "Development":
+a later version may rename any. The copies in ``opentelemetry-semantic-conventions`` are deprecated and older.
+To move to another version, change this file and ``VERSION``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 VERSION: Final = "0.1.0"
 """The release of the conventions."""
 SCHEMA_URL: Final = f"https://opentelemetry.io/schemas/gen-ai/{VERSION}"
-"""Identifies ``VERSION`` on everything that is sent."""
+"""Identifies ``VERSION`` on all sent data."""
 
 CONTENT_VARIABLE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 """The environment variable that switches content on."""
@@ -46,7 +46,7 @@ EVALUATION_NAME: Final = "gen_ai.evaluation.name"
 EVALUATION_SCORE: Final = "gen_ai.evaluation.score.value"
 ERROR_TYPE: Final = "error.type"
 SESSION_ID: Final = "session.id"
-"""From the general conventions. Backends group traces by it, and by ``USER_ID``."""
+"""From the general conventions. Backends group by it and by ``USER_ID``."""
 USER_ID: Final = "user.id"
 SERVER_ADDRESS: Final = "server.address"
 SERVER_PORT: Final = "server.port"
@@ -100,7 +100,7 @@ HOSTS: Final = {
     "x.ai": "x_ai",
 }
 UNKNOWN_PROVIDER: Final = "openai"
-"""For an unknown host: the conventions distinguish formats by it, and the client uses OpenAI's."""
+"""For an unknown host: it indicates the format, and the client uses OpenAI's."""
 
 # Events.
 
@@ -167,4 +167,4 @@ STOPPED: Final = "kantan_agents.stopped_after_turn"
 CUT_OFF: Final = "kantan_agents.answer_cut_off"
 
 OTEL_TRACE_ID: Final = "otel_trace_id"
-"""Key of the trace metadata in the trace database: OpenTelemetry's trace id, 32 hexadecimal digits."""
+"""Key of the recorded trace metadata: OpenTelemetry's trace id, 32 hexadecimal digits."""

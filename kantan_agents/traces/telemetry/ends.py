@@ -1,4 +1,4 @@
-"""Sets the attributes of OpenTelemetry spans after their end, by the kind of the SDK's span."""
+"""Sets the attributes of OpenTelemetry spans after their end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAMED_BY = {
 
 
 def span_name(operation: str, attributes: dict[str, Any]) -> str:
-    """Return the name of a span: its operation and the object of that."""
+    """Return an operation and its object."""
     return f"{operation} {attributes.get(_NAMED_BY[operation]) or ''}".rstrip()
 
 
@@ -51,11 +51,8 @@ class Ends:
     def of_span(self, data: Any, seen: SentSpan, opened: Open, is_own: bool) -> None:
         """Add the data of an SDK span to its OpenTelemetry span.
 
-        Args:
-            data: The data of the SDK's span, of which only immutable parts are read.
-            seen: The data that may be sent.
-            opened: The span of OpenTelemetry.
-            is_own: Whether it belongs to this SDK span, which may also be only a part of it.
+        It reads only immutable parts of ``data``. Without ``is_own``, the SDK span is only a part of
+        ``opened``.
         """
         say = self._of_kind.get(data.type)
         if say is not None:
@@ -64,7 +61,7 @@ class Ends:
             _fail(opened, seen)
 
     def finish(self, opened: Open, ended: int) -> None:
-        """Set all attributes of a span, and end it at ``ended``, in nanoseconds since 1970."""
+        """Set all attributes of a span, and end it at ``ended`` (nanoseconds since 1970)."""
         span = opened.span
         if opened.is_recording:
             said: dict[str, Any] = {
@@ -182,14 +179,13 @@ class Ends:
 
 
 def _note_run(metadata: dict[str, Any], opened: Open, *, is_own: bool) -> None:
-    """Note the metadata of an inner run, or of a handoff target on its agent's span."""
     opened.metadata = metadata
     if is_own:
         opened.agent = text_value(str(metadata.get("agent_name") or opened.agent or ""))
 
 
 def _note_cut(reason: str, opened: Open) -> None:
-    """Note that an answer was cut off; on a model call's span also as finish reason, which it may lack."""
+    """Note a cut answer; on a model call also as finish reason, which it may lack."""
     said = {names.FINISH_REASONS: [reason]}
     opened.span.add_event(names.CUT_OFF, said)
     if opened.operation == names.CHAT:
@@ -201,7 +197,6 @@ def _contents(seen: SentSpan) -> dict[str, str]:
 
 
 def _fail(opened: Open, seen: SentSpan) -> None:
-    """Set the error status of a span whose operation failed."""
     if seen.error_type is not None:
         opened.error = seen.error_type
         opened.span.set_status(Status(StatusCode.ERROR, text_value(seen.problem) or None))

@@ -1,4 +1,4 @@
-"""The error type of a span: a class of exceptions, or a code of this library."""
+"""The error type of a span: an exception class, or a code of this library."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from kantan_agents.errors import code_of
 from kantan_agents.traces.telemetry.open_spans import Open
 
 UNKNOWN = "_OTHER"
-"""The conventions' name for an error of an unknown type."""
+"""The conventions' name for an unknown type."""
 
 
 def error_type(error: Any, noted: str | None = None) -> str | None:
-    """Return a short name for the error of an ending span; None if it has not failed.
+    """Return a short name for the error of an ending span, if any.
 
-    A span ends inside the ``with`` block that an exception leaves, so ``sys.exc_info`` has the exception.
-    ``noted`` is the type from ``note_errors``.
+    A span ends inside the ``with`` block that an exception leaves, so ``sys.exc_info`` has it. ``noted`` is
+    from ``note_errors``.
     """
     raised = sys.exc_info()[0]
     if not error:
@@ -31,9 +31,9 @@ def error_type(error: Any, noted: str | None = None) -> str | None:
 
 
 def note_errors(span: Any, opened: Open) -> None:
-    """Note the type of each exception of a tool's span until ``forget_errors``.
+    """Note the types of a tool span's exceptions until ``forget_errors``.
 
-    The SDK stores only its message, and answers the model long before the span ends.
+    The SDK stores only the message, and answers the model long before the span ends.
     """
     set_error = span.set_error
 
@@ -50,5 +50,5 @@ def note_errors(span: Any, opened: Open) -> None:
 
 
 def forget_errors(span: Any) -> None:
-    """Restore a span, which removes the reference cycle of ``note_errors``."""
+    """Remove the reference cycle of ``note_errors``."""
     getattr(span, "__dict__", {}).pop("set_error", None)

@@ -120,7 +120,7 @@ class OtelExporter(TracingProcessor):
         self._ending.atexit = False
         registry.register_exporter(self)
         lifecycle.watch_process()
-        # After the hooks of the application's providers, which are called later and send what is done here.
+        # After the hooks of the application's providers, which are called later and send the spans from here.
         atexit.register(_do_waiting, weakref.ref(self._later))
         if is_flushed and self._own is not None:
             sigterm.flush_on_sigterm()

@@ -1,4 +1,4 @@
-"""Deferred work that a run need not wait for: attributes and metrics of ended spans."""
+"""Deferred work that a run need not wait for."""
 
 from __future__ import annotations
 
@@ -15,13 +15,10 @@ Task = tuple[Callable[..., None], tuple[Any, ...]]
 
 
 class Later:
-    """Calls functions in their order, in a dedicated thread, a moment later.
+    """Calls functions in order, in a dedicated thread, ``interval`` seconds later.
 
-    The queue is bounded: a thread that adds too much calls the oldest functions itself.
-
-    Args:
-        report: Called with an exception that a function raises.
-        interval: Seconds until the thread starts with new functions.
+    The queue is bounded: a thread that adds too much calls the oldest functions itself. ``report`` gets the
+    exceptions.
     """
 
     def __init__(self, report: Callable[[Exception], None], interval: float = INTERVAL) -> None:
@@ -30,7 +27,7 @@ class Later:
         self.start_anew()
 
     def start_anew(self) -> None:
-        """Start empty, also in a forked child, whose parent does the waiting work."""
+        """Start empty, also in a forked child."""
         self._tasks: deque[Task] = deque()
         # Reentrant: a signal handler may interrupt the thread that holds it, and needs the waiting work done.
         self._doing = threading.RLock()

@@ -1,4 +1,4 @@
-"""Decides which SDK spans get no separate span, but become part of the one around them."""
+"""Decides which SDK spans become part of the span around them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOTES = frozenset({REFUSAL_SPAN, JUDGE_SPAN, STOP_SPAN, CUT_SPAN})
 
 
 def part_of(span: Any, parent: Open | None) -> Open | None:
-    """Return the open span that a starting span becomes part of; None if it gets its own."""
+    """Return the open span to join; None for a separate span."""
     if parent is None:
         return None
     kind = span.span_data.type
@@ -28,7 +28,7 @@ def part_of(span: Any, parent: Open | None) -> Open | None:
 
 
 def _joins_run(data: Any, parent: Open) -> bool:
-    """Return whether it is the first agent of a run, which shares the run's span; then note that."""
+    """Return whether the run's first agent shares its span; note that."""
     if parent.operation != names.INVOKE_AGENT or parent.folded or data.name != parent.begins_with:
         return False
     parent.folded = True
@@ -36,7 +36,7 @@ def _joins_run(data: Any, parent: Open) -> bool:
 
 
 def _is_of_run_or_call(data: Any, parent: Open) -> bool:
-    """Return whether it has a run's input and answer, or is the model's inside a middleware's."""
+    """Return whether it repeats a run, or is a model's span inside a middleware's."""
     return isinstance(data, GenerationSpanData) or parent.operation == names.CHAT
 
 
@@ -57,7 +57,7 @@ _CHECKS = {
 
 
 def is_of_target(data: Any) -> bool:
-    """Return whether an ``agent_run`` span has the metadata of a handoff target, not of a run."""
+    """Return whether an ``agent_run`` span belongs to a handoff target."""
     if data.type != "custom" or data.name != RUN_SPAN:
         return False
     run = current_run.get()
@@ -65,9 +65,6 @@ def is_of_target(data: Any) -> bool:
 
 
 def is_around_call(data: Any) -> bool:
-    """Return whether a ``generation`` span is a middleware's around a model call.
-
-    It is named after the agent.
-    """
+    """Return whether a middleware's span is around a model call: it has the agent's name."""
     agent = active_sdk_agent.get()
     return agent is not None and data.model == agent.name and data.model_config is None

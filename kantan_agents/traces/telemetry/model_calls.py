@@ -1,4 +1,4 @@
-"""Attributes of model calls: provider, model, settings, tokens, and optionally the messages."""
+"""Attributes of model calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DETAILS = {
 
 
 def requested() -> dict[str, Any]:
-    """Return the known attributes of the current task's model call: its model and provider."""
+    """Return the model and provider of the current task's call."""
     run, agent = current_run.get(), active_sdk_agent.get()
     config = None if run is None else run.run_config
     model = getattr(config, "model", None) or getattr(agent, "model", None)
@@ -58,7 +58,7 @@ def of_generation(data: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]
 
 
 def of_response(response: Any) -> dict[str, Any]:
-    """Return the attributes of an answer of the Responses API; none if the SDK withheld it."""
+    """Return the attributes of a Responses API answer, unless withheld."""
     if response is None:
         return {}
     found = _settings({name: getattr(response, name, None) for name in names.REQUEST_SETTINGS})
@@ -71,7 +71,7 @@ def of_response(response: Any) -> dict[str, Any]:
 
 
 def tokens(usage: Any) -> dict[str, int] | None:
-    """Return the tokens of a call by attribute; None if none were reported."""
+    """Return the tokens by attribute, if reported."""
     if not isinstance(usage, dict):
         return None
     found = {

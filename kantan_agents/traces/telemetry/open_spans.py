@@ -20,26 +20,23 @@ class Open:
     """An open span.
 
     Attributes:
-        span: The span of OpenTelemetry.
-        context: The context of OpenTelemetry for code inside the span.
+        context: The OpenTelemetry context for code inside the span.
         outer: The context around it.
-        owner: Id of the SDK's span or trace that it was started for and ends with.
+        owner: Id of the SDK's span or trace that it starts and ends with.
         operation: An operation of the conventions, or empty.
-        parent: The open span around it; None if that does not belong to this exporter.
-        agent: Name of the agent that works in it, as it may be sent.
-        begins_with: The SDK's name of the agent that a run starts with.
-        prompt: The attributes of the prompt of that agent.
-        folded: Whether the SDK span of its agent or of its model call is part of it.
-        attributes: The attributes so far, set when it ends.
-        metadata: The metadata of its run, set when it ends.
-        shared: The attributes that inner spans share: conversation and user.
+        parent: The open span around it, if it belongs to this exporter.
+        agent: Name of its agent, as it may be sent.
+        begins_with: The SDK's name of the run's first agent.
+        folded: Whether the SDK span of its agent or model call is part of it.
+        attributes: Set when it ends.
+        metadata: Its run's, set when it ends.
+        shared: Attributes of inner spans too: conversation and user.
         used: The tokens of an agent's model calls by attribute.
         started: Start in seconds of ``time.perf_counter``.
-        seconds: Its duration, once it has ended.
-        raised: The error type of the exception that a tool raised; None without one.
-        error: The error type of its operation; None without an error.
-        is_recording: Whether it is sampled, so that its attributes may be sent.
-        run: The run that it was started in; for agents only.
+        raised: The error type of a tool's exception.
+        error: The error type of its operation.
+        is_recording: Whether it is sampled.
+        run: The run of an agent.
     """
 
     span: Span
@@ -76,11 +73,10 @@ AGENTS = ("invoke_agent", "invoke_workflow")
 
 
 class CurrentSpan:
-    """Makes open spans current in their tasks, so that code inside starts its spans below them.
+    """Makes open spans current in their tasks, as parents of spans that code inside starts.
 
-    A context variable can be reset only in the task that set it, but a span may end in another one. So
-    nothing is reset: at its end the context around the span is attached, and only in a task where the span is
-    still current.
+    A context variable can be reset only in the task that set it, but a span may end in another one. So at its
+    end the context around the span is attached, and only in a task where the span is still current.
     """
 
     def __init__(self) -> None:
@@ -92,7 +88,7 @@ class CurrentSpan:
         return found if isinstance(found, Open) else None
 
     def inside(self, span: Span, around: Context) -> Context:
-        """Return the context for code inside ``span``; ``enter`` completes it."""
+        """Return the context for code inside ``span``, for ``enter``."""
         return trace.set_span_in_context(span, around)
 
     def enter(self, opened: Open) -> None:
@@ -101,7 +97,7 @@ class CurrentSpan:
         contexts.attach(opened.context)
 
     def leave(self, opened: Open) -> None:
-        """If an ended span is current in this task, make the span around it current."""
+        """Make the span around an ended current one current."""
         opened.is_over = True
         opened.seconds = time.perf_counter() - opened.started
         if contexts.get_value(self._key) is not opened:
@@ -117,7 +113,7 @@ class CurrentSpan:
     def around(self, parent: Open | None) -> Context:
         """Return the context in which a new span starts.
 
-        It belongs to the SDK's parent, or to a span that the application started below it.
+        It belongs to the SDK's parent, or to the application's span below it.
         """
         present = contexts.get_current()
         if parent is None:
@@ -133,5 +129,5 @@ class CurrentSpan:
 
 
 def otel_id(context: SpanContext) -> str:
-    """Format a trace id of OpenTelemetry as 32 hexadecimal digits."""
+    """Format a trace id as 32 hexadecimal digits."""
     return trace.format_trace_id(context.trace_id)

@@ -1,7 +1,4 @@
-"""Sends to a collector over OTLP, configured by the standard environment variables.
-
-It is for applications that have not set up OpenTelemetry themselves.
-"""
+"""Sends to a collector over OTLP, for applications without their own OpenTelemetry setup."""
 
 from __future__ import annotations
 
@@ -28,17 +25,15 @@ _HTTP = "http/protobuf"
 
 
 class OwnPipeline:
-    """The library's own tracer provider and meter provider, and the thread that flushes them.
+    """The library's own providers, and the thread that flushes them.
 
     Args:
-        meter_provider: The application's meter provider; None to send metrics as well.
+        meter_provider: The application's; None to send metrics as well.
 
     Raises:
         TelemetrySettingError: E131, a variable requests another exporter or protocol.
 
     Attributes:
-        ids: Chooses the trace ids.
-        tracer_provider: Creates spans, and sends them in batches.
         before_flush: Called before everything is sent.
     """
 
@@ -77,7 +72,7 @@ class OwnPipeline:
         return OtelStats() if self._processor is None else self._processor.stats()
 
     def start_flush(self) -> Callable[[float], bool]:
-        """Start to send; return a function that waits for it, at most the given seconds.
+        """Start to send; return a function that waits for the given seconds.
 
         A collector that is down gets one more try.
         """
@@ -87,14 +82,14 @@ class OwnPipeline:
         return wait
 
     def log_unwritten(self) -> None:
-        """Log the spans that will be lost when the process exits."""
+        """Log the spans that will be lost."""
         stats = self.stats()
         if stats.queued:
             lost = stats.queued + stats.failed + stats.dropped
             log_lost(lost, f"{stats.queued} still wait at the end of the process")
 
     def after_fork_in_child(self) -> None:
-        """Start empty, with new connections; the parent sends the waiting spans."""
+        """Start empty, with new connections."""
         for connection in self._connections:
             connection.connect_anew()
         if self._processor is not None:
@@ -102,7 +97,7 @@ class OwnPipeline:
         self._flusher.renew()
 
     def retire(self, then: Callable[[], None]) -> None:
-        """Send waiting spans, call ``then``, and stop all threads. Does not wait."""
+        """Send waiting spans, call ``then``, and stop all threads, without waiting."""
         if self._exporter is not None:
             self._exporter.end()
         self._flusher.end_with(lambda: self._end(then))
@@ -129,7 +124,7 @@ class OwnPipeline:
 
 
 def _sends(signal: str) -> bool:
-    """Return whether a signal is sent; E131 if a variable requests another exporter or protocol."""
+    """Return whether a signal is sent; E131 for another exporter or protocol."""
     variable = f"OTEL_{signal}_EXPORTER"
     chosen = os.environ.get(variable, "").strip().lower() or "otlp"
     if chosen == "none":
@@ -148,7 +143,7 @@ def _sends(signal: str) -> bool:
 
 
 def _queue_size() -> int:
-    """Return how many spans may wait; E131 if the variable is not a number above 0."""
+    """Return how many spans may wait; E131 for an invalid number."""
     value = os.environ.get(_QUEUE, "").strip()
     if not value:
         return _DEFAULT_QUEUE
@@ -158,10 +153,10 @@ def _queue_size() -> int:
 
 
 class _Flusher:
-    """Calls ``flush`` in its own thread, so that others can wait for it for a limited time.
+    """Calls ``flush`` in its own thread, so that others can wait for a limited time.
 
-    The SDK's ``force_flush`` waits as long as the collector takes, whatever its timeout. And at the end of an
-    interpreter no new thread can be started, so this one starts with the exporter.
+    The SDK's ``force_flush`` ignores its timeout. At the end of an interpreter no new thread can be started,
+    so this one starts with the exporter.
     """
 
     def __init__(self, flush: Callable[[], object]) -> None:
@@ -170,7 +165,7 @@ class _Flusher:
         self.renew()
 
     def renew(self) -> None:
-        """Start the thread; also in a forked child, which has none."""
+        """Start the thread; also in a forked child."""
         self._asked = 0
         self._done = 0
         self._changed = threading.Condition()
@@ -178,11 +173,7 @@ class _Flusher:
         self._thread.start()
 
     def begin(self) -> Callable[[float], bool]:
-        """Start to send the waiting spans.
-
-        Returns:
-            A function that waits for at most the given seconds and returns whether that is done.
-        """
+        """Start to send; return a function that waits for the given seconds."""
         with self._changed:
             self._asked += 1
             wanted = self._asked
@@ -195,7 +186,7 @@ class _Flusher:
         return wait
 
     def begin_try(self) -> Callable[[], None]:
-        """Return a function that ends all waits requested before this try: the collector is down."""
+        """Return a function that ends the waits from before this try: the collector is down."""
         asked = self._asked
 
         def release() -> None:
@@ -206,7 +197,7 @@ class _Flusher:
         return release
 
     def end_with(self, last: Callable[[], object]) -> None:
-        """Send the waiting spans, call ``last``, and end the thread."""
+        """Send everything, call ``last``, and end the thread."""
         self._last = last
         self.begin()
 

@@ -24,7 +24,7 @@ PAUSE = 5.0
 """Seconds between tries while the collector is down."""
 
 MOST_SENDS = 5
-"""How often spans are sent to a collector that receives them without an answer: it may have them already."""
+"""Limit for spans that the collector receives without an answer: it may have them already."""
 
 
 @attrs.frozen
@@ -46,18 +46,17 @@ class OtelStats:
 
 
 class CountingExporter(SpanExporter):
-    """Sends spans until the collector accepts or rejects them, counts them, and logs losses.
+    """Sends spans until the collector accepts or rejects them, and counts them.
 
-    While the collector is down, it retries, and the processor's queue fills meanwhile. It gives up spans that
-    a collector received without an answer after ``MOST_SENDS``.
+    While the collector is down, it retries, and the processor's queue fills. It gives up spans that a
+    collector received without an answer after ``MOST_SENDS``.
 
     Args:
-        connection: The exporter's connection.
         begin_try: Called before each try; its result is called if the collector was down.
 
     Attributes:
-        taken: Number of spans that it received.
-        waiting: Number of them that it is trying to send.
+        taken: Number of received spans.
+        waiting: Number of spans in tries.
         failed: Number of rejected or given-up spans.
         dropped: Number of spans that the processor has dropped.
         absences: How many times the collector has been down.
@@ -74,7 +73,7 @@ class CountingExporter(SpanExporter):
         self.start_anew()
 
     def start_anew(self) -> None:
-        """Count from zero; also in a forked child, whose parent sends the waiting spans."""
+        """Count from zero; also in a forked child."""
         self.taken = self.waiting = self.sent = self.failed = self.dropped = self.absences = 0
         self.is_failing = self._has_refused_some = False
         self._dropped_before = 0
@@ -82,7 +81,7 @@ class CountingExporter(SpanExporter):
         self._again = threading.Event()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Send spans; return when the collector has accepted or rejected them."""
+        """Send spans until they are accepted or rejected."""
         self.taken += len(spans)
         self.waiting = len(spans)
         problem, sends = self._try(spans), 0
@@ -102,7 +101,7 @@ class CountingExporter(SpanExporter):
         self._again.set()
 
     def end(self) -> None:
-        """Try to send everything once more, without waiting for a collector that is down."""
+        """Try to send everything once more, without waiting."""
         self._is_ending = True
         self._again.set()
 
@@ -115,7 +114,7 @@ class CountingExporter(SpanExporter):
         return self._exporter.force_flush(timeout_millis)
 
     def _try(self, spans: Sequence[ReadableSpan]) -> str:
-        """Return why the spans were not sent; an empty str if they were."""
+        """Return why the spans were not sent, or an empty str."""
         self._connection.forget()
         self._was_away = self._begin_try()
         try:
@@ -157,8 +156,7 @@ class CountingExporter(SpanExporter):
 class CountingProcessor(BatchSpanProcessor):
     """The SDK's batch processor, which also counts dropped spans.
 
-    Args:
-        max_queue: Number of spans that may wait; beyond that, the oldest are dropped.
+    ``max_queue`` spans may wait; beyond that, the oldest are dropped.
     """
 
     def __init__(self, exporter: CountingExporter, max_queue: int, **options: Any) -> None:
@@ -173,7 +171,7 @@ class CountingProcessor(BatchSpanProcessor):
         self._logged_absence = -1
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Queue a span; the oldest one is dropped if the queue is full."""
+        """Queue a span; drop the oldest one if full."""
         counted, is_first = self._counting, False
         if span.context is not None and span.context.trace_flags.sampled:
             with self._lock:
@@ -199,13 +197,13 @@ class CountingProcessor(BatchSpanProcessor):
         return OtelStats(sent=counted.sent, failed=counted.failed, dropped=counted.dropped, queued=queued)
 
     def settle(self) -> None:
-        """Correct the number of dropped spans, after the exporter got all waiting spans."""
+        """Correct ``dropped``, after the exporter got all waiting spans."""
         counted = self._counting
         with self._lock:
             counted.dropped = min(counted.dropped, max(0, self._ended - counted.taken))
 
     def start_anew(self) -> None:
-        """Count from zero, in a forked child: the parent sends the waiting spans."""
+        """Count from zero, in a forked child."""
         self._reset()
         self._counting.start_anew()
 

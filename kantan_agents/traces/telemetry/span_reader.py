@@ -1,4 +1,4 @@
-"""``SentSpan``: the data of an SDK span or trace that may be sent, after the user's ``redact``."""
+"""``SentSpan``: the data of an SDK span that may be sent, after ``redact``."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ _CONTENTS = ("input", "output")
 class SentSpan:
     """The data of a span that may be sent.
 
+    ``data`` is the SDK's export, for ``response`` spans with input, output and model. ``contents`` are copies
+    of input and answer by attribute.
+
     Attributes:
-        data: The data of the span in the SDK's export, for ``response`` spans with input, output and model.
-        error_type: The class of the exception that ended it, a code of this library, or another short name.
+        error_type: An exception class, a code of this library, or another short name.
         has_content: Whether the content of users, models and tools may be sent.
-        contents: Copies of input and answer of a model, a run or a tool, by attribute.
     """
 
     data: dict[str, Any]
@@ -53,7 +54,7 @@ class SentSpan:
 
 
 class SpanReader:
-    """Reads spans and traces of the SDK; ``report`` is called with an error of ``redact``."""
+    """Reads spans and traces of the SDK."""
 
     def __init__(
         self, *, content: bool, redact: Redact | None, report: Callable[[RedactionError], None]
@@ -63,9 +64,9 @@ class SpanReader:
         self._report = report
 
     def trace(self, trace: Any, conversation: str | None) -> tuple[Mapping[str, Any], str, str]:
-        """Return the metadata, name and group of a trace that may be sent.
+        """Return the metadata, name and group of a trace to send.
 
-        ``conversation`` is its group if it names none.
+        ``conversation`` is the default group.
         """
         group = getattr(trace, "group_id", None) or conversation
         if self._redact is None:
@@ -77,11 +78,11 @@ class SpanReader:
 
     @property
     def is_plain(self) -> bool:
-        """Whether names can be sent before a span has ended, because no ``redact`` may change them."""
+        """Whether names can be sent at the start, because no ``redact`` may change them."""
         return self._redact is None
 
     def span(self, span: Any, noted: str | None = None) -> SentSpan:
-        """Return the data of an ended span that may be sent; ``noted`` is as for ``error_type``."""
+        """Return the data of an ended span to send."""
         kind_of_error = error_type(span.error, noted)
         has_content = self.content and records_sensitive_data()
         span_data, error = span.span_data, span.error
@@ -133,7 +134,7 @@ def _contents(span_data: Any, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _instructions(response: Any) -> Any:
-    """Return the instructions of a call, which the Responses API repeats in its answer."""
+    """Return the instructions, which the Responses API repeats in its answer."""
     said = getattr(response, "instructions", None)
     run, agent = current_run.get(), active_sdk_agent.get()
     if said is None and run is not None and agent is not None and agent.name == run.agent.name:
@@ -142,7 +143,7 @@ def _instructions(response: Any) -> Any:
 
 
 def _bare(span_data: Any) -> dict[str, Any]:
-    """Return the data of a span without content, and without the work to export it."""
+    """Return a span's data without content, and without the work of an export."""
     data = {"type": span_data.type}
     for name in _WITHOUT_CONTENT.get(data["type"], ()):
         data[name] = getattr(span_data, name, None)

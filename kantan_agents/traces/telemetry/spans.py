@@ -1,4 +1,4 @@
-"""Turns the SDK's spans and traces into OpenTelemetry spans while their code runs."""
+"""Turns the SDK's spans and traces into OpenTelemetry spans."""
 
 from __future__ import annotations
 
@@ -39,14 +39,10 @@ _AT_START = (names.OPERATION, names.AGENT_NAME, names.TOOL_NAME, names.PROVIDER,
 class Spans:
     """The OpenTelemetry spans for the SDK's.
 
-    The SDK's spans of tasks, turns, handoffs, denials and verdicts get no separate span. Each is an event or
-    attributes of the span around it. A span starts immediately, because code inside needs it. Another thread
-    sets its attributes.
+    The SDK's spans of tasks, turns, handoffs, denials and verdicts become events or attributes of the span
+    around them. A span starts immediately, because code inside needs it. Another thread sets its attributes.
 
     Args:
-        ends: Sets the attributes of spans, and ends them.
-        reader: Reads the SDK's spans.
-        later: Runs deferred work.
         ids: Chooses trace ids, with the library's own provider.
         user_key: The key of a run's metadata that is sent as its user, or None.
     """
@@ -76,7 +72,7 @@ class Spans:
     # -- traces
 
     def trace_started(self, sdk_trace: Any) -> None:
-        """Start the span of a trace: of the run that opened it, or of a workflow of several runs."""
+        """Start the span of a trace: of its run, or of a workflow of several."""
         trace_id: str = sdk_trace.trace_id
         own = getattr(sdk_trace, "metadata", None) or {}
         is_run = "agent_run_id" in own
@@ -123,7 +119,7 @@ class Spans:
     # -- spans
 
     def span_started(self, span: Any) -> None:
-        """Start a span, unless it is part of the span around it."""
+        """Start a span, unless it joins the span around it."""
         span_id: str = span.span_id
         trace_id: str = span.trace_id
         parent = self._opened.get(span.parent_id) or self._roots.get(trace_id)
@@ -143,14 +139,14 @@ class Spans:
             inside.add(span_id)
 
     def _note_run(self, metadata: dict[str, Any], opened: Open) -> None:
-        """Note the start of an inner run; the outer run's conversation wins."""
+        """Note an inner run; the outer run's conversation wins."""
         opened.begins_with = metadata.get("agent_name")
         if self._reader.is_plain:
             conversation = conversation_of(current_run.get())
             opened.shared = {**shared_of(conversation, metadata, self._user_key), **opened.shared}
 
     def span_ended(self, span: Any) -> None:
-        """End a span, or add its data to the span that it is part of."""
+        """End a span, or add its data to the span that it joined."""
         inside = self._inside.get(span.trace_id)
         if inside is not None:
             inside.discard(span.span_id)
@@ -171,13 +167,13 @@ class Spans:
                 self._finish(opened)
 
     def _give_up(self, span_id: str) -> None:
-        """End a span that the SDK has left open for long."""
+        """End a span that the SDK has left open."""
         opened = self._opened.pop(span_id, None)
         if opened is not None and opened.owner == span_id:
             self._finish(opened)
 
     def note_tool_call(self, call_id: str) -> None:
-        """Note the id of a tool call on its span, in the task that is starting it."""
+        """Note the call id on a tool's span, in the task that is starting the call."""
         opened = self._current.find()
         if call_id and opened is not None and opened.operation == names.EXECUTE_TOOL:
             opened.attributes[names.TOOL_CALL_ID] = call_id
@@ -189,7 +185,7 @@ class Spans:
         self._later.add(self._ends.of_span, data, self._reader.span(span, opened.raised), opened, is_own)
 
     def _beginning(self, span: Any, parent: Open | None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the attributes of a starting span, and the attributes of the agent's prompt."""
+        """Return the attributes of a starting span, and of the agent's prompt."""
         data = span.span_data
         kind = data.type
         is_plain = self._reader.is_plain
@@ -273,7 +269,6 @@ def _note_approvals(opened: Open) -> None:
 
 
 def _note_waiting(opened: Open) -> None:
-    """Note which tool calls of an ending run await approval."""
     if opened.operation == names.INVOKE_AGENT and opened.run is not None:
         for event in approvals_needed(opened.run):
             opened.span.add_event(names.APPROVAL_NEEDED, event)
