@@ -55,7 +55,7 @@ class PostgresUrl:
 
     def _passwords(self) -> list[str]:
         found = [one for one in (_login_password(self.secret), *_options(self.secret)) if one]
-        # The driver takes an unescaped part of a password for a port.
+        # The driver takes an unescaped part for a port.
         found += [part for one in found for part in re.split("[/?@]", one) if len(part) >= _SHORTEST_PART]
         # A message may quote it escaped or decoded.
         both = {*found, *map(unquote, found)}
@@ -134,7 +134,7 @@ def has_pairs(text: str) -> bool:
 
 def _login_password(url: str) -> str:
     place = url.partition("://")[2].partition("?")[0]
-    # A password with an unescaped slash too: the driver rejects it and its message shows the URL.
+    # The password may contain an unescaped slash: the driver's message would show the URL.
     if "@" in place:
         return place.rpartition("@")[0].partition(":")[2]
     port = place.partition("/")[0].rpartition("]")[2].rpartition(":")[2]
@@ -146,7 +146,7 @@ def _options(url: str) -> list[str]:
 
 
 def _is_secret(part: str) -> bool:
-    # Without ``=`` it is the rest of a password with a question mark.
+    # Without ``=``, it is the rest of a password with a question mark.
     return bool(part) and ("=" not in part or bool(_SECRET_OPTION.search(unquote(part.partition("=")[0]))))
 
 

@@ -44,7 +44,7 @@ def _missing(trace_id: str) -> str:
 
 
 def _note(trace_id: str, source: str = "WHERE 1") -> str:
-    # Not INSERT OR IGNORE: the conflict clause of the statement that fires the trigger would override it.
+    # Not INSERT OR IGNORE: the conflict clause of the firing statement would override it.
     return (
         f"INSERT INTO {CHANGED}(trace_id) SELECT {trace_id} {source} "
         f"AND {trace_id} IS NOT NULL AND {_missing(trace_id)};"
@@ -52,14 +52,14 @@ def _note(trace_id: str, source: str = "WHERE 1") -> str:
 
 
 def _noting(event: str, *trace_ids: str) -> str:
-    # Most spans belong to a trace that is noted already. The condition is much cheaper than the body.
+    # Most traces are noted already. The condition is much cheaper than the body.
     condition = " OR ".join(map(_missing, trace_ids))
     return f"{event} WHEN {condition} BEGIN {' '.join(map(_note, trace_ids))} END"
 
 
 TRIGGERS = {
     "kantan_agents_span_added": _noting("BEFORE INSERT ON spans", "NEW.trace_id"),
-    # REPLACE deletes a row without firing delete triggers, so a span may leave its trace unnoticed.
+    # REPLACE fires no delete triggers, so a span may leave its trace unnoticed.
     "kantan_agents_span_replaced": (
         "BEFORE INSERT ON spans WHEN EXISTS (SELECT 1 FROM spans s WHERE s.id = NEW.id) "  # noqa: S608
         f"BEGIN {_note('s.trace_id', 'FROM spans s WHERE s.id = NEW.id')} END"

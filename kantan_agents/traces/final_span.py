@@ -36,7 +36,7 @@ class GenerationSpanData(agents.GenerationSpanData):
         answer: Any = None,
         model_config: Mapping[str, Any] | None = None,
     ) -> None:
-        # Not the SDK's __init__, which would set input and output.
+        # Not the SDK's __init__, which would set both.
         self._given, self._answer = given, answer
         self._input: Messages = None
         self._output: Messages = None
@@ -114,7 +114,7 @@ def recorded_export(span: Any) -> dict[str, Any] | None:
 
 def copied_data(value: Any) -> Any:
     """Copy nested dicts and lists."""
-    # Most values are strings, and a conversation may have thousands of items.
+    # A conversation may have thousands of items, mostly strings.
     if isinstance(value, dict):
         return {key: inner if isinstance(inner, str) else copied_data(inner) for key, inner in value.items()}
     return [copied_data(inner) for inner in value] if isinstance(value, list) else value

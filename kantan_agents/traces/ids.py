@@ -15,8 +15,7 @@ class _Clock:
         self.renew_lock()
 
     def renew_lock(self) -> None:
-        # A forked child gets a new lock: a thread of the parent may hold the old one, and nothing would
-        # release it.
+        # After a fork, a thread of the parent may hold the old lock forever.
         self._lock = Lock()
 
     def now(self) -> int:

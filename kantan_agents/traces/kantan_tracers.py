@@ -26,7 +26,7 @@ from kantan_agents.traces.final_span import GenerationSpanData, recorded_export
 TRACERS = "kantan_llm.tracing"
 """Until this module is imported, no tracer exists."""
 
-# All methods of a tracer that use its connection.
+# Methods that use the connection.
 _METHODS = (
     "on_trace_start",
     "on_trace_end",
@@ -51,8 +51,7 @@ class _Shared:
         self.renew_lock()
 
     def renew_lock(self) -> None:
-        # A forked child gets a new lock: a thread of the parent may hold the old one, and nothing would
-        # release it.
+        # After a fork, a thread of the parent may hold the old lock forever.
         self.lock = RLock()
 
 
@@ -64,7 +63,7 @@ if hasattr(os, "register_at_fork"):
 
 def share_sqlite_tracers() -> None:
     """Make each ``SQLiteTracer`` usable from all threads, and give tracers strings."""
-    # The SDK has no public function that returns its processors.
+    # The SDK has no public access to its processors.
     multi = getattr(get_trace_provider(), "_multi_processor", None)
     for processor in getattr(multi, "_processors", ()):
         kind: Any = type(processor)
@@ -114,14 +113,14 @@ def _take_over(own: sqlite3.Connection, shared: sqlite3.Connection, *, in_memory
             own.backup(shared)
         own.close()
     except sqlite3.ProgrammingError:
-        # The connection belongs to another thread. It commits after every span, and closes with that thread.
+        # Another thread owns the connection, which commits after every span and closes with the thread.
         return
 
 
 @lru_cache(maxsize=256)
 def _is_kantan_tracer(kind: type) -> bool:
     """Return whether this class is or extends a kantan-llm tracer."""
-    # Not imported here: until someone imports them, no class can be one of them.
+    # Not imported here: before that, no class can be one.
     tracing: Any = sys.modules.get(TRACERS)
     return tracing is not None and issubclass(
         kind, (tracing.OTELTracer, tracing.PrintTracer, tracing.SQLiteTracer)

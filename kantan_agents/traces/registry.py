@@ -138,7 +138,7 @@ def main_database() -> Path | None:
 def recorders() -> list[Recorder]:
     """Return the recorders of this process."""
     while True:
-        # Another thread may be registering a recorder. No lock, because signal handlers call this.
+        # Another thread may be registering. No lock, because signal handlers call this.
         with suppress(RuntimeError):
             return list(_recorders)
 
@@ -159,7 +159,7 @@ def flush_recorders(path: Place, real_path: Callable[[], Place] | None = None) -
 def flush_all(seconds: float) -> bool:
     """Flush all recorders in parallel; return whether everything is written."""
     deadline = time.monotonic() + seconds
-    # Start all before waiting for the first: one file may be locked, the others not.
+    # All start before the first wait: one file may be locked, the others not.
     waits = [recorder.start_flush() for recorder in recorders()]
     written = [wait(max(0.0, deadline - time.monotonic())) for wait in waits]
     return all(written)

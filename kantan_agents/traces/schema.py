@@ -33,11 +33,11 @@ COLUMNS = {
 }
 
 INDEXES = {
-    # The spans of a trace, in order. Without it, kantan-llm scans all spans whenever it adds one.
+    # By trace, in order. Otherwise kantan-llm scans all spans for each new one.
     "kantan_agents_spans_of_trace": "spans(trace_id, ingest_seq)",
     # Judge, tool and agent_run spans by name.
     "kantan_agents_spans_by_name": "spans(name, span_type, trace_id)",
-    # The same condition as in kantan-llm's queries; otherwise SQLite would not use the index.
+    # kantan-llm's condition; otherwise SQLite would not use the index.
     "kantan_agents_spans_with_error": (
         "spans(trace_id) WHERE error_json IS NOT NULL AND error_json != 'null'"
     ),
@@ -59,14 +59,14 @@ def count_existing(connection: sqlite3.Connection, names: Collection[str]) -> in
     return int(connection.execute(query, [*names]).fetchone()[0])
 
 
-# The columns that kantan-llm's tables have had since its first version.
+# The columns of kantan-llm's first version.
 _OLDEST = {
     "traces": {"id", "workflow_name", "group_id"},
     "spans": {"id", "trace_id", "parent_id", "started_at", "ended_at", "span_type", "input", "output"},
 }
 
 
-# This library's tables, which may be in a file without kantan-llm's.
+# This library's tables may be in a file without kantan-llm's.
 _OWN_PREFIX = "kantan_agents_"
 _LISTED = 3
 
@@ -100,7 +100,7 @@ def check_owner(connection: sqlite3.Connection, *, adopt: bool = False) -> None:
     if is_ours:
         return
     query = "SELECT name FROM sqlite_master WHERE substr(name, 1, 7) != 'sqlite_' ORDER BY name"
-    # Another process may have created these tables in the meantime.
+    # Another process may have created them meanwhile.
     found_now = [name for (name,) in connection.execute(query) if name not in _OLDEST]
     others = [name for name in found_now if not name.startswith(_OWN_PREFIX)]
     if others:
@@ -127,13 +127,13 @@ def make_tables(path: Path, *, adopt: bool = False) -> None:
     from kantan_llm.tracing import SQLiteTracer
 
     for tries_left in reversed(range(sum(map(len, COLUMNS.values())))):
-        # Absolute, because SQLite does not treat every relative name as a file: ":memory:", for example.
+        # Absolute: SQLite reads some relative names differently, such as ":memory:".
         tracer = SQLiteTracer(str(path.absolute()))
         try:
             tracer.get_trace("")
             tracer.get_span("")
         except sqlite3.OperationalError as error:
-            # Another process is creating the tables and added this column first.
+            # Another process added this column first.
             if "duplicate column" not in str(error) or not tries_left:
                 raise
         else:
@@ -145,7 +145,7 @@ def make_tables(path: Path, *, adopt: bool = False) -> None:
 def shrink_in_steps(connection: sqlite3.Connection) -> None:
     """Let a new file shrink in small transactions; call it outside one."""
     if connection.execute("PRAGMA page_count").fetchone()[0]:
-        return  # SQLite could change it only by rewriting the whole file
+        return  # SQLite would have to rewrite the whole file
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     # An empty transaction writes the first page.
     connection.execute("BEGIN IMMEDIATE")

@@ -38,13 +38,13 @@ _INDEX = "kantan_agents_indexed_by_trace"
 _TO_DELETE = (UNINDEXED, DOCUMENTS)
 
 _IS_NOTED = f"EXISTS (SELECT 1 FROM {UNINDEXED} u WHERE u.trace_id = NEW.trace_id)"  # noqa: S608
-# Not INSERT OR IGNORE: the conflict clause of the statement that fires the trigger would override it.
+# Not INSERT OR IGNORE: the conflict clause of the firing statement would override it.
 _NOTE = (
     f"INSERT INTO {UNINDEXED}(trace_id) SELECT NEW.trace_id "
     f"WHERE NEW.trace_id IS NOT NULL AND NOT {_IS_NOTED};"
 )
 _OF_TRACE = f"{DOCUMENTS} WHERE trace_id = NEW.trace_id"
-# Only a program that chooses the numbers itself adds a span with an already indexed one.
+# Only a program that chooses the numbers itself adds a span below an indexed one.
 _COVERED = f"{_OF_TRACE} AND last_seq >= COALESCE(NEW.ingest_seq, 0)"
 _HAS_TEXT = "COALESCE(NEW.input, NEW.output) IS NOT NULL"
 
@@ -66,7 +66,7 @@ DAMAGED = (
 )
 """Logged if FTS5 cannot read or change a part."""
 
-# Without positions, which take most of the space. The text is in lower case already.
+# Without positions, which take most space. The text is in lower case.
 _OPTIONS = "text, content='', columnsize=0, detail=none, tokenize='trigram case_sensitive 1'"
 
 
@@ -101,7 +101,7 @@ def keep_index(connection: sqlite3.Connection, *, create: bool) -> None:
     if can_index(connection):
         create_index(connection)
     elif found:
-        remove_index(connection)  # a trigger without its tables would fail all writers
+        remove_index(connection)  # a trigger without tables would fail all writers
 
 
 def create_index(connection: sqlite3.Connection) -> None:
@@ -149,7 +149,7 @@ def drop_part(connection: sqlite3.Connection, part: int) -> None:
         f"AND trace_id NOT IN (SELECT trace_id FROM main.{UNINDEXED})",
         rowids,
     )
-    # In other parts too, so that a trace is indexed again as a whole.
+    # In other parts too: a trace is indexed as a whole.
     connection.execute(
         f"DELETE FROM main.{DOCUMENTS} WHERE trace_id IN (SELECT trace_id {held})",  # noqa: S608
         rowids,
@@ -203,6 +203,6 @@ def _part_tables(connection: sqlite3.Connection) -> list[str]:
 
 
 def _drop_table(connection: sqlite3.Connection, name: str) -> None:
-    # A damaged part, or any part if SQLite lacks FTS5, cannot be dropped. It stays unused.
+    # A damaged part, or any without FTS5, cannot be dropped. It stays unused.
     with suppress(sqlite3.DatabaseError):
         connection.execute(f"DROP TABLE main.{name}")

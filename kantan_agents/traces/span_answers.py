@@ -49,7 +49,7 @@ def read_answer(span: SpanRecord) -> SpanAnswer | None:
     data = span.raw.get("span_data") if isinstance(span.raw, Mapping) else None
     if isinstance(data, Mapping):
         if span.span_type == "generation" and data.get("model") is None:
-            return None  # the end of a run, or not a span of the SDK
+            return None  # the end of a run, or not the SDK's
         output = data.get("output")
     else:  # a span that was read without its data
         output = parsed(span.output)

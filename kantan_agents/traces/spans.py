@@ -39,7 +39,7 @@ class RunTrace:
     here, after all middleware.
     """
 
-    # Not a generator: every unfinished run would keep its frame in memory.
+    # Not a generator: unfinished runs would keep their frames in memory.
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -65,7 +65,7 @@ class RunTrace:
             run.trace_id = _known_id(self._record)
         self._record.__enter__()
         if self._is_inside and self._record.parent_id is None:
-            # If another run has ended in this trace, no other record shows that this one has started.
+            # After another run in this trace, nothing else shows that this one has started.
             for recorder in recorders():
                 recorder.on_run_start(self._record)
         if Main.recorder is not None and run.trace_id is not None:
@@ -106,7 +106,7 @@ class RunTrace:
 
 
 def _known_id(trace: agents.Trace) -> str | None:
-    # With tracing off, the SDK's traces have the id "no-op" and export nothing.
+    # With tracing off, the SDK's traces are "no-op" and export nothing.
     return trace.trace_id if trace.export() else None
 
 
@@ -114,7 +114,7 @@ def _span_error(run: Run, error: BaseException) -> Any:
     data: dict[str, Any] = {"error_type": type(error).__name__}
     if isinstance(error, KantanAgentsError):
         data["code"] = error.code
-    # The message of an error may quote the model or the user.
+    # The message may quote the model or the user.
     message = error_message(run, error) if run.records_sensitive_data else ""
     return {"message": message or type(error).__name__, "data": data}
 
@@ -166,7 +166,7 @@ def record_stop(run: Run) -> None:
 
 
 def _begin_final_span(run: Run, given: Any = None, answer: Any = None, config: Any = None) -> None:
-    # Middleware that is still active may change the items in place.
+    # Active middleware may change the items in place.
     span = _final_span(run, given if type(given) is str else copied_data(given), answer, config)
     span.start()
     run.state[_FINAL_SPANS] = (*run.state.get(_FINAL_SPANS, ()), span)
@@ -204,7 +204,7 @@ def _recordable(value: Any) -> Any:
     if value is None or isinstance(value, (str, dict)):
         return value
     if isinstance(value, list):
-        # Almost all items of a conversation are dicts, and there may be thousands of them.
+        # A conversation may have thousands of items, almost all dicts.
         return [item if isinstance(item, (str, dict)) else cast("Any", _recordable(item)) for item in value]
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
@@ -224,7 +224,7 @@ def _log_lost_recorder(trace_id: str) -> None:
     recorder = main_recorder()
     if recorder is None or Main.is_known_lost or not recorder.misses(trace_id):
         return
-    # The SDK has no public function that returns its processors. Another provider may have none.
+    # The SDK has no public access to its processors. Another provider may have none.
     multi = getattr(get_trace_provider(), "_multi_processor", None)
     known = recorders()
     if any(processor in known for processor in getattr(multi, "_processors", known)):

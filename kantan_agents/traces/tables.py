@@ -17,7 +17,7 @@ import attrs
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.traces.metadata import finite
 
-# The columns that kantan-llm has always had, and the columns that it adds to files of older versions.
+# The columns that kantan-llm has always had or adds to older files.
 REQUIRED = {
     "traces": ("id", "workflow_name", "group_id"),
     "spans": (

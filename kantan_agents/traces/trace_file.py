@@ -64,11 +64,10 @@ def open_to_read(path: Path, *, any_thread: bool = False, keep_wal: bool = False
     """
     check_file(path)
     if not may_write(path) and not _is_open(path):
-        # For a read-only file, SQLite would create a read-only log, which would still block writing once the
-        # file becomes writable.
+        # Otherwise SQLite would create a read-only log, which would still block writing once the file becomes
+        # writable.
         return open_file(path, IMMUTABLE, any_thread=any_thread)
-    # "rw" although a read-only file can then only be read: in mode "ro", SQLite would create a log that it
-    # could not delete.
+    # "rw" even if the file can only be read: "ro" would create a log that SQLite could not delete.
     mode = "mode=ro" if keep_wal and size_beside(path, "-wal") else "mode=rw"
     try:
         return open_file(path, mode, any_thread=any_thread)
@@ -76,7 +75,7 @@ def open_to_read(path: Path, *, any_thread: bool = False, keep_wal: bool = False
         protected = "unable to open" in str(error) or "readonly" in str(error)
         if not protected or size_beside(path, "-wal") or size_beside(path, "-journal"):
             raise
-        # In a read-only directory, SQLite opens a database in WAL mode only if it is declared immutable.
+        # In a read-only directory, SQLite opens a WAL database only as immutable.
         return open_file(path, IMMUTABLE, any_thread=any_thread)
 
 
@@ -95,7 +94,7 @@ def open_file(path: Path, mode: str, *, any_thread: bool = False) -> sqlite3.Con
 
 def connect_file(path: Path, mode: str, wait: float, *, any_thread: bool = False) -> sqlite3.Connection:
     """Open a file in a mode of SQLite's URIs, such as ``"mode=rw"``."""
-    # As a URI, in which neither ":memory:" nor any character of the path has a special meaning.
+    # As a URI, no name has a special meaning, such as ":memory:".
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?{mode}",
         uri=True,

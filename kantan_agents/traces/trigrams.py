@@ -20,7 +20,7 @@ LENGTH = 3
 
 _BREAK = "\n"
 
-# A longer word is looked up by sequences from all its parts, which are as rare together as all of them.
+# Sequences from all parts of a longer word are as rare as all its sequences.
 _MOST = 32
 
 
@@ -28,7 +28,7 @@ def fold(text: str) -> str:
     """Fold case and width, and separate diacritics from their letters."""
     if text.isascii():
         return text.lower()
-    # Folding the case may decompose letters, and some letters have a case only in their usual form.
+    # Folding may decompose letters, and some have a case only in their usual form.
     return normalize("NFKC", normalize("NFKC", text).casefold())
 
 
@@ -57,7 +57,7 @@ def match_query(word: str) -> str | None:
     """Return the FTS5 query; None if the index cannot look up ``word``."""
     queries = [_query_of(form) for form in forms_of(word)]
     if None in queries:
-        return None  # one form is too short, so the index cannot exclude any trace
+        return None  # one short form, so the index excludes no trace
     return " OR ".join(f"({query})" for query in queries) if len(queries) > 1 else queries[0]
 
 

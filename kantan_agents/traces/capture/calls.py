@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Items: TypeAlias = "str | Sequence[Mapping[str, JSONValue]]"
     """The input of a run or of a model: a str, or the SDK's input items."""
 else:
-    # Readers of damaged files by these types do not look into JSON data.
+    # At run time Any: readers of damaged files do not check JSON data.
     JSONValue = Items = Any
 
 

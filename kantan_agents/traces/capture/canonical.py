@@ -53,7 +53,7 @@ def content_hash(value: Any) -> str:
 def in_common(one: Sequence[bytes], other: Sequence[bytes]) -> int:
     """Return the length of the common prefix."""
     if other[: len(one)] == one:
-        return len(one)  # as in most conversations, of which each request continues the one before
+        return len(one)  # as in most conversations
     count = 0
     for left, right in zip(one, other, strict=False):
         if left != right:

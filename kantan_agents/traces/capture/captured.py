@@ -21,7 +21,7 @@ class RunRecorder(Protocol):
 _wanting: list[ref[RunRecorder]] = []
 
 
-# The garbage collector ignores these, because runs would wait for it. So nothing in them may refer to them.
+# Runs would wait for the garbage collector, so it ignores these: nothing in them may refer to them.
 class CapturedRun(msgspec.Struct, eq=False, gc=False):
     """The complete record of an ended run.
 

@@ -183,7 +183,7 @@ def _tool(part: str, before: ToolDefinition, after: ToolDefinition) -> Iterator[
     for name in _TOOL_FIELDS:
         yield from _value(f"{part}.{name}", getattr(before, name), getattr(after, name))
     yield from _mapping(f"{part}.options", before.options, after.options)
-    # The number of a repeated name may also be part of a name.
+    # The number of a repeated name may be part of another name.
     yield from _value(f"{part}.name", before.name, after.name)
 
 
@@ -196,8 +196,7 @@ def _input(before: Any, after: Any) -> Iterator[Difference]:
 
 def _items(part: str, before: Sequence[Any], after: Sequence[Any]) -> Iterator[Difference]:
     old, new = [*map(canonical, before)], [*map(canonical, after)]
-    # A common prefix and suffix are unchanged, even if they recur in between: the matcher looks for the
-    # longest part in common.
+    # The matcher looks for the longest common part, which may hide a common prefix and suffix.
     first = in_common(old, new)
     last = in_common(old[first:][::-1], new[first:][::-1])
     middle = SequenceMatcher(None, old[first : len(old) - last], new[first : len(new) - last], autojunk=False)

@@ -18,7 +18,7 @@ def encoder(hook: Callable[[Any], Any]) -> Callable[[Any], bytes]:
     def encode_any(value: Any) -> bytes:
         try:
             return encode(value)
-        except Exception:  # noqa: BLE001 - half a surrogate pair, odd keys, a value that has no JSON
+        except Exception:  # noqa: BLE001 - half a surrogate pair, odd keys, a value without JSON
             return json.dumps(_plain(value, hook, ()), default=str, allow_nan=False).encode()
 
     return encode_any

@@ -190,7 +190,7 @@ class _Reader:
         before: tuple[Any, ...] = ()
         for data in calls:
             if "items" in data:
-                # In the order of the starts; the answer may belong to any call that had ended by then.
+                # By start; the answer may belong to any call that had ended by then.
                 kept = before[: data.get("kept", 0)]
                 answered = self._answered(made, data)
                 given: Any = (*kept, *answered, *self._items(data["items"]))

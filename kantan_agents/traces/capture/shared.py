@@ -19,7 +19,7 @@ def _refuse(value: Any) -> Any:
 
 _encode = encoder(_refuse)
 
-# A conversation item with more bytes is shared, because later runs have it too.
+# Longer items of a conversation are shared, because later runs have them too.
 _LONG_ITEM: Final = 200
 
 
@@ -33,7 +33,7 @@ class Shared:
         stored: The recorder's stored form, computed once.
     """
 
-    # No class of attrs, which msgspec would encode by itself.
+    # Not attrs, which msgspec would encode by itself.
     __slots__ = ("kind", "stored", "value")
 
     def __init__(self, kind: str, value: str | bytes) -> None:

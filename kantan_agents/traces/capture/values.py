@@ -91,7 +91,7 @@ class RunRecord:
             stopped it after a turn.
         agents: The agents that took part, the first one of the run first.
         rules: The tool rules in force when the run started.
-        options: The caller's options of the run, such as ``max_turns``, as far as they are JSON data.
+        options: The caller's options of the run, such as ``max_turns``, if they are JSON data.
         model_calls: The model calls in the order of their starts.
         tool_calls: The tool calls in the order of their starts.
         parent_run: Id of the run inside which this one started.

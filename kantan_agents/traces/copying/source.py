@@ -19,7 +19,7 @@ TraceRow = tuple[Any, ...]
 _TRACES: Final = ", ".join(COLUMNS["traces"])
 _SPANS: Final = ", ".join(COLUMNS["spans"])
 
-# Tables that are not copied, with names for the user.
+# Tables that are not copied.
 _LEFT_OUT: Final = {
     "kantan_agents_evaluations": "evaluations",
     "kantan_agents_scores": "scores of evaluations",

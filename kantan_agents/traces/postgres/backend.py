@@ -72,7 +72,7 @@ class PostgresBackend(FileBackend):
 
     @override
     def why_not_writable(self) -> str | None:
-        return None  # the server reports it when the tables are created
+        return None  # the server reports it on creation
 
     @override
     def _can_have_tables(self) -> bool:

@@ -34,7 +34,7 @@ WRITE_LOCK: Final = 0x6B616E74616E
 """The advisory lock of transactions that write."""
 
 _IDLE_SECONDS: Final = 60
-# A writer that was stopped in the middle would hold its locks for as long as it has not ended.
+# A suspended writer would hold its locks.
 BEGIN_WRITING: Final = f"BEGIN; SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_SECONDS}s'"
 """The server ends the connection if nothing follows for a minute."""
 
@@ -193,8 +193,8 @@ def connect(
     """
     del any_thread
     psycopg = driver()
-    # Not as attributes of the package: it has none of a module that was imported before the package itself
-    # was imported again, as by a test runner that restores the modules while a recorder connects.
+    # Not as attributes of the package, which lacks modules imported before the package was imported again, as
+    # by a test runner that restores modules while a recorder connects.
     from psycopg.conninfo import conninfo_to_dict
     from psycopg.types.string import TextLoader
 
@@ -203,8 +203,7 @@ def connect(
         raw = open_connection(
             url.secret,
             autocommit=True,
-            # Values are written into the statement: a server infers the types of literals, but not of
-            # parameters.
+            # Values go into the statement: a server infers the types of literals, but not of parameters.
             cursor_factory=psycopg.ClientCursor,
             **limiting_options(conninfo_to_dict(url.secret)),
         )

@@ -16,7 +16,7 @@ from kantan_agents.errors import NotInPostgresError
 
 PREFIX: Final = "kantan_agents_"
 
-# The content of SQLite's own table. Triggers have no schema, their tables do.
+# SQLite's own table. Triggers have no schema, their tables do.
 _MASTER: Final = """(
 SELECT c.relname::text COLLATE "C" AS name, CASE c.relkind WHEN 'i' THEN 'index' WHEN 'I' THEN 'index'
 WHEN 'v' THEN 'view' ELSE 'table' END AS type FROM pg_catalog.pg_class c
@@ -35,10 +35,10 @@ _FORMS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"\ball_traces\b"), "traces"),
     (re.compile(r"\bCROSS JOIN\b"), "JOIN"),
     (re.compile(r"\bIS (\?|:\w+)"), r"IS NOT DISTINCT FROM \1"),
-    # From other positions, such as 0, the databases count differently.
+    # From other positions, the databases count differently.
     (re.compile(r"\bsubstr\((\w+), -length\(\?\)\)"), r"right(\1, length(?))"),
     (re.compile(r"\bsubstr\((\w+), 1, "), r"left(\1, "),
-    # SQLite's ignores the case of ASCII letters, and has no escape character.
+    # SQLite's ignores the case of ASCII, and has no escape character.
     (re.compile(r"\bLIKE (\?|\x00\d+\x00)"), r"ILIKE \1 ESCAPE ''"),
     (re.compile(r"\bjson_extract\((\w+), \?\) = \?"), rf"{PREFIX}json_is(\1, ?, ?)"),
     (re.compile(r"\b(json_extract|json_valid|json_each|repair)\("), rf"{PREFIX}\1("),
@@ -58,12 +58,11 @@ _TYPES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"\bINTEGER\b"), "bigint"),
     (re.compile(r"\bREAL\b"), "double precision"),
     (re.compile(r"\bBLOB\b"), "bytea"),
-    # Compared and sorted by their bytes, as in a file.
+    # Ordered by bytes, as in a file.
     (re.compile(r"\bTEXT\b"), 'text COLLATE "C"'),
 )
 
-# Words with the same meaning in both: keywords, the types above, functions, and tables that have a list of
-# columns.
+# Words with the same meaning in both: keywords, types, functions, and tables with a list of columns.
 _KNOWN: Final = frozenset(
     """ALL ANALYZE AND AS ASC AUTOINCREMENT BLOB BY CASE CAST COALESCE COLLATE COMMIT CONFLICT COUNT CREATE
     DEFAULT DELETE DESC DISTINCT DO DROP ELSE END ESCAPE EXISTS FROM GROUP HAVING IF ILIKE IN INDEX INSERT
@@ -74,7 +73,7 @@ _KNOWN: Final = frozenset(
 _WORD: Final = re.compile(r'(?<![:\w"])([A-Za-z_]\w*)(\()?')
 _IN_CAPITALS: Final = frozenset(("cast", "glob", "is", "like", "order"))
 
-# SQLite sorts NULL as the smallest value. A column without NULL is sorted by its index.
+# SQLite sorts NULL first. Columns without NULL are sorted by their index.
 _ORDER: Final = re.compile(r"\bORDER BY ((?:[^()]|\([^()]*\))+?)(?=\s*(?:\)|;|$|LIMIT\b))")
 _NEVER_NULL: Final = frozenset(("id", "ingest_seq", "rowid"))
 

@@ -31,7 +31,7 @@ FUNCTIONS: Final = (
         "plpgsql",
     ),
     _function("repair", "given text", "text", "SELECT NULL::text"),
-    # Only paths of names, such as $.span_data.data.tool, and of one name in quotes.
+    # Only paths of names, such as $.span_data.data.tool, and one quoted name.
     _function(
         "json_at",
         "given text, path text",

@@ -20,7 +20,7 @@ _NAMED: Final = "kantan_agents_spans_w"
 
 NO_WEEK: Final = date(1, 1, 1)
 _FIRST: Final = date(2020, 1, 6)
-# A clock may be wrong. Each week beyond it would become a permanent partition.
+# Wrong clocks: each later week would become a permanent partition.
 _AHEAD: Final = timedelta(weeks=5)
 
 

@@ -23,7 +23,7 @@ HURRIED_SECONDS: Final = 2.0
 _OPTIONS: Final = {
     "connect_timeout": CONNECT_SECONDS,
     "application_name": "kantan-agents",
-    # A dead server is noticed after about half a minute, not after the hours that TCP takes.
+    # Half a minute for a dead server, instead of TCP's hours.
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
@@ -90,7 +90,7 @@ def _connection_type() -> Any:
             return super().wait(_limited(gen, self._check), *args, **options)
 
         def _check(self, silent: float) -> None:
-            # Without a statement it waits for notifications, as long as there are none.
+            # Without a statement, it waits for notifications.
             if self.limit is None or silent < self.limit.seconds or self.pgconn.transaction_status != active:
                 return
             self.limit.miss()
@@ -106,7 +106,7 @@ def _limited(gen: Any, check: Callable[[float], None]) -> Generator[Any, Any, An
     try:
         state = next(gen)
         while True:
-            ready = yield state  # the driver sends 0 when nothing has come for a moment
+            ready = yield state  # the driver sends 0 after a moment of silence
             if ready:
                 last = time.monotonic()
             else:

@@ -25,8 +25,7 @@ VERSIONS: Final = "kantan_agents_schema"
 
 _MIGRATION_LOCK: Final = 0x6B616E74616F
 
-# Tables of durable runs in the same schema. Another thread of a worker, or another process, may create them
-# before or after the trace tables.
+# Durable runs share the schema; their tables may appear before or after these.
 _DURABLE: Final = "kantan_agents_durable_"
 
 _TEXT: Final = 'text COLLATE "C"'
@@ -75,7 +74,7 @@ def _note(table: str, trace_id: str) -> str:
     )
 
 
-# Changed traces are noted, as in a file: once for each statement, and not for each row.
+# Triggers note changed traces once for each statement, not for each row.
 _NOTES: Final = (
     _note("spans", "trace_id"),
     _note("traces", "id"),
@@ -101,7 +100,7 @@ TRIGRAMS: Final = {
 _log = get_logger("kantan_agents.tracing")
 
 
-# The schemas in which the server would look, had the user the right to use them.
+# Schemas that the user has no right to use.
 _CLOSED_SCHEMAS: Final = """SELECT current_user, current_schema(), ARRAY(
 SELECT n.nspname::text FROM pg_catalog.pg_namespace n
 WHERE NOT has_schema_privilege(n.oid, 'USAGE') AND n.nspname = ANY(string_to_array(

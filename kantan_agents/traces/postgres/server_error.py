@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-# Classes of SQLSTATE of errors that other rows would not cause: data exceptions, violated constraints, and
-# limits of the program, such as a row that is too large for an index.
+# SQLSTATE classes caused by the rows: data exceptions, violated constraints, program limits, such as a row
+# that is too large for an index.
 _OF_ROWS: Final = ("22", "23", "54")
 _LOCKED: Final = ("55P03", "40P01", "40001")
 

@@ -21,7 +21,7 @@ _JSON: Final = tuple(place for place, name in enumerate(_COLUMNS) if name.endswi
 _INPUT, _OUTPUT = _COLUMNS.index("input"), _COLUMNS.index("output")
 _ALL: Final = (*_COLUMNS, "folded_input", "folded_output", "week")
 
-# A zero character and half of a surrogate pair are valid in JSON, but Postgres cannot store them.
+# A zero character and half of a surrogate pair are valid JSON that Postgres cannot store.
 _UNSTORABLE: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 # Python writes these, and they are not JSON.
 _NOT_JSON: Final = re.compile(r"\b(?:NaN|Infinity)\b")
@@ -40,7 +40,7 @@ _MERGE: Final = (
     f"SELECT {', '.join(f'n.{name}' for name in _ALL)}, COALESCE(last.seq, 0) + n.number FROM ("
     "SELECT s.*, row_number() OVER (PARTITION BY s.trace_id ORDER BY s.place) AS number "
     "FROM kantan_agents_staging s) n "
-    # For each trace, because the planner would otherwise read whole partitions.
+    # Otherwise the planner would read whole partitions.
     "LEFT JOIN (SELECT t.trace_id, "
     "(SELECT MAX(o.ingest_seq) FROM spans o WHERE o.trace_id = t.trace_id) AS seq "
     "FROM (SELECT DISTINCT trace_id FROM kantan_agents_staging) t) last ON last.trace_id = n.trace_id "

@@ -102,8 +102,8 @@ class BackgroundRecorder(TracingProcessor):
 
     def stats(self) -> RecorderStats:
         """Return the numbers of written, waiting and lost spans."""
-        # Without the lock if possible: a signal handler that interrupts this function may wait for the
-        # writer, and the writer would wait for the lock.
+        # Without the lock if possible: a signal handler that interrupts this may wait for the writer, and the
+        # writer for the lock.
         for _ in range(_STATS_ATTEMPTS):
             version = self._queue.version
             stats = self._stats()
@@ -179,7 +179,7 @@ class BackgroundRecorder(TracingProcessor):
         if self.force_flush(allowed) and is_shared:
             bound.renew()
         self._writer.stop(max(0.1, deadline - monotonic()))
-        if self._queue.unwritten():  # new items, or items that could not be written in time
+        if self._queue.unwritten():  # new or still unwritten items
             self._start_writer()
 
     @property
@@ -225,7 +225,7 @@ class BackgroundRecorder(TracingProcessor):
         writer = self._writer
         if writer.thread is None or writer.is_stopping:
             self._start_writer()
-        # Without a loop, it raises nothing, unlike the public function.
+        # Unlike the public function, it does not raise without a loop.
         if asyncio._get_running_loop() is not lifecycle.Watched.latest:
             lifecycle.flush_at_loop_end()
 
@@ -243,7 +243,7 @@ class BackgroundRecorder(TracingProcessor):
             self._writer.stop(FLUSH_SECONDS)
         else:
             lifecycle.watch_worker()
-            with suppress(RuntimeError):  # the interpreter is shutting down and starts no more threads
+            with suppress(RuntimeError):  # no new threads at interpreter shutdown
                 self._writer.start()
                 return True
         self._writer.write_in_this_thread()

@@ -31,13 +31,13 @@ _log = get_logger("kantan_agents.tracing")
 
 LOCKED_SECONDS = 2.0
 
-# After this many rows, the writer releases the GIL. Otherwise the event loop would wait for it up to 5 ms.
+# The writer then releases the GIL, for which the event loop would wait up to 5 ms.
 _ROWS_PER_SLICE = 20
 
-# While so many items wait, the writer does nothing but write them.
+# With so many items, the writer only writes.
 _BUSY = 500
 
-# The columns of a smaller span are not measured.
+# Smaller spans are not measured.
 _SMALL = 4_096
 
 _LARGEST_INTEGER = 2**63 - 1
@@ -94,7 +94,7 @@ class BatchWriter:
     def write(self) -> bool:
         """Write the in-flight items; if that fails, put them back and return False."""
         try:
-            # First, so that no rows are built while the file cannot be opened.
+            # First: no rows are needed while the file cannot be opened.
             self._database.open()
             rows = self._rows()
             try:
@@ -200,7 +200,7 @@ class BatchWriter:
             _log_error(TracesNotWrittenError(path=str(self._path), reason=reason, queued=queued))
             self._logged_reason = reason
         if not is_locked(error):
-            # Flushes should not wait until, for example, the disk has space again.
+            # Flushes should not wait for, say, disk space.
             for marker in self._queue.markers():
                 marker.resolve(written=False)
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from kantan_agents.traces import registry
 
 END_SECONDS = 5.0
-# An exit step this soon after a wait in vain belongs to the same sequence.
+# An exit step this soon after a vain wait belongs to the same sequence.
 _SAME_SECONDS = 1.0
-# A working file is written even if waits for a failing one used up the limit.
+# For a working file, after a failing one used up the limit.
 _LEAST_SECONDS = 0.25
 
 

@@ -9,10 +9,10 @@ from kantan_agents.support.log import get_logger
 from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.recorder.database import Database
 
-# Readers compute the statistics of fewer traces in some hundredths of a second.
+# Readers compute fewer in some hundredths of a second.
 FIGURES_AT_ONCE = 500
 
-# Fewer would take more space and time in the index. A search reads so many traces in some milliseconds.
+# Fewer would cost more space and time in the index. A search reads them in some milliseconds.
 INDEXED_AT_ONCE = 128
 
 _SECONDS = 0.05
@@ -30,7 +30,7 @@ class FigureKeeper:
         """Store statistics of many traces for a limited time; return whether more wait."""
         if database.changed_traces < FIGURES_AT_ONCE:
             return False
-        # Imported late: a process that only records a few traces needs none of it.
+        # Imported late: few processes need it.
         from kantan_agents.traces.store.store_figures import keep_changed
 
         try:
@@ -53,7 +53,7 @@ class IndexKeeper:
         """Index many traces for a limited time; return whether more wait."""
         if database.unindexed_traces < INDEXED_AT_ONCE:
             return False
-        # Imported late: a process that only records a few traces needs none of it.
+        # Imported late: few processes need it.
         from kantan_agents.traces.store.index import index_new
 
         try:

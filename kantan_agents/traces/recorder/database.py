@@ -32,20 +32,19 @@ from kantan_agents.traces.search_index import count_unindexed, keep_index
 
 _Identity = tuple[int, int]
 
-# While another process holds the lock, the writer retries instead of sleeping inside SQLite. Between two
-# attempts it can be stopped.
+# While another process holds the lock, the writer retries in steps, so that it can be stopped.
 _BUSY_SECONDS = 0.25
 
 _CACHE_KIB = 16_384
 
-# Pages of the write-ahead log before a checkpoint, 16 MiB. Span ids are random, so in a large file most
-# batches change the same index pages, which one checkpoint then writes once.
+# Pages of the log before a checkpoint, 16 MiB. Span ids are random, so most batches change the same index
+# pages, which one checkpoint then writes once.
 _WAL_PAGES = 4_000
 
-# How often to open the file if it is replaced meanwhile.
+# For a file that is replaced meanwhile.
 _OPEN_ATTEMPTS = 3
 
-# A program that copies a database over the file truncates it first.
+# A program that overwrites the file truncates it first.
 _CONTENT_SECONDS = 0.2
 _CONTENT_PAUSE = 0.02
 
@@ -81,7 +80,7 @@ class Database:
         except sqlite3.OperationalError as error:
             if not lacks_tables(error):
                 raise
-            self._open()  # another process has dropped tables since they were found
+            self._open()  # another process has dropped tables
 
     def write(
         self, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow], runs: Sequence[RunRow] = ()
@@ -95,7 +94,7 @@ class Database:
         except Exception as error:
             if (is_new and not lacks_tables(error)) or is_locked(error) or not is_file_error(error):
                 raise
-            # Tables were dropped or the file was replaced. The file that exists now may be usable.
+            # Tables were dropped or the file was replaced: the present file may be usable.
             self.close()
             write_rows(self._open(), traces, spans, runs)
         changed = len({span.values[1] for span in spans}.union(row[0] for row in traces))
@@ -109,7 +108,7 @@ class Database:
             self.close_replaced()
         except (sqlite3.Error, OSError) as error:
             if is_locked(error):
-                return  # the removed log is the only copy of its rows; the next call tries again
+                return  # the removed log has the only copy of its rows; the next call retries
         self._close()
 
     def _close(self, *, with_log: bool = True) -> None:
@@ -134,7 +133,7 @@ class Database:
         return True
 
     def _open(self) -> sqlite3.Connection:
-        # No one would read rows in files that are no longer at the path.
+        # No one would read a replaced file.
         self.close_replaced()
         if self._connection is None:
             _check_permission(self._path)
@@ -162,10 +161,10 @@ class Database:
             now = _files_at(self._path)
             is_moved = now.database != before.database
             with_log = is_moved or not (now.is_empty or self._has_new_log(before, now))
-            # The log may belong to a file that was only moved, or it was removed, and this connection has it.
+            # The file may only have moved, or this connection holds the removed log.
             if with_log and not _is_checkpointed(connection) and not is_moved:
                 raise sqlite3.OperationalError("database is locked: its log was removed and is still in use")
-            # Before closing, because other files may get the same identities afterwards.
+            # Before closing: other files may reuse the identities.
             _remove_if(_log_of(self._path), before.log)
             _remove_if(_index_of(self._path), before.index)
             self._close(with_log=with_log)
@@ -209,8 +208,8 @@ def _connect_verified(path: Path, adopt: bool) -> tuple[GuardedConnection, _File
         connection = _connect(path, adopt)
         files = _files_at(path)
         if before.database is not None and _are_opened(connection, before, files):
-            # Within a process, SQLite shares the index among all connections to a file, even after it was
-            # removed. It would not match the current log.
+            # Within a process, SQLite shares the index among connections even after its removal. It would not
+            # match the current log.
             if files.log is not None and files.index is None:
                 connection.close()
                 raise sqlite3.OperationalError("database is locked by a connection to a log that was removed")
@@ -239,7 +238,7 @@ def _connect(path: Path, adopt: bool) -> GuardedConnection:
         timeout=_BUSY_SECONDS,
         isolation_level=None,
         check_same_thread=False,  # before a fork, the forking thread closes it
-        cached_statements=8 * ROWS_PER_STATEMENT,  # the last chunk of a batch may have any length
+        cached_statements=8 * ROWS_PER_STATEMENT,  # the last chunk may have any length
     )
     try:
         check_owner(connection, adopt=adopt)

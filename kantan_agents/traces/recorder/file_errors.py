@@ -7,7 +7,7 @@ import sqlite3
 from kantan_agents.traces.postgres.server_error import ServerError
 from kantan_agents.traces.schema import ForeignDatabaseError
 
-# Messages of an OperationalError whose cause is the file and not a row. Python 3.10 has no error codes.
+# OperationalErrors due to the file. Python 3.10 has no error codes.
 _FILE_ERRORS = (
     "locked",
     "busy",
@@ -40,7 +40,7 @@ def is_file_error(error: Exception) -> bool:
     if isinstance(error, sqlite3.OperationalError):
         message = str(error)
         return any(words in message for words in _FILE_ERRORS)
-    # For a file that is damaged or not a database, sqlite3 raises the base class itself.
+    # For a damaged file, sqlite3 raises the base class.
     return isinstance(error, (OSError, ForeignDatabaseError)) or type(error) is sqlite3.DatabaseError
 
 

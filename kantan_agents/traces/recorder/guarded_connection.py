@@ -14,8 +14,8 @@ try:
 except ImportError:  # Windows, where an open file cannot be removed
     fcntl = None  # type: ignore[assignment]
 
-# Replacing the connection takes milliseconds, or a second on a busy machine. Two recorders that do it at the
-# same time damage the file. A program that holds the lock for longer has another use for it.
+# Replacing the connection takes milliseconds, or a second on a busy machine; two recorders at a time damage
+# the file. Who holds the lock for longer uses it for something else.
 _LOCK_SECONDS = 5.0
 _PAUSE_SECONDS = 0.005
 

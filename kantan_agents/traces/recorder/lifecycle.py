@@ -15,7 +15,7 @@ from kantan_agents.traces.recorder import bound, sigterm
 
 FORK_SECONDS = 2.0
 
-# By id: a generator that has started keeps its loop alive, so that no other loop can have this id meanwhile.
+# By id, which no other loop can have meanwhile: a started generator keeps its loop alive.
 _watched_loops: dict[int, tuple[asyncio.AbstractEventLoop, AsyncGenerator[None, None]]] = {}
 _ended_loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 
@@ -41,7 +41,7 @@ def flush_at_loop_end() -> None:
         return
     if loop in _ended_loops:
         return
-    # A private attribute, as asyncio has no public one. A generator started now would cause a warning.
+    # asyncio has no public one. A generator started now would cause a warning.
     if getattr(loop, "_asyncgens_shutdown_called", False):
         _ended_loops.add(loop)
         return
@@ -66,7 +66,7 @@ async def _flush_when_closed(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[
     try:
         yield
     finally:
-        # A trace that starts after this has no further hook.
+        # Later traces have no further hook.
         _ended_loops.add(loop)
         _watched_loops.pop(id(loop), None)
         _forget(loop)
@@ -144,5 +144,5 @@ def _after_fork_in_child() -> None:
         waiting.after_fork_in_child()
 
 
-# The parent's connections that could not be closed before a fork. In the child, SQLite forbids closing them.
+# Connections of the parent, which SQLite forbids closing in the child.
 abandoned_connections: list[Any] = []

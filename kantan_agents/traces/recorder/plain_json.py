@@ -95,7 +95,7 @@ def encode_anything(value: Any) -> str:
     """Encode ``value``; other types become strings."""
     try:
         return encode(value)
-    except Exception:  # noqa: BLE001 - keys that are not strings, cycles, a __str__ that raises
+    except Exception:  # noqa: BLE001 - keys that are not strings, cycles, a raising __str__
         return encode(_plain(value, ()))
 
 
@@ -103,7 +103,7 @@ def _plain(value: Any, parents: tuple[int, ...]) -> Any:
     if value is None or isinstance(value, (str, float)):
         return value
     if isinstance(value, int):
-        # Python does not convert longer integers to decimal, because that takes very long.
+        # Python does not convert longer integers to decimal.
         return value if value.bit_length() < _LONGEST_INT else hex(value)
     if id(value) in parents:
         return "..."

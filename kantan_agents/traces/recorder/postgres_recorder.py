@@ -34,8 +34,7 @@ from kantan_agents.traces.schema import COLUMNS
 MAX_QUEUE: Final = 100_000
 """One minute of 1,600 spans a second, for a server that is down."""
 
-# While another process writes, the writer retries instead of waiting in the server. Between two attempts it
-# can be stopped.
+# While another process writes, the writer retries in steps, so that it can be stopped.
 _BUSY_SECONDS: Final = 2.0
 
 _TRACES: Final = ", ".join(COLUMNS["traces"])
@@ -128,7 +127,7 @@ class ServerDatabase:
         try:
             create_partitions(connection, ahead - self._weeks)
         except ServerError as error:
-            if not error.is_locked:  # a reader holds a lock; the first span of the week tries again
+            if not error.is_locked:  # a reader holds a lock; the week's first span retries
                 raise
         else:
             self._weeks |= ahead

@@ -10,8 +10,8 @@ from kantan_agents.core.pipeline import current_run
 
 WITHHELD = "not recorded"
 
-# The SDK's fixed messages, each with the data that holds no output of a model or a tool. Any other string may
-# be an argument, or a name that the model invented.
+# The SDK's fixed messages, with their data without output of a model or a tool. Other strings may be
+# arguments, or names that the model invented.
 _FIXED: dict[str, tuple[str, ...]] = {
     "Error running tool": ("tool_name", "error", "error_type", "code"),
     "Tool execution cancelled": ("tool_name", "error"),
@@ -47,6 +47,6 @@ def private_error(error: Any) -> Any:
     if message in _FIXED:
         kept = _FIXED[message]
     else:
-        kept = _OWN  # the message of an error of this library is the name of its class
+        kept = _OWN  # the message of this library's errors is their class name
         message = message if message == data.get("error_type") else WITHHELD
     return {"message": message, "data": {key: data[key] for key in kept if key in data} or None}

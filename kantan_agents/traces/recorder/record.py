@@ -68,8 +68,8 @@ def record_traces(
     recorder = recorder_at(path, **options)
     replaced = registry.main_recorder()
     registry.register_main(recorder)
-    processors: list[Any] = [recorder]  # typed as Any: kantan-llm has its own interface of the same shape
-    # The exporter first: it notes the id of its trace in the metadata that the recorder copies.
+    processors: list[Any] = [recorder]  # Any: kantan-llm has its own interface of the same shape
+    # The exporter first: it adds its trace id to the metadata that the recorder copies.
     set_trace_processors([*exporters, *processors])
     kantan_llm.tracing.set_trace_processors(processors)
     if replaced is not None:
@@ -86,7 +86,7 @@ def _exporters(otel: Any, redact: Redact | None) -> list[TracingProcessor]:
         raise InvalidOptionError(option="otel", reason=reason)
     if not otel:
         return []
-    # By its name: it is above this package, and a process that only records imports nothing of it.
+    # By its name: it is above this package, and many processes do not need it.
     made: TracingProcessor = import_module("kantan_agents.traces.telemetry").OtelExporter(redact=redact)
     return [made]
 
@@ -95,7 +95,7 @@ def recorder_at(path: str | os.PathLike[str], **options: Unpack[RecorderOptions]
     """Return a recorder for a file or Postgres; it is not a trace processor yet."""
     if not is_url(path):
         return SQLiteRecorder(path, **options)
-    # Imported late: recording to a file needs none of it.
+    # Imported late: few processes need it.
     from kantan_agents.traces.recorder.postgres_recorder import PostgresRecorder
 
     return PostgresRecorder(cast("str", path), **options)

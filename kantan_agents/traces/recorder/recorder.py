@@ -118,7 +118,7 @@ class SQLiteRecorder(BackgroundRecorder):
         lifecycle.watch_process()
         if flush_on_sigterm:
             sigterm.flush_on_sigterm()
-        # Opens the file immediately, so that it can be read, and a file that cannot be used is logged now.
+        # Opens the file immediately: it can be read, and an unusable file is logged now.
         self._queue.put_marker()
         self._start_writer()
 
@@ -229,7 +229,7 @@ class SQLiteRecorder(BackgroundRecorder):
             return
         if snapshot is not None:
             if len(self._open) >= _OPEN_TRACES:
-                # These traces may never end. The others are put once more when they end, which is harmless.
+                # These traces may never end. The others are put again at their end, which is harmless.
                 self._open.clear()
             self._open.add(snapshot.id)
             self._put(snapshot)
@@ -287,7 +287,7 @@ def _check_file_owner(path: Path) -> None:
         if not path.is_file() or not path.stat().st_size:
             return
         log = Path(f"{path}-wal")
-        # Immutable: SQLite creates no files next to it. In mode "ro", it leaves the log in place.
+        # Immutable creates no files next to it; "ro" leaves the log in place.
         mode = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
         with closing(sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True)) as connection:
             try:

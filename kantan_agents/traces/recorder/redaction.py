@@ -11,7 +11,7 @@ from kantan_agents.traces.recorder.plain_json import encode_anything
 
 Redact = Callable[[dict[str, Any]], "dict[str, Any] | None"]
 
-# Fields that locate a span in its trace and in time. They are not content and are never redacted.
+# Fields that locate a span in its trace and in time; never redacted.
 PLACE = ("object", "id", "trace_id", "parent_id", "started_at", "ended_at")
 
 

@@ -52,7 +52,7 @@ def span_row(snapshot: SpanSnapshot, *, limited: bool) -> SpanRow:
             input=searchable_text(data.get("input")),
             output=searchable_text(data.get("output")),
         )
-    # Columns derived from live objects may contain secrets that the JSON of these objects does not.
+    # Columns from live objects may contain secrets that their JSON does not.
     is_masked = limited or may_contain_secret(raw) or snapshot.derived is not None
     if is_masked:
         exported = _masked_export(raw)

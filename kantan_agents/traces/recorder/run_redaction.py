@@ -126,7 +126,7 @@ class _Redaction:
         for name in ("model", "settings", "tools", "handoffs", "output", "options", "context", "error"):
             if name in call:
                 call[name] = self._custom(name, call[name])
-        # An empty context means that none is known; without the entry, it would be the agent's.
+        # Empty: none is known. Without the entry, it would be the agent's.
         call["context"] = call.get("context") or {}
         return {name: value for name, value in call.items() if value is not None}
 

@@ -101,13 +101,13 @@ def _content_of(kind: str, data: Any) -> Content:
     text = (ordered if kind == "rules" else canonical)(data)
     if kind == "tools":
         return Content(digest(text), kind, "", tuple(_content_of("tool", tool) for tool in data))
-    # The hash is the same for every order of keys, except in rules; users and models see the first order.
+    # The hash ignores the order of keys, except in rules; users and models see the first order.
     return Content(digest(text), kind, _text(data))
 
 
 def _text(data: Any) -> str:
     text = encode(data)
-    # Half a surrogate pair has no UTF-8, but an escape in JSON.
+    # Half a surrogate pair has an escape in JSON, but no UTF-8.
     return text if text.isascii() or _is_utf8(text) else json.dumps(data)
 
 

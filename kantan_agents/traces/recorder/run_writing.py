@@ -13,7 +13,7 @@ from kantan_agents.traces.record_tables import CONTENTS, RUNS
 from kantan_agents.traces.recorder.run_rows import Content, RunRow
 
 _HASHES_PER_STATEMENT = 500
-# SQLite executes a statement without the GIL, which takes long to get back from a busy event loop.
+# SQLite executes a statement without the GIL, which a busy event loop returns late.
 _ROWS_PER_STATEMENT = 50
 
 _T = TypeVar("_T")
@@ -29,7 +29,7 @@ def write_runs(connection: sqlite3.Connection, rows: Sequence[RunRow]) -> None:
     uses: Counter[int] = Counter()
     values: list[tuple[Any, ...]] = []
     for row in new:
-        # Each item counts once for a record, however often the record refers to it.
+        # Each item counts once for a record.
         own = [ids[content.hash] for content in row.contents]
         uses.update(set(own))
         values.append((row.trace_id, row.run_id, _packed(own), row.body))
@@ -49,7 +49,7 @@ def has_run(connection: sqlite3.Connection, row: RunRow) -> bool:
 
 
 def _unwritten(connection: sqlite3.Connection, rows: Sequence[RunRow]) -> list[RunRow]:
-    # A batch may be written twice, if it is unknown whether the first attempt has reached the file.
+    # A batch is written twice if the first attempt's result is unknown.
     written: set[tuple[str, bytes]] = set()
     for chunk in _chunks(rows, _HASHES_PER_STATEMENT):
         marks = ",".join("?" * len(chunk))

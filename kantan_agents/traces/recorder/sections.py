@@ -22,7 +22,7 @@ class Sections:
     def entered(self) -> Iterator[None]:
         """Mark this thread as inside; at the end, call the deferred actions."""
         thread_id = get_ident()
-        # Before the lock is taken, because a destructor may run between any two lines.
+        # Before the lock: a destructor may run between any two lines.
         self._depths[thread_id] = self._depths.get(thread_id, 0) + 1
         try:
             yield

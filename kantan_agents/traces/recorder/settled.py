@@ -34,11 +34,11 @@ _TIMES_COPIED = 2
 # Longer content is encoded immediately instead.
 _LONGEST_COPIED = 65_536
 _MOST_MESSAGES = 100
-# Later formats store a repeated object only once, so that their length is not the content's.
+# Later formats store a repeated object once, which falsifies the length.
 _FORMAT = 2
 
 
-# The garbage collector ignores these, because runs would wait for it. So nothing in them may refer to them.
+# Runs would wait for the garbage collector, so it ignores these: nothing in them may refer to them.
 class SettledSpan(msgspec.Struct, eq=False, gc=False):
     """A span that cannot change, encoded when it is written.
 
@@ -102,7 +102,7 @@ def data_of(contents: bytes) -> dict[str, Any]:
 def _agent(data: AgentSpanData) -> int:
     if data.metadata is not None:
         return 0
-    # Tools and handoffs own the name strings, so these take no extra memory.
+    # Tools and handoffs own the name strings.
     return _SPAN_BYTES + _NAME_BYTES * (len(data.tools or ()) + len(data.handoffs or ()))
 
 

@@ -16,13 +16,13 @@ from typing import Any
 from kantan_agents.traces import registry
 from kantan_agents.traces.recorder import bound
 
-# If the process still runs this long after a SIGTERM, it is assumed to continue.
+# A process that still runs after this is assumed to continue.
 SHUTDOWN_SECONDS = 60.0
 _LOG_SECONDS = 1.0
 
 
-# Ctrl-C usually raises KeyboardInterrupt, after which the exit functions are called. A pre-fork server sets
-# the default action for it in its workers, which ends them like a SIGTERM.
+# Ctrl-C usually raises KeyboardInterrupt, before the exit functions. Pre-fork servers set its default action
+# in their workers, which ends them like a SIGTERM.
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -148,7 +148,7 @@ def _replace_default_action(*, only_once: bool = False) -> None:
         return before
 
     def undo() -> None:
-        # Another library may have wrapped this function since; then it only passes its arguments on.
+        # If another library wrapped this function since, it now only passes its arguments on.
         if signal.signal is flushing_first:
             signal.signal = present
 
@@ -163,7 +163,7 @@ def _put_back() -> None:
 
 
 def _flush_and_end(number: int, frame: FrameType | None) -> None:
-    # Inside a recorder's lock, the recorder's thread would wait for this one. The section lasts microseconds.
+    # Inside its lock, the recorder's thread would wait for this one, but only for microseconds.
     again = partial(_flush_and_end, number, frame)
     if any(recorder.defer(again) for recorder in registry.recorders()):
         return
@@ -176,7 +176,7 @@ def _flush_and_end(number: int, frame: FrameType | None) -> None:
 
 
 def _log_unwritten() -> None:
-    # In a thread with a short wait: this thread may be inside a lock or a write of the logging handler.
+    # In a thread, briefly: this one may hold a lock of the logging handler.
     logging = threading.Thread(target=registry.log_unwritten, name="kantan-agents-log", daemon=True)
     with suppress(RuntimeError):  # no more threads
         logging.start()

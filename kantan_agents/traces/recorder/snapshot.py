@@ -35,7 +35,7 @@ from kantan_agents.traces.recorder.private_errors import (
 from kantan_agents.traces.recorder.redaction import Redact, call_redact, placement
 from kantan_agents.traces.recorder.settled import SettledSpan, copied_contents, data_of
 
-# Span types whose data the SDK fills with strings and integers only.
+# The SDK fills these only with strings and integers.
 _TEXT_ONLY_TYPES = frozenset({"agent", "guardrail", "handoff", "mcp_tools"})
 _TEXT_ONLY_CUSTOM_KEYS = frozenset({"sdk_span_type", "name", "turn", "agent_name", "usage"})
 
@@ -45,13 +45,13 @@ _TEXT_ITEMS = {"message", "reasoning"}
 _PLAIN = frozenset({str, int, bool, float, type(None)})
 _TEXTS = frozenset({str, int, type(None)})
 
-# Size of an item without its strings: its objects, its id and its slot in the queue.
+# Size of an item without its strings.
 _ITEM_BYTES = 256
 # The same for a trace whose metadata is a dict.
 _TRACE_BYTES = 1_024
 
 
-# The garbage collector ignores these, because runs would wait for it. So nothing in them may refer to them.
+# Runs would wait for the garbage collector, so it ignores these: nothing in them may refer to them.
 class TraceSnapshot(msgspec.Struct, eq=False, gc=False):
     """A trace; ``exported`` never changes, or is JSON."""
 
@@ -106,7 +106,7 @@ def snapshot_settled(settled: SettledSpan) -> SpanSnapshot:
         copied = {**exported, "span_data": data}
         with suppress(ValueError, TypeError, RecursionError):  # there are objects among them
             return SpanSnapshot(exported["id"], _packed(copied, data), exported=copied)
-        # The copy of an object is bytes, so the span itself is better if it is unchanged.
+        # The copy of an object is bytes, so an unchanged span is better.
         if copied_contents(settled.span.span_data) != settled.contents:
             return _snapshot(copied)
     snapshot = _snapshot(exported)
@@ -170,7 +170,7 @@ def _snapshot(exported: dict[str, Any]) -> SpanSnapshot:
     try:
         return SpanSnapshot(exported["id"], _packed(exported, data))
     except (ValueError, TypeError, RecursionError):
-        # Objects in the data become strings, in which no tool call would be found.
+        # Objects become strings, in which no tool call would be found.
         derived = Derived(
             parts=json.loads(encode_anything(output_parts(data))),
             input=searchable_text(data.get("input")),
@@ -255,8 +255,7 @@ def _as_data(item: Any) -> Any:
     return item
 
 
-# Private functions, as kantan-llm has no public ones. With copies of them, its search might one day find
-# something else in these rows than in kantan-llm's own.
+# Private, but copies might let kantan-llm's search differ for these rows one day.
 
 
 def searchable_text(value: Any) -> str | None:
@@ -264,7 +263,7 @@ def searchable_text(value: Any) -> str | None:
     if value is None:
         return None
     if isinstance(value, str):
-        return str.__str__(value)  # the plain str of a subclass, such as an enum's
+        return str.__str__(value)  # the plain str of a subclass, such as an enum
     with suppress(Exception):  # NaN, half a surrogate pair, objects whose __str__ raises
         return encode_indented(value)
     try:

@@ -20,18 +20,17 @@ from kantan_agents.traces.recorder.settled import SettledSpan
 from kantan_agents.traces.recorder.snapshot import SpanSnapshot, TraceSnapshot
 from kantan_agents.traces.recorder.waking import FlushMarker, WriterWake
 
-# At least this many traces with dropped spans remain: they are small, and needed to find other spans.
+# These traces with dropped spans remain: they are small, and needed to find other spans.
 _TRACES_KEPT = 10_000
 
 
-# At most this share of the limit is written together. The rows of a batch take up to three times its size, so
-# that much stays free for them.
+# Share of the limit for a batch, whose rows take up to three times its size.
 _BATCH_PART = 16
 _LARGEST_BATCH = 8 * 1024 * 1024
 _ROWS_PER_BYTE = 3
 
-# The writer's thread may be unable to start before the waiting thread continues: the wait may happen in a
-# destructor that runs while its thread holds a lock of the ``threading`` module.
+# The writer's thread may be unable to start before the waiting one continues, if a destructor waits while its
+# thread holds a lock of ``threading``.
 _START_SECONDS = 2.0
 
 SPANS = (SpanSnapshot, SettledSpan)
@@ -68,7 +67,7 @@ class SpanQueue:
     _items: deque[Item] = attrs.field(factory=deque)
     _saved: deque[Item] = attrs.field(factory=deque)
     _dropping: bool = False
-    # Changed only by augmented assignments of a number, within which Python switches no threads.
+    # Only augmented assignments of a number change it, within which Python switches no threads.
     _bytes: int = 0
     _bytes_of_rows: int = 0
     _few_items: int = attrs.field(init=False)
@@ -79,10 +78,10 @@ class SpanQueue:
 
     def __attrs_post_init__(self) -> None:
         self._batch_bytes = min(self.max_bytes // _BATCH_PART, _LARGEST_BATCH)
-        # Alone in a batch, it has to fit together with its rows.
+        # A batch of one has to fit with its rows.
         self._largest_item = self.max_bytes // (1 + _ROWS_PER_BYTE)
         self._limit_bytes = self.max_bytes - _ROWS_PER_BYTE * self._batch_bytes
-        # With fewer items and bytes than these, there is nothing to check.
+        # Below these, there is nothing to check.
         self._few_items = 0 if self.max_wait > 0 else self.limit // 2 - 1
         self._few_bytes = min(self._limit_bytes, self._largest_item)
 
@@ -102,7 +101,7 @@ class SpanQueue:
     def put(self, item: Snapshot) -> None:
         """Append ``item``; if the queue stays full, drop the oldest spans."""
         size, items = item.size, self._items
-        # Every run waits for this, and the queue is almost always far from full.
+        # Runs wait for this, and the queue is usually far from full.
         if len(items) < self._few_items and self._bytes + size < self._few_bytes:
             self._bytes += size
             items.append(item)
@@ -137,8 +136,7 @@ class SpanQueue:
                     size += source[0].size
                     if size > self._batch_bytes and self.in_flight:
                         break
-                    # In this order: a reader without the lock looks here first and then at `in_flight`, so it
-                    # never misses the item.
+                    # In this order: a reader without the lock looks here first, so it never misses the item.
                     self.in_flight.append(source[0])
                     source.popleft()
                 else:
@@ -199,8 +197,8 @@ class SpanQueue:
         return [item for item in self.unwritten() if isinstance(item, FlushMarker) and not item.is_abandoned]
 
     def _is_full(self, size: int) -> bool:
-        # The in-flight items come back if they cannot be written. Threads that wait leave slots for them.
-        # Otherwise the oldest items are dropped when they come back, and these are the in-flight items.
+        # Waiting threads leave slots for unwritten in-flight items. Otherwise the oldest items are dropped
+        # when they come back, and these are the in-flight items.
         in_flight = len(self.in_flight) if self.max_wait > 0 else 0
         return len(self._items) + in_flight >= self.limit or self._bytes + size > self._limit_bytes
 
@@ -208,7 +206,7 @@ class SpanQueue:
         """Return whether ``item`` may be appended, after freeing space."""
         self.waking.request_write()
         fits = item.size <= self._largest_item
-        # This is a destructor in the middle of a change of the queue, which removes the items it has seen.
+        # A destructor in the middle of a change, which removes the items it has seen.
         if fits and self.sections.defer(self._drop_later):
             return True
         if fits and self.max_wait > 0 and self.may_wait() and self._wait_for_slot(item.size, self.max_wait):

@@ -13,12 +13,11 @@ from kantan_agents.traces.recorder.run_rows import RunRow
 from kantan_agents.traces.recorder.run_writing import has_run, write_runs
 from kantan_agents.traces.schema import COLUMNS
 
-# SQLite executes a statement without the GIL, and getting the GIL back from a busy event loop takes up to 5
-# ms. One statement for each row would cost that for each row. A span has 17 values, and older versions of
-# SQLite accept at most 999 in a statement.
+# SQLite executes a statement without the GIL, and a busy event loop returns it after up to 5 ms. A span has
+# 17 values, and older versions of SQLite accept at most 999 in a statement.
 ROWS_PER_STATEMENT = 58
 
-# Not REPLACE: a trace retains its rowid, by which traces are listed.
+# Not REPLACE: traces are listed by rowid, which must stay.
 _UPDATE = "ON CONFLICT(id) DO UPDATE SET " + ", ".join(
     f"{column} = excluded.{column}" for column in COLUMNS["traces"][1:]
 )

@@ -9,7 +9,7 @@ from contextvars import Context
 
 import attrs
 
-# A flush does not cancel timers, so many flushes would leave many long ones.
+# Flushes do not cancel timers, so long ones would pile up.
 _LONGEST_TIMER = 1.0
 
 
@@ -92,8 +92,8 @@ class WriterWake:
         if self.interval > _LONGEST_TIMER:
             return
         try:
-            # In the next step of the loop: this may be a destructor in the middle of its code. In an empty
-            # context, so that the timer does not keep a run in memory.
+            # In the next step of the loop, because this may be a destructor. In an empty context, so that the
+            # timer does not keep a run in memory.
             loop.call_soon(loop.call_later, self.interval, self._end_collecting, since, context=Context())
         except RuntimeError:
             self._wake.set()

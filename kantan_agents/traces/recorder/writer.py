@@ -16,10 +16,9 @@ from kantan_agents.traces.recorder.span_queue import SpanQueue
 
 BATCH = 1_000
 IDLE_SECONDS = 10.0
-# How often an idle writer checks whether its file is still at its path, and whether items wait for which no
-# timer has woken it.
+# How often an idle writer looks for its file, and for items without a timer.
 CHECK_SECONDS = 0.5
-# How long an idle writer waits for spans before it catches up with more traces.
+# Wait of an idle writer before it catches up with more traces.
 CATCH_UP_PAUSE = 0.05
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
@@ -61,7 +60,7 @@ class Writer:
             return
         self._is_wanted = True
         with self._sections.entered():
-            # The thread that holds the lock looks at `_is_wanted` again after releasing it.
+            # The thread that holds the lock checks `_is_wanted` again after releasing it.
             while self._is_wanted and self._lock.acquire(blocking=False):
                 try:
                     self._start_wanted()
@@ -86,7 +85,7 @@ class Writer:
         try:
             thread.start()
         except BaseException:
-            # If only the wait for its start was interrupted, the thread exists.
+            # It is alive if only the wait for its start was interrupted.
             if not thread.is_alive():
                 self.thread = None
             raise
@@ -99,7 +98,7 @@ class Writer:
         self.is_stopping = True
         self._queue.waking.request_write()
         deadline = time.monotonic() + seconds
-        # Another thread may start it again for new items; then it continues.
+        # For new items, another thread may start it again.
         while self.is_stopping and thread.is_alive() and time.monotonic() < deadline:
             thread.join(_JOIN_SECONDS)
 
@@ -156,7 +155,7 @@ class Writer:
 
     def owns_this_thread(self) -> bool:
         """Return whether this is the writer's thread."""
-        # By its id, which is set first: a span may end before `current_thread()` returns the new thread.
+        # By id, which is set first: a span may end before `current_thread()` works.
         return self.thread is not None and self.thread.ident == threading.get_ident()
 
     def _run(self) -> None:
@@ -165,7 +164,7 @@ class Writer:
             while self.owns_this_thread():
                 self._work()
                 with self._locked():
-                    # If it was started again while stopping, it continues.
+                    # It continues if it was started again.
                     if self.owns_this_thread() and (self.is_stopping or not self._queue.unwritten()):
                         self._end()
         finally:
@@ -190,7 +189,7 @@ class Writer:
         queue = self._queue
         while not queue.take(BATCH):
             queue.waking.sleeping = True
-            # Check again: an item that was appended before `sleeping` was set did not wake this thread.
+            # Again: an item appended before `sleeping` was set did not wake this thread.
             woken = bool(len(queue)) or (not self._is_retiring and self._wait_idly())
             queue.waking.sleeping = False
             if self._is_retiring and not len(queue):
@@ -215,8 +214,7 @@ class Writer:
         with self._locked():
             thread, is_retiring = self.thread, self._is_retiring
             self._end()
-            # Checked last: a thread that appends an item now either sees that there is no writer thread, or
-            # its item is seen here.
+            # Last: a thread that appends an item now either sees no writer thread, or its item is seen here.
             if not len(self._queue):
                 return True
             self.thread, self._is_retiring = thread, is_retiring

@@ -23,7 +23,7 @@ _BEFORE_INDEX = 32
 _FIRST = 128
 _GROWTH = 4
 
-# Reading more unindexed traces than this would take longer than the index saves.
+# Reading more unindexed traces would take longer than the index saves.
 _MOST_UNINDEXED = 8_192
 
 NEWEST = 2**63 - 1
@@ -115,7 +115,7 @@ def _found(connection: sqlite3.Connection, queries: Sequence[str], most: int) ->
         documents = _documents(connection, query, most)
         if documents is not None:
             positions = _positions(connection, _TRACES_OF_DOCUMENTS, json.dumps(documents))
-            # One word may be in another document of the trace than the other.
+            # The words may be in different documents of the trace.
             found = positions if found is None else found & positions
     return found
 

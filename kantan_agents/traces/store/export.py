@@ -46,10 +46,10 @@ def as_plain_data(trace: StoredTrace) -> dict[str, Any]:
     plain["rubric"] = summary.rubric and dict(summary.rubric)
     plain |= {"duration": summary.duration, "status": summary.status}
     plain |= {key: summary.metadata.get(key) for key in _FROM_METADATA}
-    # The spans have this key below; their number has another one.
+    # The spans have this key below.
     plain["span_count"] = plain.pop("spans")
     plain["missing"] = trace.missing
-    # Runs and spans come last, because they are long.
+    # Runs and spans last: they are long.
     plain["runs"] = [{"run_id": run.id, **data_of(run)} for run in trace.runs]
     plain["spans"] = [_span(span) for span in trace.spans]
     data: dict[str, Any] = finite(_with_iso_times(plain))

@@ -27,8 +27,8 @@ PromptVersion = tuple[str, str | None]
 CHOSEN = 500
 """Traces in the table ``chosen``, computed together."""
 
-# Start and end of a trace, and the state of the final span: 1 if it exists, 2 if it has an error. The error
-# is stored after the long columns of a row, so it is read for this span only.
+# Start and end of a trace, and the final span: 1 if it exists, 2 if it has an error. Errors are stored after
+# the long columns, so only this one is read.
 _EXTENT = """SELECT json_array(CAST(MIN(s.started_at) AS TEXT), CAST(MAX(s.ended_at) AS TEXT), MAX(
   CASE WHEN s.span_type = 'generation' AND s.name IS NULL AND s.parent_id IS NULL
   THEN CASE WHEN s.error_json IS NOT NULL AND s.error_json != 'null' THEN 2 ELSE 1 END END))

@@ -15,8 +15,7 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.arguments import checked_int
 
 _LARGEST_INTEGER = 2**63 - 1
-# JSON escapes these characters, and SQLite compares keys in their escaped form. Not every version of SQLite
-# supports the empty key.
+# JSON escapes these characters, and SQLite compares escaped keys. Some versions of SQLite lack the empty key.
 _ESCAPED_IN_JSON = re.compile(r'["\\\x00-\x1f]|^$')
 
 
@@ -71,7 +70,7 @@ class Filters:
 
     def query(self) -> TraceQuery | None:
         """Return kantan-llm's query without keywords; None if it matches all."""
-        # A run that failed has a span with an error, which kantan-llm finds faster.
+        # A failed run has a span with an error, which kantan-llm finds faster.
         has_error = self.has_error if self.has_error is not None else self.has_failed or None
         if not self.metadata and has_error is None and self.started_from is None and self.started_to is None:
             return None
@@ -83,7 +82,7 @@ class Filters:
         )
 
     def _json_key(self, key: str) -> str:
-        # In quotes, a key is literal: "a.b" is one key, not the key b inside a.
+        # Quoted, "a.b" is one key, not the key b inside a.
         return key if self.has_special_keys else f'"{key}"'
 
 

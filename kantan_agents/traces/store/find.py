@@ -31,8 +31,8 @@ _FIRST_WINDOW = 256
 _GROWTH = 4
 _LARGEST_WINDOW = 65_536
 
-# kantan-llm stores tool calls in a list. Calls of hosted tools are only in the items that are the output of a
-# `response` span. Directly in the list, or in the "function" of an item: not in the arguments of a call.
+# kantan-llm lists tool calls, but hosted tools only in the output items of a `response` span: in the list, or
+# in the "function" of an item, not in arguments.
 _ITEM = "'$[' || CAST(substr(c.path, 3) AS INTEGER) || ']"
 _CALL = f"""EXISTS (
   SELECT 1 FROM spans s, json_tree({{calls}}) c
@@ -71,8 +71,8 @@ _NAMED = """EXISTS (
 _REFUSED = _NAMED.format(REFUSAL_SPAN)
 _CUT = _NAMED.format(CUT_SPAN)
 
-# Not LIKE, which has wildcards, a limit on the length of the word, and no case outside ASCII. A value with
-# more bytes than characters is not ASCII. Only that is folded in Python, which takes longer than lower().
+# LIKE has wildcards, a limit on length, and no case outside ASCII. A value with more bytes than characters is
+# not ASCII: only that is folded in Python, which is slower than lower().
 _IN_TEXT = (
     "(instr(lower({text}), :{word}) OR instr(lower({text}), :folded_{word})"
     " OR length(CAST({text} AS BLOB)) <> length({text}) AND instr(fold({text}), :folded_{word}))"
@@ -83,7 +83,7 @@ _CONTAINS = (
     + "))"
 )
 
-# In SQLite, a string or an array instead of a score is larger than any number, so it never matches.
+# In SQLite, a string or an array is larger than any number, so it never matches as a score.
 
 
 def find(
@@ -93,13 +93,13 @@ def find(
 
     ``tz`` is the time zone of naive times, ``newest`` the largest rowid.
     """
-    # SQLite allows changes of functions and views only while no statement is running: therefore this comes
-    # first, and the window is closed last.
+    # SQLite allows changes of functions and views only while no statement runs: so this is first, and closing
+    # the window last.
     _define_functions(connection, filters)
     query = filters.query()
     if query is not None or filters.has_failed is not None:
         create_views(connection, by_trace=True)
-    connection.execute("BEGIN")  # the search index and the traces must be read in the same state of the file
+    connection.execute("BEGIN")  # the index and the traces must be read in the same state
     try:
         return _find(connection, _Search(filters, query, newest), limit, tz)
     finally:
@@ -124,7 +124,7 @@ def _find(connection: sqlite3.Connection, wanted: _Search, limit: int | None, tz
         closing(_candidates(connection, filters, newest)) as candidates,
     ):
         search = KantanSearch(connection, tz)
-        # For a common filter the first traces suffice; a larger window would be read in vain.
+        # A common filter needs only the first traces.
         first = _FIRST_WINDOW if limit is None else min(max(limit, 1), _FIRST_WINDOW)
         found = _passing(candidates, window, search, query, first)
         return [*islice(ended_as_wanted(connection, found, filters.has_failed), limit)]
@@ -170,7 +170,7 @@ class _Window:
         connection.create_function("run_metadata", 2, _run_metadata, deterministic=True)
         connection.execute("CREATE TEMP TABLE shown(position INTEGER, metadata_json TEXT)")
         connection.execute("DROP VIEW temp.traces")
-        # CROSS JOIN fixes the order of the join: the window is small, the table is large.
+        # CROSS JOIN fixes the order: the window is small, the table is large.
         connection.execute(
             "CREATE TEMP VIEW traces AS SELECT t.id AS id, t.workflow_name AS workflow_name, "
             "t.group_id AS group_id, COALESCE(w.metadata_json, t.metadata_json) AS metadata_json "
@@ -184,7 +184,7 @@ class _Window:
 
     def show(self, candidates: list[sqlite3.Row]) -> None:
         self._connection.execute("DELETE FROM temp.shown")
-        # Oldest first: the file is read fastest in this order.
+        # Oldest first: fastest to read.
         positions = [(row["position"],) for row in reversed(candidates)]
         self._connection.executemany("INSERT INTO temp.shown(position) VALUES(?)", positions)
         self._connection.executemany(

@@ -39,7 +39,7 @@ _ERROR: Final = _OF_TRACE.format("s.error_json IS NOT NULL AND s.error_json != '
 _REFUSED: Final = _OF_TRACE.format(_CUSTOM.format(REFUSAL_SPAN))
 _CUT: Final = _OF_TRACE.format(_CUSTOM.format(CUT_SPAN))
 
-# The name of a call is in an item of the list itself, or in its "function"; not in the arguments of a call.
+# In an item of the list, or in its "function"; not in the arguments.
 _ITEM: Final = (
     "'strict $[*] ? (@.name == $tool || @.function.name == $tool "
     "|| @.type == $call || @.function.type == $call)'"
@@ -70,8 +70,8 @@ _JUDGED_BELOW: Final = _OF_TRACE.format(
     f"{_CUSTOM.format(JUDGE_SPAN)} AND {_NUMBER}({_JSON}(s.rubric_json) -> 'score') < %(score)s"
 )
 
-# Each form of a word is compared with the lower-case text, and with the folded text, which is stored if it
-# differs. A word in ASCII has only one form.
+# A word is compared with the lower-case text, and with the folded text, which is stored if it differs. A word
+# in ASCII has only one form.
 _TEXTS: Final = ("lower(s.input)", "lower(s.output)", "s.folded_input", "s.folded_output")
 
 
@@ -168,7 +168,7 @@ def _conditions(filters: Filters, tz: tzinfo) -> tuple[list[str], dict[str, Any]
         found = " OR ".join(f"strpos({text}, %({word})s) > 0" for word in words for text in _TEXTS)
         conditions.append(_OF_TRACE.format(f"({found})"))
         values |= words
-    # A run that failed has a span with an error.
+    # A failed run has a span with an error.
     has_error = filters.has_error if filters.has_error is not None else filters.has_failed or None
     if has_error is not None:
         conditions.append(_ERROR if has_error else f"NOT {_ERROR}")

@@ -18,7 +18,7 @@ from kantan_agents.traces.store.records import TraceSummary
 from kantan_agents.traces.store.span_records import mapping_of
 from kantan_agents.traces.store.summarise import read_summaries
 
-# More than one, because these traces may be deleted, and SQLite then reuses their rowids.
+# Several: they may be deleted, and SQLite then reuses their rowids.
 _REMEMBERED = 100
 
 _FINAL = "span_type = 'generation' AND name IS NULL AND parent_id IS NULL"
@@ -135,7 +135,7 @@ def _state(connection: sqlite3.Connection, trace_id: str) -> _State | None:
     trace = connection.execute("SELECT metadata_json FROM all_traces WHERE id = ?", (trace_id,)).fetchone()
     if trace is None:
         return None
-    # A run of this library records its final span last, shortly after the SDK's own spans end.
+    # A run records its final span last, shortly after the SDK's spans.
     has_final_span = "agent_run_id" in mapping_of(trace["metadata_json"])
     ending = _FINAL if has_final_span else "parent_id IS NULL"
     spans, last, ended, is_open = connection.execute(

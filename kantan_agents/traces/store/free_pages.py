@@ -7,7 +7,7 @@ from functools import partial
 
 from kantan_agents.traces.store.steps import Pace, TransactionSteps
 
-# The value of `PRAGMA auto_vacuum` in a file whose free pages can be released in steps.
+# `PRAGMA auto_vacuum` of a file that shrinks in steps.
 INCREMENTAL = 2
 
 
@@ -34,5 +34,5 @@ def _free(connection: sqlite3.Connection, steps: TransactionSteps, pages: int) -
     for _ in range(min(pages, free)):
         if steps.is_due():
             break
-        # One page for each call, because sqlite3 does not run a statement without columns to its end.
+        # Page by page: sqlite3 does not run a statement without columns to its end.
         connection.execute("PRAGMA incremental_vacuum(1)")

@@ -24,19 +24,19 @@ from kantan_agents.traces.search_index import (
 from kantan_agents.traces.store.connection import changing
 from kantan_agents.traces.trigrams import indexed_text
 
-# A transaction of this size blocks other writers for a few hundredths of a second.
+# One transaction; other writers wait for a few hundredths of a second.
 _TRACES_AT_ONCE = 64
 _CHARACTERS_AT_ONCE = 500_000
 _WAIT_SECONDS = 0.05
 
-# Characters of a trace, each line once. A longer one would block other writers for seconds.
+# Characters of unique lines. A longer trace would block other writers for seconds.
 _LONGEST = 5_000_000
 
 # A part is dropped in one transaction too.
 _LARGEST_PART = 32_000_000
 _MOST_DOCUMENTS = 32_768
 
-# SQLite executes a statement without the GIL, and older versions accept at most 999 values in one.
+# SQLite executes a statement without the GIL; older versions accept at most 999 values.
 _ROWS_PER_STATEMENT = 80
 
 
@@ -61,7 +61,7 @@ def index_new(path: Place, seconds: float, at_least: int) -> bool:
     """
     deadline = time.monotonic() + seconds
     with changing(path, wait=_WAIT_SECONDS) as connection:
-        # The log belongs to the recorder, which moves its pages to the file less often.
+        # The recorder owns the log, and checkpoints it less often.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         while len(_notes(connection, at_least)) == at_least:
             connection.execute("BEGIN IMMEDIATE")
@@ -146,13 +146,13 @@ def _fitting(traces: Iterable[_Trace]) -> Iterator[_Trace]:
 
 def _texts(connection: sqlite3.Connection, trace: _Trace) -> Iterator[str]:
     for rowids in _slices(trace.spans):
-        # In one row, because the GIL is released for each. As bytes, because they may be invalid UTF-8.
+        # In one row, because the GIL is released for each. As bytes, because of invalid UTF-8.
         query = """SELECT CAST(json_group_array(json_array(CAST(input AS TEXT), CAST(output AS TEXT)))
         AS BLOB) FROM main.spans WHERE rowid IN (SELECT value FROM json_each(?))"""
         (found,) = connection.execute(query, (json.dumps(rowids),)).fetchone()
         for texts in json.loads(found.decode("utf-8", "replace"), strict=False):
             yield from (text for text in texts if text is not None)
-        time.sleep(0)  # decoding holds the GIL, for which an event loop may wait
+        time.sleep(0)  # an event loop may wait for the GIL
 
 
 def _slices(spans: Sequence[tuple[int, int]]) -> Iterator[list[int]]:

@@ -70,7 +70,7 @@ class KeptConnections:
 
 
 def _close_before_fork() -> None:
-    # In the child, SQLite would take the parent's locks for its own, and write without any.
+    # In the child, SQLite would rely on the parent's locks.
     for kept in [*_all]:
         kept.close_idle()
 

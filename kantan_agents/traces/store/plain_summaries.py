@@ -25,11 +25,11 @@ _IS_SPECIAL = f"""s.error_json != 'null'
 OR s.span_type = 'custom' AND s.name IN ('{JUDGE_SPAN}', '{CUT_SPAN}')
 OR s.usage_json IS NOT NULL AND NOT json_valid(s.usage_json)"""
 
-# One object with the metadata and the usages, because decoding two strings takes longer.
+# One object, because decoding two strings takes longer.
 _JSON = f"""'{{{{"metadata":' || COALESCE({valid_json("t.metadata_json")}, 'null')
 || ',"usages":[' || COALESCE(group_concat(s.usage_json), '') || ']}}}}'"""
 
-# Of several final spans, the last would count. Of a single one, MAX is its value, whatever its type.
+# Of several final spans, the last would count. MAX of one is its value, whatever its type.
 _PLAIN = f"""SELECT t.id, t.workflow_name, t.group_id, {_JSON}, COUNT(*), MIN(s.started_at), MAX(s.ended_at),
 MAX(CASE WHEN {_ENDING} THEN s.input END), MAX(CASE WHEN {_ENDING} THEN s.output END)
 FROM traces t CROSS JOIN spans s ON s.trace_id = t.id WHERE t.id IN ({{ids}})

@@ -18,7 +18,7 @@ from kantan_agents.traces.store.run_records import has_run_tables
 NEWEST: Final = 10
 """Prompts to read of one version; dynamic instructions may have one for each run."""
 
-# A damaged item's text is NULL, and half a surrogate pair must not become a Python str.
+# NULL for a damaged item; half a surrogate pair must not become a str.
 _VALID: Final = "CASE WHEN json_valid(body) THEN body END"
 _BY_ID: Final = f"""SELECT CAST(body AS BLOB) FROM {CONTENTS}
 WHERE kind = 'prompt' AND json_extract({_VALID}, '$.id') = ? ORDER BY id"""  # noqa: S608

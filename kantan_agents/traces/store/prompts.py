@@ -161,7 +161,7 @@ class _Group:
 
 def prompt_stats(connection: sqlite3.Connection, prompt: str | None) -> list[PromptStats]:
     """Return the statistics of each version, in the order of first runs."""
-    connection.execute("BEGIN")  # the following statements must read the same stored statistics
+    connection.execute("BEGIN")  # one state for the following statements
     is_kept = has_figures(connection)
     groups = _kept_groups(connection, prompt) if is_kept else {}
     changed = _changed(connection, is_kept=is_kept)

@@ -26,8 +26,8 @@ from kantan_agents.traces.trace_file import size_of
 
 Progress = Callable[[int, int], None]
 
-# A trace may have more spans than one transaction deletes. The trace itself is deleted with its last spans:
-# an interrupted deletion leaves a trace that the same limits delete again.
+# A trace is deleted with its last spans, in any number of transactions: an interrupted deletion leaves a
+# trace that the same limits delete again.
 _DELETE_SPANS = """DELETE FROM spans WHERE rowid IN (
 SELECT rowid FROM spans WHERE trace_id = ? ORDER BY ingest_seq DESC LIMIT ?)"""
 
@@ -64,7 +64,7 @@ def prune_traces(
                 pruning.shrink()
             if retention.max_size is None or not planned.to_delete:
                 break
-            # The estimated size of a trace may have been too low.
+            # The estimated sizes may be too low.
             limit = attrs.evolve(retention, older_than=None, keep=None)
             planned = _plan(path, limit, vacuum=vacuum)
         free = pruning.free_bytes()
@@ -90,8 +90,8 @@ class _Pruning:
         self._deleting, self._freeing = Pace(), Pace()
         self._deleted = 0
         if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
-            # A commit then need not wait for the disk, with the file locked. A power cut may undo the last
-            # steps, but damages nothing.
+            # A commit then need not wait for the disk. A power cut may undo the last steps, but damages
+            # nothing.
             connection.execute("PRAGMA synchronous = NORMAL")
         self._frees = not vacuum and can_shrink(connection)
 
@@ -99,7 +99,7 @@ class _Pruning:
         """Delete traces, freeing pages in between; return the number of spans."""
         if not trace_ids:
             return 0
-        # Without an index, each trace would need a scan of all spans.
+        # Without an index, each trace would need a full scan.
         make_tables(self._path)
         make_indexes(self._connection)
         figures = (*FIGURES, CHANGED) if has_figures(self._connection) else ()
@@ -134,7 +134,7 @@ class _Pruning:
                 self._connection.execute("VACUUM")
         while self._frees and self.free_bytes():
             self._free()
-        # The new pages are in the write-ahead log. Pages that other connections read stay there.
+        # The new pages are in the log. Pages that other connections read stay there.
         self._connection.execute(f"PRAGMA busy_timeout = {TRUNCATE_WAIT_MS}")
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 

@@ -91,7 +91,7 @@ def _drop_weeks(connection: sqlite3.Connection, server: ServerConnection, doomed
         for name in weeks_in(server).values():
             spans += _drop_week(connection, name)
     except ServerError as error:
-        if error.sqlstate != _NOT_PERMITTED:  # only their owner may drop them; the rows are deleted then
+        if error.sqlstate != _NOT_PERMITTED:  # only the owner may drop them; the rows are deleted then
             raise
     return spans
 

@@ -116,7 +116,7 @@ class TraceReader(PromptReader):
             started_from=started_from,
             started_to=started_to,
         )
-        # A search that needs views would leave them on the connection.
+        # Views would stay on the connection.
         opened = self._reading(with_views=False) if filters.needs_views else self._reading_again()
         with opened as connection:
             newest = NEWEST if before is None else self._position(connection, before) - 1
@@ -309,7 +309,7 @@ class TraceReader(PromptReader):
         if started_after is None:
             return Follower(self.path, known)
         with self._reading() as connection:
-            # Before the search: a trace is stored before its first span, and may get it in between.
+            # Before the search: a trace is stored before its first span.
             just_stored = traces_without_spans(connection, known)
             wanted = Filters(started_from=started_after)
             earlier = engine_of(self.path).find(connection, wanted, None, self.default_tz, NEWEST)

@@ -12,7 +12,7 @@ from kantan_llm.tracing import SpanRecord
 from kantan_agents.traces.capture import ModelCallRecord, PromptRecord, RunRecord, ToolCallRecord
 
 if TYPE_CHECKING:
-    # kantan-llm is not marked as typed, so mypy would know nothing of its records.
+    # kantan-llm is not typed, so mypy would know nothing of its records.
     class StoredSpan(SpanRecord):
         """One span of a stored trace; kantan-llm's ``SpanRecord`` at run time.
 

@@ -13,7 +13,7 @@ from kantan_agents.traces.tables import valid_json
 
 LAST = "LAST"
 _LISTED = 3
-# The length of the ids in `kantan-agents traces list`. Shorter endings would match by accident.
+# As in `kantan-agents traces list`. Shorter endings would match by accident.
 SHORT_ID = 8
 _HIGHEST = "\U0010ffff"
 

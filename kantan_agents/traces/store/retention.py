@@ -99,7 +99,7 @@ def plan(
         measure: Whether to compute sizes even without a limit for them.
         shrinks: Whether deletion makes the file smaller.
     """
-    connection.execute("BEGIN")  # the following statements must read the same state of the file
+    connection.execute("BEGIN")  # one state for the following statements
     trace_ids = [row["id"] for row in connection.execute("SELECT id FROM traces ORDER BY rowid")]
     to_delete: set[str] = set()
     if retention.keep is not None:

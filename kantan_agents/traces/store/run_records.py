@@ -67,7 +67,7 @@ def read_runs(connection: sqlite3.Connection, trace_id: str) -> tuple[list[RunRe
     """Return a trace's records by start, and descriptions of unreadable ones."""
     if not has_run_tables(connection):
         return [], []
-    # As bytes: one string that is not UTF-8 must not stop the reading of everything else.
+    # As bytes: one invalid string must not stop everything else.
     columns = "CAST(run_id AS BLOB), CAST(contents AS BLOB), CAST(body AS BLOB)"
     query = f"SELECT {columns} FROM {RUNS} WHERE trace_id = ?"  # noqa: S608
     rows = connection.execute(query, (trace_id,)).fetchall()

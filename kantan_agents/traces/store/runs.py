@@ -148,7 +148,7 @@ def _inner_runs(spans: Iterable[SpanRecord], own_id: Any) -> list[AgentRun]:
         data = run_data(span)
         run_id = data.get("agent_run_id")
         if isinstance(run_id, str) and run_id != own_id:
-            # The span of the run starts before its handoff spans. With equal times, it ends later.
+            # A run's span starts before its handoffs' or, with equal times, ends later.
             found.setdefault(run_id, AgentRun(data, span))
     return list(found.values())
 

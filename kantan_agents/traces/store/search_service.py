@@ -21,7 +21,7 @@ from kantan_agents.traces.store.kept_connections import KeptConnections
 from kantan_agents.traces.store.records import IndexResult
 from kantan_agents.traces.store.span_records import KantanSearch
 
-# Shared by all stores, which are copied and pickled.
+# For all stores, which are copied and pickled.
 _lock = Lock()
 
 
@@ -38,8 +38,8 @@ class SearchService:
         self.path = path_of(as_place(path))
         self.default_tz: tzinfo = timezone.utc
         check_path(self.path)
-        flush_recorders(self.path)  # a new recorder may not have created the file yet
-        # Leave the log of a killed writer alone: the file may be another program's.
+        flush_recorders(self.path)  # a new recorder may still have to create the file
+        # A killed writer's log stays: the file may be another program's.
         with reading(self.path, by_trace=False, keep_wal=True):
             pass
 

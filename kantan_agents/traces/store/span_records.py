@@ -43,7 +43,7 @@ class KantanSearch(SQLiteTracer):
 
     def __init__(self, connection: sqlite3.Connection, tz: tzinfo = timezone.utc) -> None:
         super().__init__()
-        # The tracer has no public way to set its connection.
+        # The tracer has no public way to set it.
         self._conn = connection
         self._supports_json1 = True
         self.default_tz = tz
@@ -78,7 +78,7 @@ def light_spans_of(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> 
 
 def in_utc(spans: Iterable[SpanRecord]) -> list[StoredSpan]:
     """Make naive UTC times aware."""
-    return [  # a SpanRecord at run time is a StoredSpan to type checkers
+    return [  # type checkers know only StoredSpan
         dataclasses.replace(span, started_at=utc(span.started_at), ended_at=utc(span.ended_at))  # type: ignore[misc]
         for span in spans
     ]
@@ -133,7 +133,7 @@ def light_span(values: Sequence[Any]) -> SpanRecord:
         output_kind=None,
         tool_calls=None,
         structured=None,
-        # Most are missing, and a call takes longer than the test.
+        # Most are missing, and the call is slower than the test.
         rubric=rubric and parse_json(rubric),
         usage=usage and parse_json(usage),
         error=error and parse_json(error),

@@ -12,22 +12,21 @@ import attrs
 
 T = TypeVar("T")
 
-# Rows of the first transaction, and of any. Fewer would not help on a slow disk, which delays each
-# transaction.
+# Rows of the first and of the smallest transaction. A slow disk delays each, so fewer would not help.
 FIRST = LEAST = 100
 MOST = 5_000
 
-# How long a transaction may block other writers. On a slow disk, one statement can take longer.
+# How long a transaction may block other writers; a statement on a slow disk may exceed it.
 _HELD_SECONDS = 0.04
 
-# How long a pause must be that every writer finds, by the longest time that the writer has waited. SQLite
-# looks at a lock every 25 ms in the first 128 ms, every 50 ms in the next 100 ms, and then every 100 ms.
+# The pause that every writer finds, by its longest wait so far: SQLite looks at a lock every 25 ms in the
+# first 128 ms, every 50 ms in the next 100 ms, then every 100 ms.
 _PAUSES = ((0.12, 0.03), (0.22, 0.06), (math.inf, 0.12))
 
-# After an error of a full disk, the next transaction is this many times smaller.
+# On a full disk, the next transaction is this many times smaller.
 _FULL = 8
 
-# Moving pages from the log to the file waits for the disk, but other writers do not.
+# A checkpoint waits for the disk, but other writers do not.
 _STEPS_OF_A_LOG = 4
 
 
@@ -114,5 +113,5 @@ class TransactionSteps:
         return result, time.monotonic() - began
 
     def _empty_log(self) -> None:
-        # Passive: other writers do not wait for it, and it does nothing if there is no log.
+        # Passive: other writers do not wait, and without a log it does nothing.
         self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()

@@ -24,14 +24,14 @@ from kantan_agents.traces.store.connection import changing
 from kantan_agents.traces.store.figures import TraceFigures, compute_figures
 from kantan_agents.traces.store.space import SPACES_OF_CHOSEN
 
-# Traces of one transaction, during which other writers wait: a few milliseconds.
+# One transaction; other writers wait for a few milliseconds.
 _AT_ONCE = 64
 _WAIT_SECONDS = 0.05
 
-# SQLite's integers have 64 bits, and the sum over all runs of a file must fit too.
+# SQLite's integers have 64 bits, and so must the sum over all runs.
 _LARGEST_COUNT = 2**40
 
-# SQLite executes a statement without the GIL, and older versions accept at most 999 values in one.
+# SQLite executes a statement without the GIL; older versions accept at most 999 values.
 _ROWS_PER_STATEMENT = 80
 
 
@@ -41,7 +41,7 @@ def keep_changed(path: Place, seconds: float) -> bool:
     E60 loses nothing: the traces remain marked as changed.
     """
     deadline = time.monotonic() + seconds
-    # The log belongs to the recorder, which moves its pages to the file less often.
+    # The recorder owns the log, and checkpoints it less often.
     with changing(path, wait=_WAIT_SECONDS, keep_log=True) as connection:
         if not has_figures(connection):
             return False
@@ -84,7 +84,7 @@ def _store(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> None:
             verdict_rows += _verdict_rows(trace)
         else:
             unstorable.append((trace.trace_id,))
-    # All of these traces are in the table `chosen` now, because they are not more than fit into it.
+    # The table `chosen` has all of these traces now.
     for table in (*FIGURES, CHANGED):
         connection.execute(
             f"DELETE FROM main.{table} WHERE trace_id IN (SELECT chosen_id FROM temp.chosen)"  # noqa: S608

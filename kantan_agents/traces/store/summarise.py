@@ -28,7 +28,7 @@ from kantan_agents.traces.store.span_records import (
 )
 from kantan_agents.traces.tables import valid_json
 
-# A trace may have many spans, which are in memory together.
+# A trace may have many spans, all in memory.
 _AT_ONCE = 20
 
 _TRACES = f"""SELECT t.id, t.workflow_name, t.group_id, {valid_json("t.metadata_json")},
@@ -152,7 +152,7 @@ def _input_output_error(
         return finals[0].input, output, _first_error(finals)
     by_start = sorted((span for span in spans if span.started_at), key=lambda span: str(span.started_at))
     given = next((span.input for span in by_start if span.input is not None), None)
-    if not runs.has_ended:  # the last output is a step, and the run may recover from an error
+    if not runs.has_ended:  # the output is a step, and the run may recover from the error
         return given, None, None
     last = next((span for span in reversed(spans) if span.output is not None), None)
     answer = None if last is None else str(read_answer(last) or last.output)

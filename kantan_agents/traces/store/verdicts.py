@@ -90,7 +90,7 @@ def failed_verdicts(
     connection: sqlite3.Connection, threshold: float, prompt: str | None, version: str | None
 ) -> Generator[JudgeSpan, None, None]:
     """Yield the verdicts below ``threshold``, latest first, by the judged prompt."""
-    # Without a limit, because kantan-llm applies it before it compares the score.
+    # kantan-llm would apply a limit before it compares scores.
     failed: list[Any] = in_utc(find_failed_judges(KantanSearch(connection), threshold, limit=0))
     stored = _storing_order(connection)
     failed.sort(key=lambda span: stored.get(span.span_id, 0), reverse=True)

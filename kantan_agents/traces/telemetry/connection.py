@@ -12,7 +12,7 @@ from urllib3.exceptions import ProtocolError
 
 from kantan_agents.support.secrets import mask
 
-# OTLP: the responses after which the same request may be sent again. All others are rejections.
+# OTLP: responses after which the same request may be sent again.
 _TRY_AGAIN = frozenset({429, 502, 503, 504})
 _NO_ANSWER = 0
 _PROTOBUF = "application/x-protobuf"
@@ -35,8 +35,8 @@ class Connection(requests.Session):
 
     def request(self, *args: Any, **options: Any) -> requests.Response:
         """Send a request."""
-        # Of several requests, OpenTelemetry may send the last one so late that it has no time left. That
-        # error is not the collector's, so the earlier result counts.
+        # OpenTelemetry may send the last of several requests so late that it times out. That error is not the
+        # collector's, so the earlier result counts.
         try:
             response = super().request(*args, **options)
         except (requests.ConnectionError, requests.Timeout, ChunkedEncodingError) as error:

@@ -77,7 +77,7 @@ INVOKE_AGENT: Final = "invoke_agent"
 INVOKE_WORKFLOW: Final = "invoke_workflow"
 EXECUTE_TOOL: Final = "execute_tool"
 
-# Values of PROVIDER, by the names that kantan-llm and this library use, and by hosts.
+# Values of PROVIDER, by names of kantan-llm and this library, and by hosts.
 
 PROVIDERS: Final = {
     "google": "gcp.gemini",
@@ -136,7 +136,7 @@ SECONDS_BUCKETS: Final = (
 TOKEN_BUCKETS: Final = tuple(4**power for power in range(14))
 UNKNOWN_MODALITY: Final = "unknown"
 
-# Our own, for what the conventions do not name.
+# Our own.
 
 OWN: Final = "kantan_agents."
 TRACE_ID: Final = "kantan_agents.trace_id"

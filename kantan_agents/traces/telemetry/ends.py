@@ -122,7 +122,7 @@ class Ends:
             opened.attributes[names.TOOL_CALL_ID] = text_value(call_id)
         if opened.error is None:  # a denial is known already
             _fail(opened, seen)
-        if hasattr(data, REPLAYED):  # an earlier process executed this call, sent its span and measured it
+        if hasattr(data, REPLAYED):  # an earlier process executed and measured this call, and sent its span
             opened.attributes[names.REPLAYED] = True
         else:
             self._measurements.tool(opened)

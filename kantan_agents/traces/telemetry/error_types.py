@@ -39,7 +39,7 @@ def note_errors(span: Any, opened: Open) -> None:
 
     def noting(error: Any) -> None:
         call = current_tool_call.get()
-        # A middleware may have handled the exception of the tool already.
+        # A middleware may have handled the tool's exception already.
         raised = sys.exc_info()[1] if call is None or call.error is None else call.error
         if raised is not None:
             opened.raised = code_of(raised) or type(raised).__name__

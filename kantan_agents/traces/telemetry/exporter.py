@@ -120,7 +120,7 @@ class OtelExporter(TracingProcessor):
         self._ending.atexit = False
         registry.register_exporter(self)
         lifecycle.watch_process()
-        # After the hooks of the application's providers, which are called later and send the spans from here.
+        # Registered after the application's hooks, so that it runs first and they send its spans.
         atexit.register(_do_waiting, weakref.ref(self._later))
         if is_flushed and self._own is not None:
             sigterm.flush_on_sigterm()
@@ -198,7 +198,7 @@ class OtelExporter(TracingProcessor):
             self._later.do_now()
             return lambda _: True
         wait = self._own.start_flush()
-        # A process may end in several steps, each of which would wait for a collector that does not answer.
+        # A process may end in several steps, each of which would wait in vain.
         if self._own.is_failing or self._sent_when_silent == self._own.stats().sent:
             return lambda _: True
         return lambda seconds: self._waited(is_done=wait(seconds))

@@ -29,7 +29,7 @@ class Later:
     def start_anew(self) -> None:
         """Start empty, also in a forked child."""
         self._tasks: deque[Task] = deque()
-        # Reentrant: a signal handler may interrupt the thread that holds it, and needs the waiting work done.
+        # Reentrant: a signal handler may interrupt its thread and need the work done.
         self._doing = threading.RLock()
         self._has_tasks = threading.Event()
         self._is_over = False
@@ -72,7 +72,7 @@ class Later:
             time.sleep(self._interval)
             has_tasks.clear()
             with doing:
-                # The event loop waits for the interpreter as long as one task takes, not all of them.
+                # The event loop then waits for the GIL for one task, not for all.
                 self._do(lambda: time.sleep(0))
 
     def _do(self, between: Callable[[], None]) -> None:

@@ -27,7 +27,7 @@ def conversation_of(run: Run | None) -> str | None:
     options = {} if run is None else run.options
     session, found = options.get("session"), options.get("conversation_id")
     if session is not None:
-        # One at OpenAI raises an error before it has an id.
+        # One at OpenAI raises before it has an id.
         with suppress(Exception):
             found = session.session_id if getattr(session, "groups_traces", True) else None
     return found if isinstance(found, str) and found.strip() else None
@@ -65,7 +65,7 @@ def approvals_given(run: Run | None) -> list[dict[str, Any]]:
     state = None if run is None else run.input
     if not isinstance(state, RunState):
         return []
-    # The state has no public way to its context, which has the answers.
+    # The state has no public way to the answers.
     wrapper = getattr(state, "_context", None)
     events = []
     for item in state.get_interruptions():

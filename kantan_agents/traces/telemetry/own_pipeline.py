@@ -38,7 +38,7 @@ class OwnPipeline:
     """
 
     def __init__(self, meter_provider: MeterProviderBase | None) -> None:
-        # All settings first: the objects below have threads, which would outlive the error.
+        # All settings first: the threads below would outlive an error.
         sends_traces = _sends("TRACES")
         sends_metrics = meter_provider is None and _sends("METRICS")
         queue_size = _queue_size() if sends_traces else 0
@@ -47,7 +47,7 @@ class OwnPipeline:
         self._connections: list[Connection] = []
         self._processor: CountingProcessor | None = None
         self._exporter: CountingExporter | None = None
-        # Flushed by this library, within a limit; by itself it would wait for a collector that is down.
+        # Flushed by this library: by itself, it would wait for a collector that is down.
         self.tracer_provider = TracerProvider(id_generator=self.ids, shutdown_on_exit=False)
         if sends_traces:
             connection = self._connection()
@@ -118,7 +118,7 @@ class OwnPipeline:
         self.tracer_provider.force_flush()
         if self._processor is not None:
             self._processor.settle()
-        # A collector that just rejected spans would delay the metrics in vain for as long again.
+        # A collector that just failed would delay the metrics in vain.
         if self._own_meters is not None and not self.is_failing:
             self._own_meters.force_flush()
 

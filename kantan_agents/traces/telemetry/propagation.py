@@ -56,7 +56,7 @@ def mcp_trace_client(headers: dict[str, str] | None = None, timeout: Any = None,
     """
     from agents.mcp import server
 
-    # Private, but only the SDK knows which HTTP library the installed version of mcp takes.
+    # Private, but only the SDK knows the HTTP library of the installed mcp.
     client = server._create_default_streamable_http_client(headers, timeout, auth)
     client.event_hooks["request"] = [*client.event_hooks.get("request", ()), _add_headers]
     return client

@@ -87,7 +87,7 @@ class CountingExporter(SpanExporter):
         problem, sends = self._try(spans), 0
         while problem and self._connection.is_away and not self._is_ending:
             sends += self._connection.may_have_taken
-            if sends >= MOST_SENDS:  # the others, too, would wait for spans that it may never answer
+            if sends >= MOST_SENDS:  # the others, too, might never get an answer
                 break
             self._note_absence(problem)
             self._again.wait(PAUSE)

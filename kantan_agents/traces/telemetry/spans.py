@@ -32,7 +32,7 @@ from kantan_agents.traces.telemetry.values import name_value
 
 _ENDED_TRACES = 1_024
 _MOST_LATE = 1_024
-# Attributes that samplers may need; all others are set when the span ends.
+# For samplers; everything else is set at the end.
 _AT_START = (names.OPERATION, names.AGENT_NAME, names.TOOL_NAME, names.PROVIDER, names.REQUEST_MODEL)
 
 
@@ -102,7 +102,7 @@ class Spans:
     def trace_ended(self, sdk_trace: Any) -> None:
         """End the span of a trace."""
         trace_id = sdk_trace.trace_id
-        # The SDK cancels tools without waiting for them, so their spans end a moment later; some never do.
+        # The SDK cancels tools without waiting, so their spans end a moment later or never.
         for span_id in self._inside.pop(trace_id, ()):
             self._late[span_id] = None
         while len(self._late) > _MOST_LATE:
