@@ -107,7 +107,7 @@ def as_place(place: str | os.PathLike[str] | PostgresUrl) -> Place:
     """Return the URL, or the absolute path of a file.
 
     Raises:
-        InvalidOptionError: E75, another kind of URL, a URL without a database, or ``key=value`` pairs.
+        InvalidOptionError: E75, another kind of URL, no database, or ``key=value`` pairs.
     """
     if isinstance(place, PostgresUrl) or is_url(place):
         return as_url(place)
@@ -165,10 +165,7 @@ def _hidden(url: str) -> str:
 
 
 def why_refused(path: str | os.PathLike[str]) -> str | None:
-    """Return why the default file is not used: a link may have come with the folder.
-
-    Links at explicit paths are followed.
-    """
+    """Return why the default file is not used: a link may have come with the folder."""
     if Path(path) == Path(DEFAULT_PATH) and Path(path).is_symlink():
         return "it is a symbolic link, which may lead anywhere; name the file that it leads to instead"
     return None

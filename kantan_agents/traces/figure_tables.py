@@ -1,11 +1,10 @@
 """Tables with the statistics of each trace, and triggers that note changed traces.
 
-kantan-llm's tracer, earlier versions and other programs write to the same file without knowing these tables.
-Triggers run for every writer, in its transaction: they put a changed trace into ``CHANGED``. Until
-``store_figures.keep_changed`` stores its statistics, readers compute them.
+Other programs write to the same file without knowing these tables. Triggers run for every writer, in its
+transaction: they put a changed trace into ``CHANGED``. Until ``store_figures.keep_changed`` stores its
+statistics, readers compute them.
 
-A new version that computes them differently must rename the tables: an earlier one may write to the same
-file.
+A version that computes them differently must rename the tables.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from kantan_agents.traces.schema import count_existing
 CHANGED = "kantan_agents_changed"
 """Traces with outdated statistics; ``unstorable`` if SQLite cannot hold them."""
 TRACE_FIGURES = "kantan_agents_trace_figures"
-"""For each trace: latest start, number of spans, approximate bytes."""
+"""Of each trace: latest start, number of spans, approximate bytes."""
 RUN_FIGURES = "kantan_agents_run_figures"
-"""For each run, in order, for the statistics of prompts."""
+"""Of each run, in order: the numbers for the statistics of prompts."""
 VERDICTS = "kantan_agents_verdicts"
-"""For each score: the trace it is about or, without one, the prompt."""
+"""Of each score: the judged trace or, without one, the prompt."""
 
 TABLES = {
     CHANGED: "trace_id TEXT PRIMARY KEY, unstorable INTEGER NOT NULL DEFAULT 0",
@@ -74,12 +73,12 @@ _NAMES = {*TABLES, *TRIGGERS}
 
 
 def has_figures(connection: sqlite3.Connection) -> bool:
-    """Return whether the tables and their triggers exist; dropping a table drops its triggers."""
+    """Return whether the tables and their triggers exist."""
     return count_existing(connection, _NAMES) == len(_NAMES)
 
 
 def keep_figures(connection: sqlite3.Connection) -> None:
-    """Create missing tables and triggers, outside a transaction; mark every trace as changed."""
+    """Create missing parts, outside a transaction; mark every trace as changed."""
     if has_figures(connection):
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -104,6 +103,6 @@ def _create(connection: sqlite3.Connection) -> None:
 
 
 def count_changed(connection: sqlite3.Connection, most: int = 1_000) -> int:
-    """Count the traces with storable statistics to store, up to ``most``."""
+    """Count the traces to store, up to ``most``."""
     query = f"SELECT COUNT(*) FROM (SELECT 1 FROM {CHANGED} WHERE unstorable = 0 LIMIT ?)"  # noqa: S608
     return int(connection.execute(query, (most,)).fetchone()[0])

@@ -1,6 +1,6 @@
 """``FileBackend``: everything that differs between a file and Postgres.
 
-Readers and writers use the same SQL for both: a Postgres connection translates it (``postgres/dialect.py``).
+The SQL of readers and writers does not: ``postgres/dialect.py`` translates it.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class FileBackend:
         Args:
             wait: Seconds to wait for other writers.
             keep_log: Whether another connection checkpoints the write-ahead log.
-            is_long: Whether one statement may take long, so that a server may be silent.
+            is_long: Whether a statement may take long, so that a server may be silent.
 
         Raises:
-            TraceDatabaseError: E60, the file does not exist, or the default file is a link.
+            TraceDatabaseError: E60, the file is missing, or the default file is a link.
             sqlite3.Error: The database cannot be opened.
         """
         refused = why_refused(self.path)
@@ -81,17 +81,17 @@ class FileBackend:
     def prepare(self, connection: sqlite3.Connection, *, by_trace: bool = True, views: bool = True) -> None:
         """Prepare a new connection for queries.
 
-        Without ``views``, ``metadata_json`` is not repaired and kantan-llm's search does not work. Creating
-        them even if the file needs none takes a quarter of the time.
+        ``views`` repair ``metadata_json`` and are needed for kantan-llm's search. Creating them even if the
+        file needs none takes a quarter of the time.
         """
         (create_views if views else prepare)(connection, by_trace=by_trace)
 
     def make_tables(self, *, adopt: bool = False) -> None:
-        """Create missing tables; with ``adopt``, in the database of another program.
+        """Create missing tables; with ``adopt``, in another program's database.
 
         Raises:
             PostgresMissingError: E140, the Postgres driver is not installed.
-            sqlite3.Error: The database cannot be used, or belongs to another program.
+            sqlite3.Error: The database cannot be used, or is another program's.
             OSError: The file cannot be created, or the default file is a link.
         """
         refused = why_refused(self.path)

@@ -1,4 +1,4 @@
-"""The data of a run's final span: messages for readers of SDK spans, plain values for the database."""
+"""The data of a run's final span, for readers of SDK spans and for the database."""
 
 from __future__ import annotations
 
@@ -19,14 +19,10 @@ class GenerationSpanData(agents.GenerationSpanData):
 
     - Input and output are messages: instrumentations fail on other types. They are created on first access,
       as copies, because a trace processor may change them.
-    - kantan-llm's search and analysis look for the plain input and output; ``recorded`` returns these.
+    - kantan-llm's search and analysis look for the plain values; ``recorded`` returns these.
     - ``model`` is the agent's name: instrumentations require one, but a model's name would count as one more
       model call. kantan-llm's database stores none.
     - Some instrumentations compare class names, so this has the SDK's.
-
-    Args:
-        answer: The final output as JSON data; a rubric in kantan-llm's shape.
-        model_config: How a structured output was requested.
     """
 
     def __init__(
@@ -67,9 +63,9 @@ class GenerationSpanData(agents.GenerationSpanData):
         self._output = self._answer = messages
 
     def size_of_texts(self) -> int | None:
-        """Return the bytes of input and output; None if they may change.
+        """Return the bytes of both; None if they may change.
 
-        They may unless both are strings, or once a trace processor has read the messages.
+        They may unless they are strings, or once a trace processor has read them.
         """
         given, answer = self._given, self._answer
         if type(given) is not str or type(answer) is not str or self.model_config is not None:
@@ -79,7 +75,7 @@ class GenerationSpanData(agents.GenerationSpanData):
         return getsizeof(given) + getsizeof(answer)
 
     def recorded(self) -> dict[str, Any]:
-        """Return the export with plain input and output, or with changed messages, such as redacted ones."""
+        """Return the export with plain values, or with changed messages, such as redacted ones."""
         return {
             **self.export(),
             "model": None,
@@ -128,8 +124,7 @@ def _message(role: str, content: Any) -> dict[str, Any]:
 def with_tool_output(exported: dict[str, Any], span_data: FunctionSpanData) -> dict[str, Any]:
     """Return a tool span's export with the model's output, None if the tool did not run.
 
-    For a call that awaits approval or was rejected, the SDK records a result object, which is pages of
-    settings as text.
+    The SDK would record a rejected or waiting call as pages of settings.
     """
     result = span_data.output
     return {**exported, "output": result.output} if isinstance(result, FunctionToolResult) else exported

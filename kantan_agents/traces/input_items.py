@@ -1,4 +1,4 @@
-"""Extracts readable text from a recorded input: a string, or a JSON list of items."""
+"""Extracts readable text from a recorded input."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ def newest_item(recorded: str) -> str:
 
 
 def _items(recorded: str) -> list[Mapping[str, Any]]:
-    """Return the items; empty for plain text, or if truncated."""
     if not recorded.startswith("["):
         return []
     try:

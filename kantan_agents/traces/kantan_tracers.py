@@ -4,8 +4,7 @@
 A sync ``run`` ends its spans on the background loop's thread, so its spans would be lost or the caller could
 not search. So the tracer gets a connection for all threads, guarded by a lock.
 
-Tracers get strings on a final span: they find no rubric in messages, and keyword search misses characters
-that JSON escapes.
+Tracers get strings on a final span: they find no rubric in messages, and no words that JSON escapes.
 """
 
 from __future__ import annotations
@@ -44,8 +43,6 @@ _SPAN_METHODS = ("on_span_start", "on_span_end")
 
 
 class _Shared:
-    """The shared tracers, each with its process id and connection."""
-
     def __init__(self) -> None:
         self.connections: WeakKeyDictionary[Any, tuple[int, Any]] = WeakKeyDictionary()
         self.renew_lock()
@@ -62,7 +59,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def share_sqlite_tracers() -> None:
-    """Make each ``SQLiteTracer`` usable from all threads, and give tracers strings."""
+    """Let all threads use each ``SQLiteTracer``, and give tracers strings."""
     # The SDK has no public access to its processors.
     multi = getattr(get_trace_provider(), "_multi_processor", None)
     for processor in getattr(multi, "_processors", ()):
@@ -107,7 +104,6 @@ def _has_file(connection: sqlite3.Connection) -> bool:
 
 
 def _take_over(own: sqlite3.Connection, shared: sqlite3.Connection, *, in_memory: bool) -> None:
-    """Close the tracer's connection; copy an in-memory database."""
     try:
         if in_memory:
             own.backup(shared)
@@ -119,7 +115,6 @@ def _take_over(own: sqlite3.Connection, shared: sqlite3.Connection, *, in_memory
 
 @lru_cache(maxsize=256)
 def _is_kantan_tracer(kind: type) -> bool:
-    """Return whether this class is or extends a kantan-llm tracer."""
     # Not imported here: before that, no class can be one.
     tracing: Any = sys.modules.get(TRACERS)
     return tracing is not None and issubclass(
@@ -143,7 +138,7 @@ def _with_texts(method: Callable[[Any], None]) -> Callable[[Any], None]:
 
 
 class _WithTexts:
-    """The final span of a run with the export that kantan-llm expects."""
+    """The final span as kantan-llm expects it."""
 
     def __init__(self, span: Any) -> None:
         self._span = span

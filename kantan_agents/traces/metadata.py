@@ -9,19 +9,19 @@ from typing import Any
 from kantan_agents.core.prompt import Prompt, hash_text
 
 REFUSAL_SPAN = "tool_refused"
-"""``custom`` span of a call that the tool rules deny."""
+"""Span of a call that the tool rules deny."""
 
 RUN_SPAN = "agent_run"
-"""``custom`` span of a run inside an open trace, or of a handoff target."""
+"""Span of a run inside an open trace, or of a handoff target."""
 
 JUDGE_SPAN = "judge"
-"""``custom`` span with a rubric."""
+"""Span with a rubric."""
 
 STOP_SPAN = "stopped_after_turn"
-"""``custom`` span of a stream that its reader stopped after a turn."""
+"""Span of a stream that its reader stopped after a turn."""
 
 RECOVERY_SPAN = "went_on"
-"""``custom`` span of a durable run that resumes in another process."""
+"""Span of a durable run that resumes in another process."""
 
 PROMPT_META_PREFIX = "prompt_meta_"
 
@@ -51,7 +51,7 @@ ENDLESS = "..."
 def finite(value: Any, _around: tuple[int, ...] = ()) -> Any:
     """Return valid JSON data: str keys, None for NaN and infinity, ``ENDLESS`` for a cycle.
 
-    A single NaN would make every metadata search in the file fail in SQLite.
+    A single NaN would fail every metadata search in the file.
     """
     if isinstance(value, float) and not math.isfinite(value):
         return None
@@ -81,7 +81,7 @@ def flatten_meta(meta: Mapping[str, Any] | None) -> dict[str, str | int | float 
 
 
 def hosted_prompt_metadata(prompt: Any) -> dict[str, str]:
-    """Return the keys for an agent's ``prompt`` option, stored at OpenAI; none for a function."""
+    """Return the keys for a ``prompt`` at OpenAI; none for a function."""
     if not isinstance(prompt, Mapping):
         return {}
     known = {"hosted_prompt_id": prompt.get("id"), "hosted_prompt_version": prompt.get("version")}
@@ -91,8 +91,7 @@ def hosted_prompt_metadata(prompt: Any) -> dict[str, str]:
 def prompt_metadata(agent_name: str, instructions: str | Prompt, hosted: Any = None) -> dict[str, Any]:
     """Return the standard keys that are equal in every run of an agent (spec 4.1, 4.2).
 
-    A plain str gives the agent's name as prompt name, its hash as id, and no version. Without instructions,
-    ``hosted`` gives id and version.
+    Without instructions, ``hosted`` gives id and version.
     """
     if hosted is not None:
         return _with_hosted_prompt(agent_name, instructions, hosted)

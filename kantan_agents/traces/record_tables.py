@@ -1,7 +1,7 @@
 """Tables for the complete records of runs, in kantan-llm's file.
 
-The file stores each content item, such as a prompt or a tool definition, once and counts its uses. Triggers
-maintain the counts, so they stay correct when another program deletes a trace.
+Each content item, such as a prompt or a tool definition, is stored once. Triggers count its uses, even when
+another program deletes a trace.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Final
 from kantan_agents.traces.schema import count_existing
 
 CONTENTS: Final = "kantan_agents_contents"
-"""Content items by the SHA-256 of their canonical JSON; ``parts`` are the ids of components."""
+"""By the SHA-256 of their canonical JSON; ``parts`` are ids of components."""
 RUNS: Final = "kantan_agents_runs"
-"""Records of runs; numbers in ``body`` index the ids in ``contents``."""
+"""Numbers in ``body`` index the ids in ``contents``."""
 
 STATEMENTS: Final = {
     CONTENTS: (
@@ -73,7 +73,7 @@ def keep_records(connection: sqlite3.Connection) -> None:
 def remove_unused(connection: sqlite3.Connection, most: int) -> int:
     """Delete up to ``most`` unused items; return how many.
 
-    That may make their parts unused: repeat it until it returns 0.
+    Repeat it until it returns 0: their parts may become unused.
     """
     query = f"DELETE FROM {CONTENTS} WHERE id IN (SELECT id FROM {CONTENTS} WHERE uses <= 0 LIMIT ?)"  # noqa: S608
     return connection.execute(query, (most,)).rowcount

@@ -72,11 +72,7 @@ _LISTED = 3
 
 
 class ForeignDatabaseError(sqlite3.DatabaseError):
-    """The file is the database of another program.
-
-    Attributes:
-        can_adopt: Whether the tables can be added to it.
-    """
+    """The file is another program's; ``can_adopt``: the tables can be added to it."""
 
     def __init__(self, reason: str, *, can_adopt: bool) -> None:
         super().__init__(reason)
@@ -84,11 +80,7 @@ class ForeignDatabaseError(sqlite3.DatabaseError):
 
 
 def check_owner(connection: sqlite3.Connection, *, adopt: bool = False) -> None:
-    """Check that a file is, or may become, a trace database.
-
-    ``ForeignDatabaseError``: it belongs to another program (without ``adopt``), or has other tables with
-    kantan-llm's names.
-    """
+    """Raise ForeignDatabaseError unless a file is, or may become, a trace database."""
     is_ours = adopt
     for table, columns in _OLDEST.items():
         found = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
@@ -114,7 +106,7 @@ def make_tables(path: Path, *, adopt: bool = False) -> None:
     kantan-llm's tracer does it, because kantan-llm defines the tables. Only the owner can read a new file.
 
     Raises:
-        sqlite3.Error: The file cannot be used, or belongs to another program (without ``adopt``).
+        sqlite3.Error: The file cannot be used, or is another program's (without ``adopt``).
         OSError: The file cannot be created.
     """
     create_private(path)

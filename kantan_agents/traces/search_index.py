@@ -1,14 +1,13 @@
 """The tables of the search index, and triggers that note unindexed traces.
 
-The index names traces that may contain a word. Each is then searched, so entries of changed or deleted text
-do no harm. Triggers run for every writer, in its transaction, without FTS5: a trace with unindexed text is in
+The index names traces that may contain a word. Each is then searched, so outdated entries do no harm.
+Triggers run for every writer, in its transaction, without FTS5: a trace with unindexed text is in
 ``UNINDEXED`` and always searched.
 
-FTS5 cannot delete an entry without its original text. Therefore the index consists of parts, each its own
-table, which is dropped when most of its documents are gone.
+FTS5 cannot delete an entry without its original text. Therefore the index consists of parts, each a table,
+which is dropped when most of its documents are gone.
 
-A new version that fills the index differently must rename the tables: an earlier one may write to the same
-file.
+A version that fills the index differently must rename the tables.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from kantan_agents.traces.schema import count_existing
 UNINDEXED = "kantan_agents_unindexed"
 """Traces with unindexed text; ``skipped`` if it is too long."""
 DOCUMENTS = "kantan_agents_indexed"
-"""For a trace: its rowid in a part, with its spans up to an ``ingest_seq``."""
+"""A trace's rowid in a part, with its spans up to an ``ingest_seq``."""
 PARTS = "kantan_agents_index_parts"
 """The parts: number, documents ever added, and their characters."""
 
@@ -91,9 +90,9 @@ def can_index(connection: sqlite3.Connection) -> bool:
 
 
 def keep_index(connection: sqlite3.Connection, *, create: bool) -> None:
-    """Repair an incomplete index; with ``create``, create it in a file without spans.
+    """Repair an incomplete index, outside a transaction; ``create`` is for a file without spans.
 
-    An older file grows by it, so it gets it from ``TraceStore.build_index``. Call this outside a transaction.
+    An older file would grow by it, so it gets it from ``TraceStore.build_index``.
     """
     found = count_existing(connection, _NAMES)
     if found == len(_NAMES) or not (found or (create and _is_empty(connection))):

@@ -20,11 +20,7 @@ MODEL_SPANS: Final = frozenset({"response", "generation"})
 
 @attrs.frozen
 class SpanAnswer:
-    """The answer of a model.
-
-    Attributes:
-        items: Its output items, in the span's form.
-    """
+    """The answer of a model."""
 
     items: Sequence[Mapping[str, Any]]
 

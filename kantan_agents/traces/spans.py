@@ -31,9 +31,9 @@ _log = get_logger("kantan_agents.tracing")
 class RunTrace:
     """Records a run in its own trace or, inside an open trace, on a span.
 
-    The run's metadata must be complete on entry. It becomes the trace's metadata or, inside an open trace,
-    the data of a ``custom`` span named ``agent_run``, so that it is never lost (spec 4). An error is recorded
-    and propagates; the trace always closes.
+    The metadata must be complete on entry. It becomes the trace's or, inside an open trace, the data of a
+    ``custom`` span named ``agent_run``, so that it is never lost (spec 4). An error is recorded and
+    propagates; the trace always closes.
 
     Readers take a run with its own trace as ended once its final span is recorded. Therefore that span ends
     here, after all middleware.
@@ -122,9 +122,9 @@ def _span_error(run: Run, error: BaseException) -> Any:
 def record_final_output(run: Run) -> None:
     """Start the final ``generation`` span with the user's input and the final output (spec 5.3).
 
-    It ends with the run. kantan-llm's keyword search reads it, because the SDK's ``response`` spans have
-    neither. A rubric is stored in kantan-llm's shape, and again on a ``custom`` span named ``judge`` for
-    ``kantan_llm.tracing.analysis``. Without sensitive data, the span is empty.
+    It ends with the run. kantan-llm's keyword search reads it, because ``response`` spans have neither. A
+    rubric is also on a ``custom`` span named ``judge``, for ``kantan_llm.tracing.analysis``. Without
+    sensitive data, the span is empty.
     """
     result = run.result
     if not run.records_sensitive_data:
@@ -220,7 +220,7 @@ def _with_comment(rubric: dict[str, Any]) -> dict[str, Any]:
 
 
 def _log_lost_recorder(trace_id: str) -> None:
-    """Log once if the recorder of ``record_traces`` missed this trace (E66)."""
+    """Log once (E66)."""
     recorder = main_recorder()
     if recorder is None or Main.is_known_lost or not recorder.misses(trace_id):
         return

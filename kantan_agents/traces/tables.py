@@ -55,11 +55,7 @@ _MOST_KNOWN = 16
 
 @attrs.frozen
 class _Layout:
-    """The tables ``traces`` and ``spans`` of a file.
-
-    Attributes:
-        columns: Names of columns; empty for a missing table.
-    """
+    """The columns of both tables; empty for a missing table."""
 
     columns: Mapping[str, frozenset[str]]
     has_index_by_trace: bool
@@ -78,7 +74,6 @@ _known: dict[str, _Layout] = {}
 
 
 def _layout_of(connection: sqlite3.Connection) -> _Layout:
-    """Return the layout, cached by the table definitions."""
     definitions = connection.execute(_DEFINITIONS).fetchone()[0]
     known = _known.get(definitions)
     if known is not None:
@@ -127,10 +122,7 @@ def check_tables(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def prepare(connection: sqlite3.Connection, *, by_trace: bool) -> None:
-    """Prepare a new connection, with views only if the file needs them.
-
-    Without views, ``metadata_json`` is not repaired and kantan-llm's search does not work.
-    """
+    """Prepare a new connection, with views only if the file needs them."""
     layout = _layout_of(connection)
     if layout.has_all_columns and (layout.has_index_by_trace or not by_trace):
         connection.create_function("repair", 1, _repair, deterministic=True)
@@ -141,8 +133,8 @@ def prepare(connection: sqlite3.Connection, *, by_trace: bool) -> None:
 def create_views(connection: sqlite3.Connection, *, by_trace: bool) -> None:
     """Create missing views over the tables, with repaired metadata and all columns.
 
-    ``all_traces`` has all rows of ``traces``, even while a search restricts ``traces``. No statement may be
-    running. If the file has no index for ``by_trace``, it is scanned once into an in-memory table.
+    ``all_traces`` has all rows, even while a search restricts ``traces``. No statement may be running.
+    Without an index for ``by_trace``, the file is scanned once into memory.
     """
     if connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'all_traces'").fetchone():
         return
@@ -187,7 +179,6 @@ def storable_text(text: str) -> str:
 
 
 def _repair(text: Any) -> str | None:
-    """Replace NaN and infinity by null; None if it is not JSON."""
     try:
         return storable_json(json.loads(text))
     except (TypeError, ValueError):

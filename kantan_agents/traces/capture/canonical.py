@@ -1,4 +1,4 @@
-"""Canonical JSON, the same for equal content, and its hash."""
+"""Canonical JSON and its hash, the same for equal content."""
 
 from __future__ import annotations
 

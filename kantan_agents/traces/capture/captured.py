@@ -25,10 +25,8 @@ _wanting: list[ref[RunRecorder]] = []
 class CapturedRun(msgspec.Struct, eq=False, gc=False):
     """The complete record of an ended run.
 
-    Attributes:
-        data: The record for ``pack``, which the recorder's thread calls.
-        size: Its approximate bytes, without content shared with other records.
-        record_id: Id of the trace or span of the run.
+    ``data`` is for ``pack``, which the recorder's thread calls; ``size`` omits shared content. ``record_id``
+    is of its trace or span.
     """
 
     id: str
@@ -39,19 +37,16 @@ class CapturedRun(msgspec.Struct, eq=False, gc=False):
 
 
 ending: ContextVar[CapturedRun | None] = ContextVar("kantan_agents_ending_run", default=None)
-"""The run whose trace or span is just ending, for the recorders that get that end.
-
-So exactly these get the record, after all spans of the run.
-"""
+"""The run whose trace or span is just ending, for the recorders that get that end."""
 
 
 def want_records(recorder: RunRecorder) -> None:
-    """Capture runs that ``recorder`` records, while it exists."""
+    """Capture the runs that ``recorder`` records."""
     _wanting[:] = [*(known for known in _wanting if known() is not None), ref(recorder)]
 
 
 def is_record_wanted(trace_id: str) -> bool:
-    """Return whether a recorder wants the records of this open trace."""
+    """Return whether a recorder wants records of this trace."""
     for known in _wanting:
         recorder = known()
         if recorder is not None and recorder.records(trace_id):

@@ -1,4 +1,4 @@
-"""Names the parts in which two requests to a model differ: none exactly if their hashes are equal."""
+"""Names the differing parts of two requests: none exactly if their hashes are equal."""
 
 from __future__ import annotations
 
@@ -59,7 +59,6 @@ class Difference:
         )
 
     def __str__(self) -> str:
-        """Return the part, its kind, and below it the differing lines."""
         return f"{self.part} {self.kind}\n{self.diff}"
 
 
@@ -162,7 +161,6 @@ def _by_label(tools: Sequence[ToolDefinition]) -> dict[str, ToolDefinition]:
 
 
 def _renamed(old: Mapping[str, ToolDefinition], new: Mapping[str, ToolDefinition]) -> dict[str, str]:
-    """Map old to new labels of tools that differ only in their names."""
     gone = [label for label in old if label not in new]
     come = [label for label in new if label not in old]
     renamed: dict[str, str] = {}

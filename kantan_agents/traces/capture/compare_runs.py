@@ -1,6 +1,6 @@
-"""Finds the first model call in which two recorded runs differ.
+"""Finds the first differing model call of two runs.
 
-A provider creates new ids for each answer, so they are compared by their order.
+Ids are compared by their order, because a provider creates new ones.
 """
 
 from __future__ import annotations
@@ -23,12 +23,7 @@ _PREVIOUS: Final = "previous_response_id"
 
 @attrs.frozen
 class Parting:
-    """The first difference of two runs.
-
-    Attributes:
-        call: Index of the model call.
-        what: ``"request"``, ``"answer"``, or ``"end"`` if one run has no such call.
-    """
+    """The first difference of two runs; ``what`` is ``"end"`` if one run has no such call."""
 
     call: int
     what: Literal["request", "answer", "end"]
@@ -36,7 +31,7 @@ class Parting:
 
 
 def parting(one: RunRecord, other: RunRecord) -> Parting | None:
-    """Return the first difference; None if the runs are equal."""
+    """Return the first difference, if any."""
     calls = zip_longest(_calls(one), _calls(other))
     for place, (first, second) in enumerate(calls):
         if first is None or second is None:

@@ -25,10 +25,9 @@ def text_diff(before: str, after: str, before_name: str, after_name: str) -> str
 
 
 def short_diff(before: Any, after: Any) -> str:
-    """Return the differing lines, each after ``-`` or ``+``.
+    """Return the differing lines, each after ``-`` or ``+``, shortened.
 
-    The values are strings, JSON data (shown indented) or ``ABSENT``. The result has only the first lines, and
-    of a long line only the differing part.
+    The values are strings, JSON data (shown indented) or ``ABSENT``.
     """
     old, new = _lines(before), _lines(after)
     changed = list(unified_diff(old, new, lineterm="", n=0))[_HEAD_LINES:]
@@ -51,7 +50,6 @@ def _plain(value: Any) -> Any:
 
 
 def _shortened(lines: Iterable[str]) -> Iterator[str]:
-    """Cut long lines to start where they differ from their counterparts."""
     block: list[str] = []
     for line in lines:
         # A block is removed lines and their replacements.

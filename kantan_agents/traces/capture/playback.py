@@ -12,14 +12,14 @@ class Tape(Protocol):
 
     Attributes:
         asks_models: Whether models are really called, with retries and time limits.
-        is_retried: Whether the recorded run repeated the request after the last error.
+        is_retried: Whether the recorded run repeated the last failed request.
     """
 
     asks_models: bool
     is_retried: bool
 
     def form_memory(self, call: Any) -> Any:
-        """Return the recorded forms of structured requests; None for the forms known to this process."""
+        """Return the recorded forms of structured requests, or None."""
         ...
 
     def has_cached(self, call: Any, model: Any, request: Any) -> bool:
@@ -51,7 +51,7 @@ class Tape(Protocol):
         ...
 
     def listing(self, server: str) -> Sequence[Any] | str:
-        """Return an MCP server's tools, or why it could not be used."""
+        """Return an MCP server's tools, or the reason of a failure."""
         ...
 
     def context(self, agent: str, context: dict[str, Any]) -> None:
@@ -79,4 +79,4 @@ current_playback: ContextVar[Playback | None] = ContextVar("kantan_agents_playba
 """None outside of a replay."""
 
 IS_OWN_TOOL: Final = "_kantan_is_own_tool"
-"""Marks tools that only choose or start something in the run, such as delegation: a replay runs them."""
+"""Marks tools that only affect the run, such as delegation: a replay runs them."""

@@ -33,7 +33,7 @@ class UnknownVersionError(ValueError):
 
 
 def run_record(run_id: str, trace_id: str, data: Mapping[str, Any], resolve: Resolve) -> RunRecord:
-    """Return the record of a run; ``resolve`` returns shared items.
+    """Return the record of a run.
 
     Raises:
         UnknownVersionError: The format is not known.
@@ -44,7 +44,7 @@ def run_record(run_id: str, trace_id: str, data: Mapping[str, Any], resolve: Res
 
 
 def model_request(data: Mapping[str, Any]) -> ModelRequest:
-    """Return a request from its parts, which may be missing or None."""
+    """Return a request; its parts may be missing or None."""
     output, given = data.get("output"), data["input"]
     return ModelRequest(
         instructions=data.get("instructions"),
@@ -60,7 +60,7 @@ def model_request(data: Mapping[str, Any]) -> ModelRequest:
 def run_calls(
     run_id: str, trace_id: str, data: Mapping[str, Any], resolve: Resolve, known: KnownContents
 ) -> RunCalls:
-    """Return the tool calls in a tenth of the time of ``run_record``; raise likewise.
+    """Return the tool calls, in a tenth of the time of ``run_record``; raise likewise.
 
     ``resolve`` must return the same object for the same item; all runs of a file share ``known``.
     """
@@ -85,7 +85,7 @@ def _check_version(data: Mapping[str, Any]) -> None:
 
 
 class KnownContents:
-    """Caches the typed values of items that many runs share."""
+    """Caches the typed values of shared items."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[int, tuple[str, ...] | None], tuple[Any, Any]] = {}

@@ -1,4 +1,4 @@
-"""Separates content that many records share, and packs the rest."""
+"""Separates shared content, and packs the rest of a record."""
 
 from __future__ import annotations
 
@@ -24,13 +24,10 @@ _LONG_ITEM: Final = 200
 
 
 class Shared:
-    """A content item that records share, such as a prompt, tools, settings or rules.
+    """A content item that records share, such as a prompt or tools.
 
-    Most are encoded once and then are part of many records as the same object.
-
-    Attributes:
-        value: A str, or anything else as JSON.
-        stored: The recorder's stored form, computed once.
+    Most are encoded once and then are part of many records as the same object. ``stored`` is the recorder's
+    form, computed once.
     """
 
     # Not attrs, which msgspec would encode by itself.
@@ -48,11 +45,7 @@ class Shared:
 
 
 class PackedRun(NamedTuple):
-    """A record with its shared content separated.
-
-    Attributes:
-        own: The run's own part as JSON, with indexes into ``shared``.
-    """
+    """A record whose ``own`` part has indexes into ``shared``."""
 
     own: bytes
     shared: tuple[Shared, ...]
@@ -61,7 +54,7 @@ class PackedRun(NamedTuple):
 def pack(data: Mapping[str, Any]) -> PackedRun:
     """Return the stored form of a record.
 
-    ``data`` may contain ``Shared``, ``msgspec.Raw``, a ``datetime`` as start and unrounded seconds.
+    It may contain ``Shared``, ``msgspec.Raw``, a ``datetime`` as start and unrounded seconds.
     """
     own = {
         **data,
@@ -103,7 +96,7 @@ def _last_answer(model_calls: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def shared_item(packed: bytes) -> Shared | msgspec.Raw:
-    """Return a conversation item for a record; share a long one."""
+    """Share an item of a conversation if it is long."""
     return Shared("item", packed) if len(packed) > _LONG_ITEM else msgspec.Raw(packed)
 
 

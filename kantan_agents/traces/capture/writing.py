@@ -1,4 +1,4 @@
-"""Converts records to JSON data, with content inline or shared."""
+"""Converts records to JSON data."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _KEPT: Final = ("at", "seconds", "input", "items", "arguments", "call_id", "mode
 
 
 def data_of(run: RunRecord) -> dict[str, Any]:
-    """Return a record with all content inline; ``run_record`` reads it."""
+    """Inline all content; ``run_record`` reads the result."""
     data: dict[str, Any] = {
         "version": VERSION,
         "agent": run.agent,
@@ -168,7 +168,7 @@ def _without_defaults(data: dict[str, Any], *more: str) -> dict[str, Any]:
 
 
 def with_shared_contents(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert data with inline content to the form for ``pack``."""
+    """Share inline content, in the form for ``pack``."""
     known: dict[tuple[str, bytes], Shared] = {}
 
     def place(kind: str, value: Any) -> Shared:
@@ -223,7 +223,6 @@ def _items(items: Iterable[Any]) -> list[Any]:
 def _placed(
     data: Mapping[str, Any], place: Callable[[str, Any], Any], kinds: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
-    """Replace the shared content that ``kinds`` names."""
     placed = dict(data)
     for name, kind in kinds:
         value = placed.get(name)
@@ -233,7 +232,7 @@ def _placed(
 
 
 def with_contents_apart(runs: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[dict[str, Any]]]:
-    """Return the shared items, and the records that refer to them."""
+    """Return the shared items, and the records with references."""
     places: dict[bytes, int] = {}
     contents: list[Any] = []
 

@@ -41,7 +41,7 @@ class State(NamedTuple):
 
 @attrs.frozen
 class TracePage:
-    """Some traces with their spans, in stored order, and their records."""
+    """Some traces with their spans and records."""
 
     traces: Sequence[TraceRow]
     spans: Sequence[tuple[Any, ...]]

@@ -1,7 +1,6 @@
-"""A connection to Postgres that takes the SQL of the readers and writers of a file.
+"""A connection to Postgres with the used part of ``sqlite3.Connection``.
 
-It has the used part of ``sqlite3.Connection``: statements are translated (``dialect.py``), and the driver's
-errors become sqlite3's, without the password.
+Statements are translated (``dialect.py``), and the driver's errors become sqlite3's, without the password.
 
 A transaction that writes (``BEGIN IMMEDIATE``) waits for a server lock. So traces and spans are numbered in
 the order in which they become visible, whatever the clocks of the writers show. Followers, pages and rollouts
@@ -64,11 +63,7 @@ def _row_type(names: tuple[str, ...]) -> type[Row]:
 
 
 class ServerCursor:
-    """The used part of ``sqlite3.Cursor``; all rows are in memory.
-
-    Attributes:
-        row_factory: None for plain tuples.
-    """
+    """The used part of ``sqlite3.Cursor``; all rows are in memory."""
 
     def __init__(self, connection: ServerConnection) -> None:
         self.row_factory: Any = Row
@@ -126,7 +121,7 @@ class ServerCursor:
 
 
 class ServerConnection:
-    """The used part of ``sqlite3.Connection`` over a driver's connection in autocommit mode."""
+    """The used part of ``sqlite3.Connection``; ``raw`` is in autocommit mode."""
 
     def __init__(self, raw: psycopg.Connection[Any], url: PostgresUrl) -> None:
         self.raw = raw
@@ -226,7 +221,6 @@ def connect(
 
 @lru_cache(maxsize=1)
 def _number_loader() -> Any:
-    """Load ``numeric`` as an int or a float, as from a file."""
     from psycopg.adapt import Loader
 
     class NumberLoader(Loader):
@@ -269,7 +263,6 @@ def server_of(connection: sqlite3.Connection) -> ServerConnection:
 
 
 def _bound(values: Sequence[Any] | Mapping[str, Any]) -> Any:
-    """Replace booleans by numbers, as SQLite does."""
     if isinstance(values, Mapping):
         return {name: _value(value) for name, value in values.items()}
     return [_value(value) for value in values]

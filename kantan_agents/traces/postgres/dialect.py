@@ -1,8 +1,8 @@
 """Translates the SQL of the readers and writers of a file into Postgres SQL.
 
-The result may contain only the keywords and functions listed below: anything that the two databases might
-understand differently is an error, never a wrong answer. Keywords are in capitals, names are not. Functions
-that Postgres lacks are created with the tables (``functions.py``).
+Anything that the two databases might understand differently is an error, never a wrong answer: only the words
+below are allowed. Keywords are in capitals, names are not. Functions that Postgres lacks are created with the
+tables (``functions.py``).
 """
 
 from __future__ import annotations
@@ -132,7 +132,6 @@ def _is_known(word: str, parenthesis: str | None) -> bool:
 
 
 def _cast(inner: str) -> str:
-    """Return a cast to text, or to the bytes of any value."""
     value, _, kind = inner.rpartition(" AS ")
     if kind not in ("BLOB", "TEXT"):
         raise NotInPostgresError(
@@ -152,7 +151,6 @@ def _with_nulls(key: str) -> str:
 
 
 def _calls(text: str, name: str, write: Callable[[str], str]) -> str:
-    """Replace the calls of a function, the innermost last."""
     pattern = re.compile(rf"(?<![\w.]){name}\(")
     while (found := pattern.search(text)) is not None:
         end = _closing(text, found.end())

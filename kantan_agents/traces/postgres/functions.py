@@ -1,6 +1,6 @@
-"""The functions of SQLite that the shared statements use, for Postgres.
+"""The functions of SQLite that the shared statements use.
 
-Invalid JSON, or JSON that Postgres cannot represent, counts as missing and fails no search.
+JSON that Postgres cannot represent counts as missing and fails no search.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Connects to Postgres with a limit for every wait, for traces and for durable runs.
+"""Connects to Postgres, for traces and for durable runs, with a limit for every wait.
 
 TCP alone waits hours for a dead peer, and a proxy may accept data that no one reads. So the connection
-options detect a dead peer, and ``AnswerLimit`` a server that does not answer.
+options detect a dead peer, and ``AnswerLimit`` a silent server.
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ def limiting_options(given: Collection[str]) -> dict[str, Any]:
 class AnswerLimit:
     """How long connections wait for a silent server.
 
-    Attributes:
-        seconds: May be changed while they wait.
-        is_hurried: Whether this process stops.
+    ``seconds`` may change meanwhile; ``is_hurried``: this process stops.
     """
 
     def __init__(self) -> None:
@@ -101,7 +99,6 @@ def _connection_type() -> Any:
 
 
 def _limited(gen: Any, check: Callable[[float], None]) -> Generator[Any, Any, Any]:
-    """Pass the seconds of silence to ``check`` while ``gen`` waits."""
     last = time.monotonic()
     try:
         state = next(gen)

@@ -1,8 +1,7 @@
 """The tables of a trace database in Postgres, and their migrations.
 
-The columns are as in a file, except: ``rowid`` is a column; ``spans`` is partitioned by week;
-``folded_input`` and ``folded_output`` have folded strings, if they differ, for words with non-ASCII letters
-that have a case.
+Other than in a file, ``rowid`` is a column, ``spans`` is partitioned by week, and ``folded_input`` and
+``folded_output`` have folded strings, if they differ, for words with non-ASCII letters that have a case.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from kantan_agents.traces.schema import COLUMNS, ForeignDatabaseError
 
 VERSION: Final = 1
 VERSIONS: Final = "kantan_agents_schema"
-"""The version of the tables, in one row; it identifies this library's tables."""
+"""The version of the tables; identifies this library's."""
 
 _MIGRATION_LOCK: Final = 0x6B616E74616F
 

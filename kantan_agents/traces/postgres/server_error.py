@@ -12,10 +12,10 @@ _LOCKED: Final = ("55P03", "40P01", "40001")
 
 
 class ServerError(sqlite3.OperationalError):
-    """An error of the server or the connection; sqlite3's for code of both databases.
+    """An error of the server or the connection.
 
     Attributes:
-        sqlstate: The code of the error; None if the server did not answer.
+        sqlstate: None if the server did not answer.
     """
 
     def __init__(self, message: str, sqlstate: str | None = None) -> None:

@@ -85,7 +85,7 @@ def stored_trace(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def stored_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Make the values of a span storable in Postgres, and add its folded strings."""
+    """Make the values of a span storable, and add its folded strings."""
     stored = [storable_text(value) if isinstance(value, str) else value for value in values]
     for place in _JSON:
         text = stored[place]
@@ -123,7 +123,7 @@ def _storable(value: Any) -> Any:
 def folded(text: str | None) -> str | None:
     """Return the folded string; None if the server's ``lower`` gives it.
 
-    A server folds non-ASCII letters by its locale, so it is done here.
+    A server folds non-ASCII letters by its locale.
     """
     if text is None or text.isascii():
         return None

@@ -55,7 +55,7 @@ class RecorderStats:
 class BackgroundRecorder(TracingProcessor):
     """Writes the queue that a subclass fills, on a dedicated thread.
 
-    ``SQLiteRecorder`` documents the options; ``new_database`` is called again in a forked child.
+    ``SQLiteRecorder`` documents the options.
     """
 
     def __init__(
@@ -230,7 +230,6 @@ class BackgroundRecorder(TracingProcessor):
             lifecycle.flush_at_loop_end()
 
     def _may_wait(self) -> bool:
-        """Return whether this thread may wait for the writer; start the writer."""
         if not self._writer.can_be_waited_for():
             return False
         if self._writer.thread is None or self._writer.is_stopping:
@@ -238,7 +237,7 @@ class BackgroundRecorder(TracingProcessor):
         return True
 
     def _start_writer(self) -> bool:
-        """Start the thread; at interpreter exit, write in this thread and return False."""
+        """At interpreter exit, write in this thread and return False."""
         if lifecycle.has_exited():
             self._writer.stop(FLUSH_SECONDS)
         else:

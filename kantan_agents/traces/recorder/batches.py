@@ -44,11 +44,7 @@ _LARGEST_INTEGER = 2**63 - 1
 
 
 class BatchWriter:
-    """Writes the in-flight items of a queue, one batch after another.
-
-    Attributes:
-        failed: Number of discarded spans, which cannot be stored.
-    """
+    """Writes the in-flight items of a queue, batch by batch."""
 
     def __init__(self, path: Place, database: Database, queue: SpanQueue) -> None:
         self.written = 0
@@ -116,14 +112,10 @@ class BatchWriter:
         return True
 
     def catch_up(self) -> bool:
-        """Store statistics and index entries; return whether many traces still wait.
-
-        Until then, readers compute the statistics, and searches read the spans.
-        """
+        """Store statistics and index entries; return whether many traces still wait."""
         return self._figures.keep(self._database) or self._index.keep(self._database)
 
     def _rows(self) -> list[tuple[Item, Any]]:
-        """Convert the in-flight items; discard those that fail."""
         limited = is_length_limited()
         size = 0
         rows: list[tuple[Item, Any]] = []
@@ -157,10 +149,7 @@ class BatchWriter:
             self._queue.remove_in_flight(item for item, _ in rows)
 
     def _write_parts(self, rows: list[tuple[Item, Any]]) -> None:
-        """Write repaired rows; bisect those that the database rejects.
-
-        So only rows that cannot be stored are lost, at the cost of a few transactions each.
-        """
+        """Write repaired rows; bisect those that the database rejects."""
         refused: list[tuple[Item, Exception]] = []
         parts = [[(item, _repaired(row)) for item, row in rows]]
         while parts:
@@ -220,7 +209,7 @@ class BatchWriter:
 
 
 def _size_of(row: SpanRow, item: SpanSnapshot) -> int:
-    """Estimate the bytes of a row beyond its snapshot, with which it may share strings."""
+    """Count bytes beyond the snapshot, with which a row may share strings."""
     if item.size < _SMALL:
         return item.size
     return sum(getsizeof(value) for value in row.values if value is not item.packed)
@@ -233,12 +222,11 @@ def _repaired(row: Any) -> Any:
 
 
 def _storable_values(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Convert values that SQLite rejects: a span with U+FFFD is better than none."""
+    """Convert values that SQLite rejects: U+FFFD is better than no span."""
     return tuple(_storable(value) for value in values)
 
 
 def _storable_usage(usage: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Make ``usage`` storable in a trace's metadata."""
     if usage is None:
         return None
     repaired: dict[str, Any] = json.loads(_storable(json.dumps(usage, ensure_ascii=False, default=str)))

@@ -1,6 +1,6 @@
-"""Stores statistics and index entries of written traces.
+"""Stores statistics and index entries, occasionally and for a limited time.
 
-This happens occasionally, on the writer's thread, for a limited time. Until then, readers do without.
+Until then, readers do without.
 """
 
 from __future__ import annotations

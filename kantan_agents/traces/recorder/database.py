@@ -52,8 +52,7 @@ _CONTENT_PAUSE = 0.02
 class Database:
     """The database file for the writing thread; not thread-safe.
 
-    Attributes:
-        replaced: How often the open files were replaced, moved, truncated or deleted.
+    ``replaced`` also counts moved, truncated and deleted files.
     """
 
     def __init__(self, path: Path, *, adopt: bool = False, search_index: bool = True) -> None:
@@ -71,9 +70,7 @@ class Database:
     def open(self) -> None:
         """Open the file, unless it is open and still at the path.
 
-        Raises:
-            sqlite3.Error: The database cannot be used, temporarily or at all.
-            OSError: The file cannot be accessed.
+        ``sqlite3.Error``, ``OSError``: the database cannot be used now, or at all.
         """
         try:
             self._open()
@@ -85,7 +82,7 @@ class Database:
     def write(
         self, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow], runs: Sequence[RunRow] = ()
     ) -> None:
-        """Write all rows or none; raise as ``open``, or another Exception for an unstorable value."""
+        """Write all rows or none; raise as ``open``, or for an unstorable value."""
         is_new = self._connection is None
         try:
             write_rows(self._open(), traces, spans, runs)
@@ -150,9 +147,7 @@ class Database:
     def _leave_replaced_files(self) -> None:
         """Close the connection; remove its log if SQLite would apply it to the new file.
 
-        Raises:
-            sqlite3.OperationalError: Another process uses the removed log. The connection stays open.
-            OSError: The files cannot be accessed.
+        ``sqlite3.OperationalError``: another process uses the removed log. The connection stays open.
         """
         connection, before = self._connection, self._files
         if connection is None or before is None:
@@ -179,17 +174,17 @@ class Database:
         return not (is_same or is_gone) and not (now.log != before.log and _is_empty(_log_of(self._path)))
 
     def _wait_for_content(self) -> None:
-        """Wait briefly for a program that truncated the file to overwrite it."""
+        """A program that overwrites the file truncates it first."""
         deadline = time.monotonic() + _CONTENT_SECONDS
         while _is_empty(self._path) and time.monotonic() < deadline:
             time.sleep(_CONTENT_PAUSE)
 
 
 def _check_permission(path: Path) -> None:
-    """Raise PermissionError for a read-only file or directory, before SQLite opens it.
+    """Raise PermissionError for a read-only file or directory.
 
-    For a read-only file, SQLite would create a read-only log and index, which would still block writing once
-    the file becomes writable.
+    SQLite would create a read-only log and index, which would still block writing once the file becomes
+    writable.
     """
     if path.exists() and not may_write(path):
         raise PermissionError(errno.EACCES, "it is read-only")
@@ -224,7 +219,6 @@ def _connect_verified(path: Path, adopt: bool) -> tuple[GuardedConnection, _File
 
 
 def _are_opened(connection: sqlite3.Connection, before: _Files, after: _Files) -> bool:
-    """Return whether SQLite opened these files: none was replaced meanwhile."""
     (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     is_removed = mode == "wal" and after.log is None  # a connection in this mode has created it
     is_same = before.log in (None, after.log) and before.index in (None, after.index)
@@ -259,7 +253,6 @@ def _connect(path: Path, adopt: bool) -> GuardedConnection:
 
 
 def _is_checkpointed(connection: sqlite3.Connection) -> bool:
-    """Checkpoint the log; return False if another connection prevents it."""
     try:
         busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     except sqlite3.Error as error:
@@ -285,10 +278,7 @@ def _found_files(path: Path) -> _Files | None:
 class _Files:
     """The identities of the files; None for a missing file.
 
-    Attributes:
-        log: The write-ahead log, ``-wal``.
-        index: The index of the log, ``-shm``.
-        is_empty: While the database is open, only truncation makes it so.
+    While the database is open, only truncation makes it empty.
     """
 
     database: _Identity | None

@@ -23,8 +23,8 @@ _PAUSE_SECONDS = 0.005
 class GuardedConnection(sqlite3.Connection):
     """A connection that can be closed without writing its log to the database.
 
-    SQLite writes the log when the last connection is closed, unless that is read-only; Python before 3.12 has
-    no switch for it. Therefore a second, read-only connection stays open.
+    Python before 3.12 has no switch for it. But SQLite writes no log if the last connection is read-only, so
+    a second, read-only one stays open.
     """
 
     _reader: sqlite3.Connection | None = None
@@ -58,7 +58,7 @@ def directory_locked(directory: Path) -> Iterator[None]:
     """Let one recorder of all processes at a time open or close files in ``directory``.
 
     The lock is on the directory, because closing a file descriptor of the database would release SQLite's
-    locks. If that is not possible or another program holds it, the block runs without one.
+    locks. If it cannot be had, the block runs without it.
     """
     descriptor = None
     if fcntl is not None:

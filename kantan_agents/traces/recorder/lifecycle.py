@@ -29,8 +29,8 @@ class Watched:
 def flush_at_loop_end() -> None:
     """Flush all recorders when the running event loop, if any, ends.
 
-    ``asyncio.run`` closes the asynchronous generators of its loop after the main task. This is the only
-    public hook between the last task and the end of the loop.
+    The only public hook between the last task and the end of the loop: ``asyncio.run`` closes the
+    asynchronous generators of its loop.
     """
     try:
         loop = asyncio.get_running_loop()

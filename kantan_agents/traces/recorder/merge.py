@@ -18,9 +18,9 @@ def merge_traces(
 ) -> list[TraceRow]:
     """Return the new and changed rows of traces, by first appearance.
 
-    A span with an unknown trace adds a stub, as in kantan-llm: a row with only the id. The trace replaces it
-    if it arrives later, such as from the parent of a forked process. The usage of ``spans`` is added to the
-    sum in the trace's metadata; ``found`` are the existing rows.
+    A span with an unknown trace adds a stub, as in kantan-llm: a row with only the id. A trace that arrives
+    later, such as from the parent of a forked process, replaces it. The usage of ``spans`` is added to the
+    trace's.
     """
     changed: dict[str, TraceRow] = {}
     for row in traces:
@@ -54,7 +54,6 @@ def _replace_stub(stub: TraceRow, row: TraceRow) -> TraceRow:
 
 
 def _add_usage(metadata_json: str | None, usages: Iterable[Mapping[str, Any]]) -> str:
-    """Add ``usages`` to ``usage_total``."""
     metadata = _metadata_of(metadata_json)
     total = _usage_total(metadata)
     for usage in usages:

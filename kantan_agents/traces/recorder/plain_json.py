@@ -24,7 +24,7 @@ def _encoder(*, allow_nan: bool, default: Callable[[Any], Any] = str) -> Callabl
     """Return an encoder of kantan-llm's unescaped JSON.
 
     ``json`` creates its C encoder for each value, which takes as long as encoding a small span. This creates
-    it once, if it exists and behaves as in today's Python versions.
+    it once, if it behaves as in today's Python versions.
     """
     plain = json.JSONEncoder(ensure_ascii=False, default=default, allow_nan=allow_nan)
     make: Any = getattr(encoder, "c_make_encoder", None)
@@ -69,8 +69,7 @@ def spaced(packed: bytes) -> str:
 def decode(text: str | bytes) -> Any:
     """Decode JSON; accept NaN and half a surrogate pair, as Python's ``json`` does.
 
-    Raises:
-        ValueError, RecursionError: It is not JSON, or nested too deeply.
+    ``ValueError``, ``RecursionError``: it is not JSON, or nested too deeply.
     """
     try:
         return _decode(text)

@@ -38,9 +38,9 @@ def trace_row(snapshot: TraceSnapshot) -> tuple[Any, ...]:
 
 
 def span_row(snapshot: SpanSnapshot, *, limited: bool) -> SpanRow:
-    """Return the masked row of a span.
+    """Return the masked row of a span, truncated if ``limited``.
 
-    If ``limited``, all columns are truncated, except names and keys, which searches need.
+    Names and keys are not truncated: searches need them.
     """
     exported: dict[str, Any] = decode(snapshot.packed) if snapshot.exported is None else snapshot.exported
     raw = snapshot.packed if isinstance(snapshot.packed, str) else spaced(snapshot.packed)

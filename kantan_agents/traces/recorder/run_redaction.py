@@ -1,8 +1,7 @@
-"""Applies the user's ``redact`` function to the record of a run.
+"""Applies the user's ``redact`` function, which expects spans, to the record of a run.
 
-The function expects spans, so each part becomes the span with its content: a model call a ``response`` span
-whose input starts with the instructions, a tool call a ``function`` span, the run's input and output a
-``generation`` span, everything else ``custom`` spans.
+A model call becomes a ``response`` span whose input starts with the instructions, a tool call a ``function``
+span, the run's input and output a ``generation`` span, everything else ``custom`` spans.
 """
 
 from __future__ import annotations
@@ -29,11 +28,7 @@ _NOT_LISTS = "the redact function returned something else than a list of items"
 
 
 def redact_run(captured: CapturedRun, redact: Redact) -> CapturedRun:
-    """Return the redacted record.
-
-    Raises:
-        RedactionError: E64, ``redact`` raised, or its result does not form a record.
-    """
+    """Return the redacted record, or raise E64 if none results."""
     run = _read(captured)
     data = _Redaction(run, redact).data()
     try:

@@ -18,11 +18,9 @@ TRUNCATED: Final = "long texts were truncated: KANTAN_LLM_TRACING_MAX_CHARS is s
 
 
 class Content(NamedTuple):
-    """A stored content item.
+    """A stored content item; ``hash`` is the SHA-256 of its canonical JSON.
 
-    Attributes:
-        hash: SHA-256 of its canonical JSON.
-        body: Its canonical JSON; empty if it consists of ``parts``.
+    ``body`` is that JSON; empty if it consists of ``parts``.
     """
 
     hash: bytes
@@ -70,7 +68,6 @@ class RunRows:
         return content
 
     def _known_content(self, shared: Shared) -> Content:
-        """Build an item only once, even if it was encoded again."""
         key = (shared.kind, shared.value)
         known = self._known.get(key)
         if known is None:

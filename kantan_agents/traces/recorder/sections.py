@@ -1,7 +1,7 @@
-"""Tracks which threads hold a recorder's locks, and what to do when they leave.
+"""Tracks which threads hold a recorder's locks, and their deferred actions.
 
-A signal handler or a destructor may end a span in the middle of a section. It must not wait there for another
-thread, which may wait for the section to end.
+A signal handler or a destructor may end a span inside a section. It must not wait there for another thread,
+which may wait for the section.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Recognizes spans that cannot change, or whose content is quick to copy.
 
-Most spans hold only strings and numbers: the writer's thread encodes them. For model calls, the run waits for
-a copy of the messages.
+Most spans hold only strings and numbers, so the writer's thread encodes them.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class SettledSpan(msgspec.Struct, eq=False, gc=False):
 
 
 def settled_span(span: Any, data: Any) -> SettledSpan | None:
-    """Return a span that cannot change; None if it may, or holds other values.
+    """Return a span that cannot change, or None.
 
     A subclass of the SDK's classes, or a span with an error, is not settled.
     """

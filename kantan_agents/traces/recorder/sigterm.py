@@ -35,8 +35,8 @@ class _Process:
 def flush_on_sigterm() -> None:
     """Write everything before a SIGTERM ends the process.
 
-    The same holds for a SIGINT with the default action, as in the workers of a pre-fork server, or with the
-    handler of SIGTERM.
+    So does a SIGINT with the default action, as in the workers of a pre-fork server, or with the handler of
+    SIGTERM.
 
     Without a handler, this installs one that flushes and then ends the process as usual. An existing handler
     is called as before. It may let the process work for a while, so nothing waits on an event loop: the
@@ -44,9 +44,8 @@ def flush_on_sigterm() -> None:
 
     Some servers, such as uvicorn, finish their requests, restore the default action and send themselves the
     signal again. That skips the end of the loop and the exit functions, and Python has no hook for it.
-    Therefore, after the first SIGTERM, ``signal.signal`` is replaced: it installs this module's handler,
-    which flushes first, instead of the default action. It is restored when that has happened, or when the
-    process continues.
+    Therefore, after the first SIGTERM, ``signal.signal`` installs this module's handler, which flushes first,
+    instead of the default action, until that has happened or the process continues.
 
     Does nothing outside the main thread, or if the signal is ignored.
     """
@@ -65,9 +64,9 @@ def flush_on_sigterm() -> None:
 def flush_in_child() -> None:
     """Make a forked child flush as its parent would; call it in the child.
 
-    A worker of a pre-fork server resets the inherited handlers to the default actions, which its server
-    restores at the end (see ``flush_on_sigterm``). So until the child sets an action for SIGTERM, this
-    module's handler replaces the default one.
+    A worker of a pre-fork server resets the inherited handlers, and its server restores the default actions
+    at the end (see ``flush_on_sigterm``). So until the child sets an action for SIGTERM, this module's
+    handler replaces the default one.
     """
     was_shutting_down = is_shutting_down()
     _Process.shuts_down_until = 0.0
@@ -96,8 +95,6 @@ def flush_in_shutdown(recorder: registry.Recorder) -> None:
 
 
 class _Handler:
-    """Calls the application's handler, then flushes."""
-
     def __init__(self, handler: Callable[[int, FrameType | None], Any]) -> None:
         self._handler = handler
 
@@ -131,7 +128,7 @@ def _is_own(handler: Any) -> bool:
 def _replace_default_action(*, only_once: bool = False) -> None:
     """Replace ``signal.signal`` until SIGTERM gets an action: the default one flushes first.
 
-    With ``only_once``, any action restores it, not only one in a shutdown.
+    With ``only_once``, any action restores it.
     """
     if _Process.undo is not None:
         return

@@ -1,7 +1,6 @@
 """Snapshots: immutable copies of ended spans and traces.
 
-The ending thread pays for the SDK's ``export`` and one copy; for a settled span, at most for a copy of the
-content. The writer's thread does the rest.
+The ending thread pays only for the SDK's ``export`` and a copy, or less if the span is settled.
 """
 
 from __future__ import annotations
@@ -80,9 +79,7 @@ class Derived:
 class SpanSnapshot:
     """An ended span; ``packed`` is its export as JSON, a str or the bytes of ``encode_texts``.
 
-    Attributes:
-        exported: ``packed`` decoded, if known.
-        derived: The columns that ``packed`` does not give; usually None.
+    ``exported`` is ``packed`` decoded, if known; ``derived`` are the columns that it does not give.
     """
 
     id: str
@@ -119,7 +116,7 @@ def snapshot_trace(trace: Any, redact: Redact | None) -> TraceSnapshot | None:
     """Return a snapshot; None if the trace exports nothing.
 
     Raises:
-        RedactionError: E64, ``redact`` raised or returned something other than a dict or None.
+        RedactionError: E64, ``redact`` raised, or returned neither a dict nor None.
         Exception: ``export`` raised.
     """
     exported: dict[str, Any] | None = trace.export()
@@ -194,7 +191,6 @@ def withheld_span(span: Any) -> SpanSnapshot:
 
 
 def _packed(exported: dict[str, Any], data: dict[str, Any]) -> str | bytes:
-    """Encode an export; raise ValueError, TypeError or RecursionError for other data."""
     if _has_only_texts(exported, data):
         try:
             return encode_texts(exported)
@@ -229,7 +225,7 @@ def _has_no_model(data: dict[str, Any]) -> bool:
 
 
 def response_data(span_data: Any) -> dict[str, Any]:
-    """Return input, output and model of a ``response`` span, which the SDK does not export.
+    """Return input, output and model, which the SDK does not export.
 
     The output is a str for pure text, otherwise the list of items, in which kantan-llm finds tool calls.
     """

@@ -1,7 +1,7 @@
 """The bounded queue between the threads that end spans and the writer.
 
-Appending is atomic and usually needs no lock, so that a signal handler or a destructor may end a span while
-another one is being appended. Only removing needs the lock.
+Appending is atomic and usually needs no lock: a signal handler or a destructor may end a span while another
+one is being appended.
 """
 
 from __future__ import annotations
@@ -43,11 +43,10 @@ class SpanQueue:
     """A bounded queue of snapshots and flush requests.
 
     Attributes:
-        max_bytes: Limit for the waiting and in-flight items, with their rows.
-        may_wait: Returns whether the calling thread may wait for the writer; starts the writer.
+        max_bytes: Limit for waiting and in-flight items, with their rows.
+        may_wait: Returns whether the caller may wait for the writer; starts it.
         is_served: Returns whether the writer's thread runs.
         on_drop: Called after the first of a series of drops.
-        in_flight: The items that are being written.
         lock: Held while items are removed.
         version: Odd during a change. A read is consistent if it is even and the same before and after.
     """
@@ -125,10 +124,7 @@ class SpanQueue:
         return marker
 
     def take(self, count: int) -> list[Item]:
-        """Move the oldest items to ``in_flight``, and return them.
-
-        At least one, up to ``count`` (within the limit), and no more than a batch.
-        """
+        """Move the oldest items to ``in_flight``: at least one, at most ``count`` and a batch."""
         with self.modifying():
             size = sum(item.size for item in self.in_flight)
             for source in (self._saved, self._items):
@@ -203,7 +199,6 @@ class SpanQueue:
         return len(self._items) + in_flight >= self.limit or self._bytes + size > self._limit_bytes
 
     def _free_space(self, item: Snapshot) -> bool:
-        """Return whether ``item`` may be appended, after freeing space."""
         self.waking.request_write()
         fits = item.size <= self._largest_item
         # A destructor in the middle of a change, which removes the items it has seen.
@@ -232,7 +227,7 @@ class SpanQueue:
             self.on_drop()
 
     def _drop_excess(self, size: int, slots: int = 0) -> bool:
-        """Drop the oldest spans until there is space; return whether a series of drops starts."""
+        """Drop the oldest spans; return whether a series of drops starts."""
         was_dropping = self._dropping
         while len(self._items) + slots > self.limit or self._bytes + size > self._limit_bytes:
             if self._drop_oldest() is None and not self._drop_oldest_trace(size):
@@ -257,7 +252,7 @@ class SpanQueue:
         return True
 
     def _drop_oldest(self) -> SpanSnapshot | SettledSpan | CapturedRun | None:
-        """Drop and return the oldest span or record; retain traces and flushes."""
+        """Drop the oldest span; retain traces and flushes before it."""
         while self._items:
             item = self._items.popleft()
             if isinstance(item, (*SPANS, CapturedRun)):

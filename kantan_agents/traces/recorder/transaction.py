@@ -29,7 +29,7 @@ def write_rows(
     spans: Sequence[SpanRow],
     runs: Sequence[RunRow],
 ) -> None:
-    """Write all rows or none; raise an error of the database, or for an unstorable value."""
+    """Write all rows or none."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         traces_of_spans = {span.values[1]: None for span in spans}

@@ -56,12 +56,9 @@ class FlushMarker:
 
 @attrs.define(eq=False)
 class WriterWake:
-    """Wakes the writer on request, or after items were collected.
+    """Wakes the writer on request, or ``interval`` seconds after an item.
 
-    Attributes:
-        interval: Seconds during which items are collected.
-        sleeping: Whether the writer waits, and no item has arrived.
-        urgent: Whether to write immediately.
+    ``sleeping``: the writer waits, and no item has arrived.
     """
 
     interval: float

@@ -31,7 +31,7 @@ class Writer:
 
     Attributes:
         is_running: Whether the thread has started its work.
-        is_stopping: Whether it ends after its batch, even if items wait.
+        is_stopping: Whether it ends after its batch.
     """
 
     def __init__(self, path: Place, database: Database, queue: SpanQueue, sections: Sections) -> None:
@@ -54,7 +54,7 @@ class Writer:
 
         This never waits for another thread's lock: a destructor that ends a span may run while its thread
         holds a lock of ``threading`` that the other thread needs to start the writer. Instead, the other
-        thread starts it. ``RuntimeError``: the interpreter starts no more threads.
+        thread starts it.
         """
         if self._sections.defer(self._start_if_possible):
             return
@@ -185,7 +185,7 @@ class Writer:
                 self._wait_before_retry()
 
     def _has_work(self) -> bool:
-        """Wait until items are collected; return False after ``IDLE_SECONDS``."""
+        """Wait for items; return False after ``IDLE_SECONDS``."""
         queue = self._queue
         while not queue.take(BATCH):
             queue.waking.sleeping = True
@@ -200,7 +200,7 @@ class Writer:
         return True
 
     def _wait_idly(self) -> bool:
-        """Wait for items up to ``IDLE_SECONDS``; catch up, and close a replaced file."""
+        """Wait for items; meanwhile, catch up, and close a replaced file."""
         deadline = time.monotonic() + IDLE_SECONDS
         pause = CHECK_SECONDS
         while (remaining := deadline - time.monotonic()) > 0:
@@ -222,7 +222,7 @@ class Writer:
             return False
 
     def _wait_before_retry(self) -> None:
-        """Wait before the next attempt: longer each time, but briefly while a flush waits."""
+        """Wait longer each time, but briefly while a flush waits."""
         queue = self._queue
         now = time.monotonic()
         soon, deadline = now + FIRST_PAUSE, now + self._retry_delay

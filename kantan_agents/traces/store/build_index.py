@@ -83,7 +83,6 @@ def keep_after_deletion(connection: sqlite3.Connection, steps: TransactionSteps)
 def _fill(
     connection: sqlite3.Connection, steps: TransactionSteps, progress: Progress | None
 ) -> tuple[int, int]:
-    """Return the numbers of indexed and of skipped traces."""
     total = count_unindexed(connection, _ALL)
     done = skipped = 0
     pace = Pace()

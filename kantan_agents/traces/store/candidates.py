@@ -1,9 +1,9 @@
 """Selects the traces that meet a condition, latest first, with or without the search index.
 
-The index names traces that may contain a word; the condition decides. A frequent word is found sooner without
-it. Therefore the index may name only a limited number. If it exceeds the limit, that many of the latest
-traces are read, and the limit grows: about the time of the faster method. A few of the latest traces are read
-first: fast for any word, and enough for a frequent one.
+The index names traces that may contain a word. A frequent word is found sooner without it, so it may name
+only a limited number. If it exceeds the limit, that many of the latest traces are read, and the limit grows:
+about the time of the faster method. A few of the latest traces are read first: fast for any word, and enough
+for a frequent one.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ _TRACES_OF_DOCUMENTS = (
 
 
 class _Window(NamedTuple):
-    """A condition on rowids, as SQL with values."""
-
     condition: str
     values: dict[str, Any]
 
@@ -51,7 +49,7 @@ def newest_first(
     """Yield ``position`` (the rowid) and ``id`` of the traces that meet the condition.
 
     The connection is in a transaction, so that the index and the traces are consistent. ``condition`` is SQL
-    on ``main.traces t``, and requires ``words``. ``newest`` is the largest rowid.
+    on ``main.traces t``, and requires ``words``.
     """
     queries = [query for query in map(match_query, words) if query is not None]
     if queries:
@@ -102,14 +100,14 @@ def _between(oldest: int, newest: int) -> _Window:
 
 
 def _unindexed(connection: sqlite3.Connection) -> set[int] | None:
-    """Return the unindexed traces; None if they are too many."""
+    """Return None if there are too many."""
     query = f"SELECT trace_id FROM main.{UNINDEXED} LIMIT {_MOST_UNINDEXED + 1}"  # noqa: S608
     count = connection.execute(f"SELECT COUNT(*) FROM ({query})").fetchone()[0]  # noqa: S608
     return _positions(connection, query) if count <= _MOST_UNINDEXED else None
 
 
 def _found(connection: sqlite3.Connection, queries: Sequence[str], most: int) -> set[int] | None:
-    """Return traces that may contain all words; None if each is in more than ``most``."""
+    """Return None if each word is in more than ``most``."""
     found: set[int] | None = None
     for query in queries:
         documents = _documents(connection, query, most)
@@ -121,7 +119,7 @@ def _found(connection: sqlite3.Connection, queries: Sequence[str], most: int) ->
 
 
 def _documents(connection: sqlite3.Connection, query: str, most: int) -> list[int] | None:
-    """Return the documents of a query; None if more than ``most``."""
+    """Return None if there are more than ``most``."""
     found: list[int] = []
     parts = connection.execute(f"SELECT part FROM main.{PARTS} ORDER BY part DESC").fetchall()  # noqa: S608
     for (part,) in parts:

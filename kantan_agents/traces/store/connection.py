@@ -33,7 +33,7 @@ def reading(
 
     Args:
         path: The file.
-        by_trace: Whether spans will be read by trace, for which kantan-llm's files have no index.
+        by_trace: Whether to read spans by trace; kantan-llm's files have no index for that.
         any_thread: Whether other threads may use it too, one at a time.
         keep_wal: As for ``FileBackend.open_to_read``.
         with_views: As for ``FileBackend.prepare``.
@@ -90,8 +90,7 @@ def changing(
 ) -> Iterator[sqlite3.Connection]:
     """Open an existing database for changes; the caller controls the transactions.
 
-    ``wait`` is seconds for other writers, by default 30. The other options are as for
-    ``FileBackend.open_to_change``.
+    The options are as for ``FileBackend.open_to_change``; ``wait`` is 30 seconds by default.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be opened, or a statement fails.
@@ -106,7 +105,7 @@ def changing(
 
 
 def empty_log(path: Path) -> None:
-    """Move all pages of the log to the file; raise E60 if the disk has too little space.
+    """Checkpoint the whole log; raise E60 if the disk has too little space.
 
     Moving only some pages would fill the disk and leave the log as large as before. So would closing the last
     connection, unless it only reads.

@@ -1,7 +1,7 @@
-"""Computes the statistics of traces from their spans.
+"""Computes the statistics of traces, from a trace's own row and spans.
 
-The statistics of a trace depend only on its own row and spans. One JSON string holds the rows of many traces,
-because sqlite3 takes the GIL again for each row, up to 5 ms next to a busy event loop.
+One JSON string holds the rows of many traces, because sqlite3 takes the GIL again for each row, up to 5 ms
+next to a busy event loop.
 """
 
 from __future__ import annotations
@@ -57,10 +57,9 @@ class RunFigures:
     """The statistics of one run.
 
     Attributes:
-        prompt: Name and version of its prompt, if recorded.
+        prompt: Name and version.
         is_judge: Whether a ``judge_agent`` ran, whose recorded prompt is the judged one.
-        started_at: None if no span is recorded yet.
-        microseconds: Its duration; None unless it ended without an error.
+        microseconds: None unless it ended without an error.
         tokens: By kind, without inner runs.
     """
 
@@ -79,7 +78,7 @@ class RunFigures:
 
 @attrs.frozen
 class Verdict:
-    """A score for the first run of the trace ``judged`` or else for ``prompt``."""
+    """A score for the first run of ``judged`` or else for ``prompt``."""
 
     score: float
     judged: str | None
@@ -131,7 +130,6 @@ def _of_chosen(connection: sqlite3.Connection) -> Iterator[TraceFigures]:
 def _has_ended(
     connection: sqlite3.Connection, trace_id: str, metadata: Mapping[str, Any], extent: Sequence[Any]
 ) -> bool:
-    """Do the same as ``TraceRuns.has_ended``, usually without reading spans."""
     if extent[2] is not None or "agent_run_id" in metadata:
         return extent[2] is not None
     return runs_of_trace(connection, trace_id, metadata).has_ended

@@ -42,7 +42,7 @@ class Filters:
     """The filters of one search; a trace must match all.
 
     Attributes:
-        metadata: Values by key, including agent, prompt and version.
+        metadata: Includes agent, prompt and version.
         has_error: Whether a span has an error.
         has_failed: Whether the run ended with an error, or without one.
     """

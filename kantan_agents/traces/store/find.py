@@ -1,9 +1,9 @@
 """Finds the traces that match filters, latest first.
 
 kantan-llm's search decides, except for keywords, where it takes ``%`` and ``_`` for wildcards. It searches
-one window of traces at a time, each four times as large as the one before. A common filter needs only the
-first; a rare one costs about one search of the whole file. A window adds the metadata of runs inside an open
-trace, and contains only traces that pass the filters kantan-llm lacks.
+one window of traces at a time, each four times as large as the one before: a rare filter costs about one
+search of the whole file. A window adds the metadata of inner runs, and contains only traces that pass the
+filters kantan-llm lacks.
 """
 
 from __future__ import annotations
@@ -89,10 +89,7 @@ _CONTAINS = (
 def find(
     connection: sqlite3.Connection, filters: Filters, limit: int | None, tz: tzinfo, newest: int
 ) -> list[str]:
-    """Return the ids of matching traces, latest first; search only as far as needed.
-
-    ``tz`` is the time zone of naive times, ``newest`` the largest rowid.
-    """
+    """Return the ids of matching traces, latest first; search only as far as needed."""
     # SQLite allows changes of functions and views only while no statement runs: so this is first, and closing
     # the window last.
     _define_functions(connection, filters)
@@ -143,7 +140,6 @@ def _passing(
 def _candidates(
     connection: sqlite3.Connection, filters: Filters, newest: int
 ) -> Generator[sqlite3.Row, None, None]:
-    """Select the traces that pass the filters kantan-llm lacks, latest first."""
     conditions = ["1"]
     values: dict[str, Any] = {"tool": filters.tool, "score": filters.rubric_below}
     if filters.tool is not None:
@@ -196,14 +192,13 @@ class _Window:
 
 
 def _run_metadata(metadata_json: str | None, raw_json: str | None) -> str:
-    """Merge an inner run's metadata over the trace's."""
     span_data = mapping_of(mapping_of(raw_json).get("span_data"))
     merged = {**mapping_of(metadata_json), **mapping_of(span_data.get("data"))}
     return storable_json(merged)
 
 
 def _define_functions(connection: sqlite3.Connection, filters: Filters) -> None:
-    """Define only the SQL functions that these filters need: Python is slower than SQLite."""
+    """Define only the needed functions: Python is slower than SQLite."""
     if filters.has_special_keys:
         connection.create_function("json_extract", 2, _value_of_key, deterministic=True)
     if filters.keywords:

@@ -1,7 +1,6 @@
 """Finds the traces that match filters in Postgres, as ``find`` in a file.
 
-It searches windows of traces, each four times as large as the one before. Before they become large, the
-trigram index selects traces that may contain a word.
+Before the windows become large, the trigram index selects traces that may contain a word.
 """
 
 from __future__ import annotations
@@ -129,7 +128,7 @@ def _oldest_of(server: ServerConnection, newest: int, size: int) -> int | None:
 
 
 def _candidates(server: ServerConnection, words: Sequence[str]) -> set[str] | None:
-    """Return the traces from the index; None if it is missing or saves nothing."""
+    """Return None if the index is missing or saves nothing."""
     if not has_trigrams(server):
         return None
     found: set[str] | None = None
@@ -179,7 +178,7 @@ def _conditions(filters: Filters, tz: tzinfo) -> tuple[list[str], dict[str, Any]
 
 
 def _times(filters: Filters, tz: tzinfo, values: dict[str, Any]) -> Iterator[str]:
-    """Compare the start of one span, in UTC strings."""
+    """Compare times as UTC strings."""
     parts: list[str] = []
     for name, sign, time in (("from", ">=", filters.started_from), ("to", "<=", filters.started_to)):
         if time is not None:
@@ -195,7 +194,7 @@ def _utc_text(time: datetime, tz: tzinfo) -> str:
 
 
 def _metadata(filters: Filters, values: dict[str, Any]) -> str:
-    """Compare the trace's metadata, or an inner run's, which overrides it."""
+    """Compare metadata; an inner run's overrides the trace's."""
     own = _metadata_of(f"{_JSON}(t.metadata_json)", filters, values)
     merged = (
         f"(CASE WHEN jsonb_typeof({_JSON}(t.metadata_json)) = 'object' THEN {_JSON}(t.metadata_json) "

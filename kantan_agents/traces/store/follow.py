@@ -62,9 +62,7 @@ def follow_traces(follower: Follower, poll: float) -> Generator[TraceSummary, No
 class Follower:
     """Finds the traces completed since the last poll; for one thread at a time.
 
-    Args:
-        known: Ids from ``newest_traces``; traces stored later are new.
-        earlier: Ids of older traces to include, the oldest first.
+    ``known`` is from ``newest_traces``; ``earlier`` are ids of older traces to include.
     """
 
     def __init__(self, path: Place, known: Iterable[str], earlier: Iterable[str] = ()) -> None:
@@ -79,10 +77,8 @@ class Follower:
     def poll(self) -> list[TraceSummary]:
         """Return the traces completed since the last poll, the oldest first.
 
-        A trace is complete if its final span is recorded and nothing was added since the last poll.
-
-        Raises:
-            TraceDatabaseError: E60, the file cannot be read, or was deleted or replaced.
+        A trace is complete if its final span is recorded and nothing was added since the last poll. E60 also
+        for a deleted or replaced file.
         """
         if self._backend.identity() != self._identity:
             raise TraceDatabaseError(path=str(self._path), reason=_GONE)
@@ -122,7 +118,6 @@ class Follower:
             self._known.append(row["id"])
 
     def _update(self, connection: sqlite3.Connection, trace_id: str) -> bool:
-        """Update a waiting trace; return whether it is complete."""
         before, now = self._waiting[trace_id], _state(connection, trace_id)
         if now is None:
             del self._waiting[trace_id]

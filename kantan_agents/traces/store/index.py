@@ -42,8 +42,6 @@ _ROWS_PER_STATEMENT = 80
 
 @attrs.frozen
 class _Trace:
-    """A trace to be indexed, with its unindexed spans."""
-
     note: int
     last_seq: int
     spans: tuple[tuple[int, int], ...]
@@ -57,7 +55,7 @@ class _Trace:
 def index_new(path: Place, seconds: float, at_least: int) -> bool:
     """Index for about ``seconds`` if ``at_least`` traces wait; return whether as many remain.
 
-    E60 loses nothing: the traces remain unindexed.
+    E60 loses nothing.
     """
     deadline = time.monotonic() + seconds
     with changing(path, wait=_WAIT_SECONDS) as connection:
@@ -78,10 +76,7 @@ def index_new(path: Place, seconds: float, at_least: int) -> bool:
 
 
 def index_some(connection: sqlite3.Connection, most: int = _TRACES_AT_ONCE) -> tuple[int, int]:
-    """Index up to ``most`` traces, inside a transaction; return how many are done and skipped.
-
-    The file needs both the search index and the index of spans by trace.
-    """
+    """Index up to ``most`` traces, inside a transaction; return how many are done and skipped."""
     chosen = [*_fitting(_to_index(connection, _notes(connection, min(most, _TRACES_AT_ONCE))))]
     texts = [(trace, indexed_text(_texts(connection, trace))) for trace in chosen]
     skipped = [(trace.note,) for trace, text in texts if len(text) > _LONGEST]
@@ -97,7 +92,7 @@ def index_some(connection: sqlite3.Connection, most: int = _TRACES_AT_ONCE) -> t
 
 
 def drop_sparse_part(connection: sqlite3.Connection) -> bool:
-    """Drop a part with mostly deleted documents, in a transaction; return False without one."""
+    """Drop a part with mostly deleted documents, in a transaction, if any."""
     if not has_index(connection):
         return False
     query = f"""SELECT p.part FROM main.{PARTS} p WHERE p.documents > 0 AND 2 * (
@@ -120,7 +115,6 @@ def _notes(connection: sqlite3.Connection, most: int) -> list[int]:
 
 
 def _to_index(connection: sqlite3.Connection, notes: Sequence[int]) -> Iterator[_Trace]:
-    """Yield the traces of these notes, with the sizes of unindexed spans."""
     last = f"(SELECT MAX(d.last_seq) FROM main.{DOCUMENTS} d WHERE d.trace_id = u.trace_id)"  # noqa: S608
     size = " + ".join(f"COALESCE(LENGTH(CAST(s.{column} AS BLOB)), 0)" for column in ("input", "output"))
     query = f"""SELECT json_group_array(json_array(u.note, COALESCE(s.ingest_seq, 0), s.rowid, {size}))
@@ -188,7 +182,6 @@ def _add(connection: sqlite3.Connection, texts: Sequence[tuple[_Trace, str]]) ->
 
 
 def _open_part(connection: sqlite3.Connection) -> tuple[int, int]:
-    """Return the latest part and its number of documents, or a new part."""
     query = f"SELECT part, documents, characters FROM main.{PARTS} ORDER BY part DESC LIMIT 1"  # noqa: S608
     row = connection.execute(query).fetchone()
     if row is not None and row[1] < _MOST_DOCUMENTS and row[2] < _LARGEST_PART:

@@ -1,7 +1,6 @@
 """Reads the summaries of plain traces, which are most, with one statement.
 
 A trace is plain if its run ended with an answer, and no span has an error, a verdict or a cut answer.
-``summarise`` gives the same, but reads each span.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from kantan_agents.traces.store.figures import PromptVersion
 from kantan_agents.traces.store.run_records import has_run_tables
 
 NEWEST: Final = 10
-"""Prompts to read of one version; dynamic instructions may have one for each run."""
+"""Per version; dynamic instructions may have one for each run."""
 
 # NULL for a damaged item; half a surrogate pair must not become a str.
 _VALID: Final = "CASE WHEN json_valid(body) THEN body END"
@@ -38,9 +38,7 @@ WHERE name IS NOT NULL AND place <= {NEWEST} AND (:name IS NULL OR name = :name)
 class PromptTexts:
     """The recorded prompts of one name and version.
 
-    Attributes:
-        count: How many different ones exist.
-        prompts: The latest of them, the oldest first.
+    ``prompts`` are the latest of ``count``, the oldest first.
     """
 
     count: int

@@ -128,10 +128,9 @@ class PromptReader(SearchService):
 
 @attrs.define
 class _Group:
-    """Running totals of one prompt version: a file may have very many runs.
+    """Running totals: a file may have very many runs.
 
-    Attributes:
-        position: Rowid of the trace of its first run, and the index of the run in it.
+    ``position`` is the rowid of its first run's trace, and the index of the run in it.
     """
 
     position: _Position = _NOWHERE

@@ -80,8 +80,6 @@ def _plan(path: Path, retention: Retention, *, dry_run: bool = False, vacuum: bo
 
 
 class _Pruning:
-    """The changes to one file; after each method, it is consistent."""
-
     def __init__(self, path: Path, connection: sqlite3.Connection, *, vacuum: bool) -> None:
         self._path = path
         self._connection = connection
@@ -143,7 +141,7 @@ class _Pruning:
         return free_bytes(self._connection)
 
     def _some(self, trace_ids: Sequence[str], tables: Sequence[str], rows: int) -> tuple[int, int]:
-        """Delete ``rows`` rows; return the numbers of traces and of spans."""
+        """Return the numbers of traces and of spans."""
         execute = self._connection.execute
         traces = spans = 0
         for trace_id in trace_ids:

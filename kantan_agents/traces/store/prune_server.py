@@ -76,7 +76,7 @@ def _delete(connection: sqlite3.Connection, planned: PrunePlan, progress: Progre
 
 
 def _drop_weeks(connection: sqlite3.Connection, server: ServerConnection, doomed: Sequence[str]) -> int:
-    """Drop the weeks in which every span is doomed; return their spans."""
+    """Drop the weeks with only doomed spans; return the number of spans."""
     spans = 0
     server.native("CREATE TEMP TABLE IF NOT EXISTS kantan_agents_doomed(id text PRIMARY KEY)")
     server.native("DELETE FROM kantan_agents_doomed")

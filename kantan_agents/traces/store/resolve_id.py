@@ -29,9 +29,9 @@ WHERE s.name = '{RUN_SPAN}' AND s.span_type = 'custom'
 
 
 def resolve_trace_id(connection: sqlite3.Connection, wanted: str, path: Place) -> str:
-    """Return the id of a trace.
+    """Return the id of the trace that ``wanted`` names.
 
-    ``wanted`` is a trace id, a run id, a unique prefix of either, the unique end of a trace id, or ``LAST``.
+    It is a trace id, a run id, a unique prefix of either, the unique end of a trace id, or ``LAST``.
 
     Raises:
         InvalidOptionError: E75, ``wanted`` is not a str.
@@ -56,7 +56,7 @@ def resolve_trace_id(connection: sqlite3.Connection, wanted: str, path: Place) -
 
 
 def _beginning_with(connection: sqlite3.Connection, beginning: str) -> list[str]:
-    """With or without the prefix of ids; latest first."""
+    """Match ids with or without their prefix, latest first."""
     with_prefix = trace_id_of(beginning)
     return _ids(
         connection,
@@ -66,7 +66,7 @@ def _beginning_with(connection: sqlite3.Connection, beginning: str) -> list[str]
 
 
 def _ending_with(connection: sqlite3.Connection, end: str) -> list[str]:
-    """Empty for a too short end; latest first."""
+    """Match the end of ids, unless it is too short, latest first."""
     if len(end) < SHORT_ID:
         return []
     return _ids(

@@ -52,10 +52,7 @@ class Retention:
 class PrunePlan:
     """The traces of a file and which of them to delete, the oldest first.
 
-    Attributes:
-        sizes: The size of each trace; empty if not needed.
-        used_bytes: Bytes of the file that are not free.
-        shrinks: Whether deletion makes the file smaller.
+    ``sizes`` is empty if not needed; ``shrinks``: deletion makes the file smaller.
     """
 
     trace_ids: Sequence[str]
@@ -88,16 +85,9 @@ def plan(
     measure: bool = False,
     shrinks: bool = True,
 ) -> PrunePlan:
-    """Return the plan for a file.
+    """Return the plan for a file of ``size`` bytes, ``used_bytes`` of them not free.
 
-    Args:
-        connection: From ``reading``.
-        retention: The limits.
-        size: Bytes of the database, compared with the limit.
-        now: The current time, aware.
-        used_bytes: Bytes that are not free; by default read from the file.
-        measure: Whether to compute sizes even without a limit for them.
-        shrinks: Whether deletion makes the file smaller.
+    ``measure`` computes sizes even without a limit for them; ``shrinks``: deletion makes the file smaller.
     """
     connection.execute("BEGIN")  # one state for the following statements
     trace_ids = [row["id"] for row in connection.execute("SELECT id FROM traces ORDER BY rowid")]
@@ -143,7 +133,6 @@ def _older(trace_ids: Sequence[str], newest: Mapping[str, str | None], cutoff: d
 def _exceeding_share(
     trace_ids: Sequence[str], deleted: set[str], sizes: Mapping[str, Space], share: float
 ) -> Iterator[str]:
-    """Yield the oldest traces until the rest has at most ``share`` of the size."""
     allowed = share * sum(space.size for space in sizes.values())
     left = sum(space.size for trace_id, space in sizes.items() if trace_id not in deleted)
     for trace_id in trace_ids:

@@ -86,7 +86,6 @@ def read_runs(connection: sqlite3.Connection, trace_id: str) -> tuple[list[RunRe
 def _record(
     known: Contents, trace_id: str, packed_id: bytes, contents: bytes, body: bytes
 ) -> RunRecord | str:
-    """Return the record of a run, or why it cannot be read."""
     run_id = packed_id.hex() if isinstance(packed_id, bytes) else str(packed_id)
     try:
         ids = json.loads(contents)

@@ -20,9 +20,7 @@ _NEVER = datetime.max.replace(tzinfo=timezone.utc)
 class AgentRun:
     """One recorded run of an agent.
 
-    Attributes:
-        metadata: The trace's metadata, or the data of its ``agent_run`` span.
-        span: Its ``agent_run`` span; None for the trace's own run.
+    ``metadata`` is the trace's, or the data of ``span``, its ``agent_run`` span.
     """
 
     metadata: Mapping[str, Any]
@@ -48,12 +46,9 @@ class AgentRun:
 
 
 class TraceRuns:
-    """The runs in one trace: first the one it was opened for, then inner runs by start.
+    """The runs in one trace: first ``own``, which it was opened for, then inner runs by start.
 
-    A handoff target's ``agent_run`` span has the id of the run that it continues; it is not a separate run.
-
-    Attributes:
-        own: The run that the trace was opened for, or None.
+    A handoff target's ``agent_run`` span has the id of the run that it continues.
     """
 
     def __init__(self, metadata: Mapping[str, Any], spans: Sequence[SpanRecord]) -> None:
@@ -69,10 +64,9 @@ class TraceRuns:
     def has_ended(self) -> bool:
         """Whether all runs in the trace have ended; every reader of a run's status uses this.
 
-        A run of this library ends with its final span; traces of the SDK alone and traces that the user
-        opened have none. Spans are stored when they end, so a stored span inside a missing one shows that the
-        outer one is open, or that its process was killed. Only a run in a user's trace is stored at its
-        start.
+        A run of this library ends with its final span; traces of the SDK alone or of the user have none.
+        Spans are stored when they end, so a stored span inside a missing one shows that the outer one is
+        open, or that its process was killed. Only a run in a user's trace is stored at its start.
         """
         if self.own is not None and (self._has_final or "agent_run_id" in self.own.metadata):
             return self._has_final

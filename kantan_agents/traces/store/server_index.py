@@ -18,12 +18,7 @@ def build_server_index(
     path: Place,
     progress: Callable[[int, int], None] | None,  # noqa: ARG001 - the server does it in one step
 ) -> IndexResult:
-    """Create the index if it is missing.
-
-    Raises:
-        NotInPostgresError: E141, the extension is missing, or the user may not create it.
-        TraceDatabaseError: E60, the database cannot be changed.
-    """
+    """Create the index if it is missing; raise E141 without its extension."""
     with changing(path, is_long=True) as connection:
         server = server_of(connection)
         before = bytes_of_tables(connection)

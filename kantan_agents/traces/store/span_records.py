@@ -52,8 +52,7 @@ class KantanSearch(SQLiteTracer):
 def light_spans(connection: sqlite3.Connection, trace_id: str, *, texts: bool) -> list[SpanRecord]:
     """Return the spans of a trace without slow columns; times are in UTC.
 
-    Only ``agent_run`` spans have ``raw``; none has output kind, tool calls or structured output. ``texts``
-    adds input and output.
+    Only ``agent_run`` spans have ``raw``; none has output kind, tool calls or structured output.
     """
     columns = f"{_COLUMNS}, {'input, output' if texts else 'NULL, NULL'}"
     rows = connection.execute(

@@ -55,10 +55,9 @@ def pause_after(seconds: float) -> float:
 
 
 class TransactionSteps:
-    """Runs transactions of a few hundredths of a second, with pauses.
+    """Runs transactions of a few hundredths of a second, with pauses and checkpoints.
 
-    After some, the log is checkpointed, so that it is reused from its start. A transaction that does not fit
-    on the disk is repeated with fewer rows.
+    A transaction that does not fit on the disk is repeated with fewer rows.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -72,8 +71,7 @@ class TransactionSteps:
     def run(self, work: Callable[[int], T], pace: Pace) -> T:
         """Call ``work`` with a number of rows in a transaction.
 
-        ``work`` checks ``is_due`` between two statements: next to a busy event loop, each can take 5 ms. An
-        error leaves the file unchanged.
+        ``work`` checks ``is_due`` between two statements: next to a busy event loop, each can take 5 ms.
         """
         while True:
             time.sleep(max(self._may_begin - time.monotonic(), 0))

@@ -36,10 +36,7 @@ _ROWS_PER_STATEMENT = 80
 
 
 def keep_changed(path: Place, seconds: float) -> bool:
-    """Store statistics for about ``seconds``; return whether more traces wait.
-
-    E60 loses nothing: the traces remain marked as changed.
-    """
+    """Store statistics for about ``seconds``; return whether more traces wait. E60 loses nothing."""
     deadline = time.monotonic() + seconds
     # The recorder owns the log, and checkpoints it less often.
     with changing(path, wait=_WAIT_SECONDS, keep_log=True) as connection:

@@ -140,7 +140,6 @@ def is_verdict(span: SpanRecord) -> bool:
 def _input_output_error(
     runs: TraceRuns, spans: Sequence[SpanRecord]
 ) -> tuple[str | None, str | None, str | None]:
-    """Return input, output and error of the outermost runs."""
     outermost = {run.span_id for run in runs.outermost()}
     finals = [span for span in spans if is_final(span) and span.parent_id is None]
     if finals:
@@ -160,7 +159,6 @@ def _input_output_error(
 
 
 def _with_single_run(metadata: Mapping[str, Any], runs: TraceRuns) -> Mapping[str, Any]:
-    """If the user opened the trace, add its only run's metadata."""
     outermost = list(runs.outermost())
     if runs.own is not None or len(outermost) != 1:
         return metadata

@@ -25,10 +25,7 @@ class Answers:
         self._with_inner_runs = traces_with_inner_runs(connection)
 
     def judged_by(self, trace_id: str, span_id: str) -> AgentRun | None:
-        """Return the run in the trace that the judge names, otherwise around the verdict.
-
-        None if that trace was deleted or contains no run.
-        """
+        """Return the run in the trace that the judge names, otherwise around the verdict."""
         runs = self.runs_in(trace_id)
         if runs is None:
             return None
@@ -66,10 +63,7 @@ class Answers:
 def named_by(
     runs: TraceRuns, metadata: Mapping[str, Any], span_id: str
 ) -> tuple[str | None, AgentRun | None]:
-    """Return the trace that a judge names or, without one, the run around its verdict.
-
-    All arguments belong to the verdict.
-    """
+    """Return the trace that a judge names or, without one, the run around its verdict."""
     judge = runs.around(span_id)
     named = _judged_id(judge.metadata if judge else {}) or _judged_id(metadata)
     return (named, None) if named is not None else (None, judge or _first(runs))

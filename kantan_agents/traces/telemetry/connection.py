@@ -22,8 +22,7 @@ _MOST_CHARACTERS = 200
 class Connection(requests.Session):
     """Sends requests, and remembers how the last one ended.
 
-    Attributes:
-        may_have_taken: Whether the collector received it without an answer.
+    ``may_have_taken``: the collector received it without an answer.
     """
 
     def __init__(self) -> None:
@@ -83,7 +82,6 @@ class Connection(requests.Session):
 
 
 def _is_sent(error: Exception) -> bool:
-    """Return whether a server received a request without an answer."""
     reason = error.args[0] if error.args else None
     return isinstance(error, (requests.ReadTimeout, ChunkedEncodingError)) or isinstance(
         reason, ProtocolError

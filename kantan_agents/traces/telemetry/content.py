@@ -33,7 +33,6 @@ def messages_of(
 
 
 def _split_system(given: Any) -> tuple[list[dict[str, Any]], Any]:
-    """Split off the system messages at the start."""
     if not isinstance(given, list):
         return [], given
     system: list[dict[str, Any]] = []
@@ -124,7 +123,7 @@ def _part(part: Any) -> dict[str, Any]:
 
 
 def _without_files(value: Any) -> Any:
-    """Drop images, sounds and files, which are megabytes."""
+    """Drop files, which are megabytes."""
     if isinstance(value, dict):
         return {key: _without_files(inner) for key, inner in value.items()}
     if isinstance(value, list):

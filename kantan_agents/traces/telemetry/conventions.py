@@ -1,8 +1,8 @@
 """The names from the OpenTelemetry conventions for generative AI, and our own.
 
-The conventions (https://github.com/open-telemetry/semantic-conventions-genai) have the status "Development":
-a later version may rename any. The copies in ``opentelemetry-semantic-conventions`` are deprecated and older.
-To move to another version, change this file and ``VERSION``.
+The conventions (https://github.com/open-telemetry/semantic-conventions-genai) are "Development": a later
+version may rename any. The copies in ``opentelemetry-semantic-conventions`` are older. To move to another
+version, change this file and ``VERSION``.
 """
 
 from __future__ import annotations

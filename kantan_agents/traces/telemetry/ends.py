@@ -49,10 +49,9 @@ class Ends:
         }
 
     def of_span(self, data: Any, seen: SentSpan, opened: Open, is_own: bool) -> None:
-        """Add the data of an SDK span to its OpenTelemetry span.
+        """Add an SDK span to its OpenTelemetry span or, without ``is_own``, to the one it is part of.
 
-        It reads only immutable parts of ``data``. Without ``is_own``, the SDK span is only a part of
-        ``opened``.
+        It reads only immutable parts of ``data``.
         """
         say = self._of_kind.get(data.type)
         if say is not None:
@@ -61,7 +60,7 @@ class Ends:
             _fail(opened, seen)
 
     def finish(self, opened: Open, ended: int) -> None:
-        """Set all attributes of a span, and end it at ``ended`` (nanoseconds since 1970)."""
+        """Set all attributes, and end a span at ``ended`` (nanoseconds since 1970)."""
         span = opened.span
         if opened.is_recording:
             said: dict[str, Any] = {
@@ -185,7 +184,7 @@ def _note_run(metadata: dict[str, Any], opened: Open, *, is_own: bool) -> None:
 
 
 def _note_cut(reason: str, opened: Open) -> None:
-    """Note a cut answer; on a model call also as finish reason, which it may lack."""
+    """Note a cut answer; on a model call also as finish reason."""
     said = {names.FINISH_REASONS: [reason]}
     opened.span.add_event(names.CUT_OFF, said)
     if opened.operation == names.CHAT:

@@ -16,8 +16,7 @@ UNKNOWN = "_OTHER"
 def error_type(error: Any, noted: str | None = None) -> str | None:
     """Return a short name for the error of an ending span, if any.
 
-    A span ends inside the ``with`` block that an exception leaves, so ``sys.exc_info`` has it. ``noted`` is
-    from ``note_errors``.
+    A span ends inside the ``with`` block that an exception leaves, so ``sys.exc_info`` has it.
     """
     raised = sys.exc_info()[0]
     if not error:

@@ -17,8 +17,7 @@ Task = tuple[Callable[..., None], tuple[Any, ...]]
 class Later:
     """Calls functions in order, in a dedicated thread, ``interval`` seconds later.
 
-    The queue is bounded: a thread that adds too much calls the oldest functions itself. ``report`` gets the
-    exceptions.
+    The queue is bounded: a thread that adds too much calls the oldest functions itself.
     """
 
     def __init__(self, report: Callable[[Exception], None], interval: float = INTERVAL) -> None:

@@ -28,7 +28,6 @@ def part_of(span: Any, parent: Open | None) -> Open | None:
 
 
 def _joins_run(data: Any, parent: Open) -> bool:
-    """Return whether the run's first agent shares its span; note that."""
     if parent.operation != names.INVOKE_AGENT or parent.folded or data.name != parent.begins_with:
         return False
     parent.folded = True
@@ -36,7 +35,7 @@ def _joins_run(data: Any, parent: Open) -> bool:
 
 
 def _is_of_run_or_call(data: Any, parent: Open) -> bool:
-    """Return whether it repeats a run, or is a model's span inside a middleware's."""
+    """Return whether it has the run's input and answer, or is inside a middleware's call."""
     return isinstance(data, GenerationSpanData) or parent.operation == names.CHAT
 
 

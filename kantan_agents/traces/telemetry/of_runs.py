@@ -84,10 +84,7 @@ def _of_approval(item: Any) -> dict[str, Any]:
 
 
 def of_verdict(data: Any, agent: str | None, *, has_content: bool) -> dict[str, Any] | None:
-    """Return the event for a rubric with a score.
-
-    ``data`` is of the span ``judge``; ``agent`` names the metric if the rubric does not.
-    """
+    """Return the event for a rubric with a score."""
     rubric = data.get("rubric") if isinstance(data, dict) else None
     score = rubric.get("score") if isinstance(rubric, dict) else None
     if not isinstance(rubric, dict) or not isinstance(score, (int, float)):

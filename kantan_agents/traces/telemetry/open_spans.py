@@ -20,21 +20,17 @@ class Open:
     """An open span.
 
     Attributes:
-        context: The OpenTelemetry context for code inside the span.
-        outer: The context around it.
+        context: For code inside the span; ``outer`` is the context around it.
         owner: Id of the SDK's span or trace that it starts and ends with.
         operation: An operation of the conventions, or empty.
-        parent: The open span around it, if it belongs to this exporter.
         agent: Name of its agent, as it may be sent.
         begins_with: The SDK's name of the run's first agent.
         folded: Whether the SDK span of its agent or model call is part of it.
-        attributes: Set when it ends.
-        metadata: Its run's, set when it ends.
+        attributes: Set when it ends, like ``metadata``.
         shared: Attributes of inner spans too: conversation and user.
         used: The tokens of an agent's model calls by attribute.
         started: Start in seconds of ``time.perf_counter``.
-        raised: The error type of a tool's exception.
-        error: The error type of its operation.
+        raised: The error type of a tool's exception; ``error`` is the operation's.
         is_recording: Whether it is sampled.
         run: The run of an agent.
     """
@@ -73,7 +69,7 @@ AGENTS = ("invoke_agent", "invoke_workflow")
 
 
 class CurrentSpan:
-    """Makes open spans current in their tasks, as parents of spans that code inside starts.
+    """Makes open spans current in their tasks.
 
     A context variable can be reset only in the task that set it, but a span may end in another one. So at its
     end the context around the span is attached, and only in a task where the span is still current.
@@ -111,10 +107,7 @@ class CurrentSpan:
         contexts.attach(around)
 
     def around(self, parent: Open | None) -> Context:
-        """Return the context in which a new span starts.
-
-        It belongs to the SDK's parent, or to the application's span below it.
-        """
+        """Return the SDK parent's context, or the application's span below it."""
         present = contexts.get_current()
         if parent is None:
             return present

@@ -27,14 +27,8 @@ _HTTP = "http/protobuf"
 class OwnPipeline:
     """The library's own providers, and the thread that flushes them.
 
-    Args:
-        meter_provider: The application's; None to send metrics as well.
-
-    Raises:
-        TelemetrySettingError: E131, a variable requests another exporter or protocol.
-
-    Attributes:
-        before_flush: Called before everything is sent.
+    Without a ``meter_provider``, it sends metrics as well. E131 if a variable requests another exporter or
+    protocol.
     """
 
     def __init__(self, meter_provider: MeterProviderBase | None) -> None:
@@ -124,7 +118,7 @@ class OwnPipeline:
 
 
 def _sends(signal: str) -> bool:
-    """Return whether a signal is sent; E131 for another exporter or protocol."""
+    """Raise E131 for another exporter or protocol."""
     variable = f"OTEL_{signal}_EXPORTER"
     chosen = os.environ.get(variable, "").strip().lower() or "otlp"
     if chosen == "none":
@@ -143,7 +137,7 @@ def _sends(signal: str) -> bool:
 
 
 def _queue_size() -> int:
-    """Return how many spans may wait; E131 for an invalid number."""
+    """Raise E131 for an invalid number."""
     value = os.environ.get(_QUEUE, "").strip()
     if not value:
         return _DEFAULT_QUEUE
@@ -153,10 +147,9 @@ def _queue_size() -> int:
 
 
 class _Flusher:
-    """Calls ``flush`` in its own thread, so that others can wait for a limited time.
+    """Lets others wait for ``flush`` for a limited time: the SDK's ignores its timeout.
 
-    The SDK's ``force_flush`` ignores its timeout. At the end of an interpreter no new thread can be started,
-    so this one starts with the exporter.
+    The thread starts with the exporter, because none can start at the end of an interpreter.
     """
 
     def __init__(self, flush: Callable[[], object]) -> None:
@@ -186,7 +179,7 @@ class _Flusher:
         return wait
 
     def begin_try(self) -> Callable[[], None]:
-        """Return a function that ends the waits from before this try: the collector is down."""
+        """Return a function that ends the earlier waits: the collector is down."""
         asked = self._asked
 
         def release() -> None:

@@ -24,7 +24,7 @@ PAUSE = 5.0
 """Seconds between tries while the collector is down."""
 
 MOST_SENDS = 5
-"""Limit for spans that the collector receives without an answer: it may have them already."""
+"""Tries for spans without an answer: the collector may have them already."""
 
 
 @attrs.frozen
@@ -57,10 +57,8 @@ class CountingExporter(SpanExporter):
     Attributes:
         taken: Number of received spans.
         waiting: Number of spans in tries.
-        failed: Number of rejected or given-up spans.
         dropped: Number of spans that the processor has dropped.
         absences: How many times the collector has been down.
-        is_failing: Whether the last spans were not sent.
     """
 
     # The processor calls `export` in one thread at a time.
@@ -114,7 +112,7 @@ class CountingExporter(SpanExporter):
         return self._exporter.force_flush(timeout_millis)
 
     def _try(self, spans: Sequence[ReadableSpan]) -> str:
-        """Return why the spans were not sent, or an empty str."""
+        """Return the reason of a failure, or an empty str."""
         self._connection.forget()
         self._was_away = self._begin_try()
         try:

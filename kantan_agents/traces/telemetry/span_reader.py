@@ -29,11 +29,8 @@ class SentSpan:
     """The data of a span that may be sent.
 
     ``data`` is the SDK's export, for ``response`` spans with input, output and model. ``contents`` are copies
-    of input and answer by attribute.
-
-    Attributes:
-        error_type: An exception class, a code of this library, or another short name.
-        has_content: Whether the content of users, models and tools may be sent.
+    of input and answer by attribute. Without ``has_content``, no content of users, models and tools may be
+    sent.
     """
 
     data: dict[str, Any]
@@ -134,7 +131,7 @@ def _contents(span_data: Any, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _instructions(response: Any) -> Any:
-    """Return the instructions, which the Responses API repeats in its answer."""
+    """Return the instructions that the Responses API repeats in its answer."""
     said = getattr(response, "instructions", None)
     run, agent = current_run.get(), active_sdk_agent.get()
     if said is None and run is not None and agent is not None and agent.name == run.agent.name:
@@ -143,7 +140,7 @@ def _instructions(response: Any) -> Any:
 
 
 def _bare(span_data: Any) -> dict[str, Any]:
-    """Return a span's data without content, and without the work of an export."""
+    """Skip the content and the work of an export."""
     data = {"type": span_data.type}
     for name in _WITHOUT_CONTENT.get(data["type"], ()):
         data[name] = getattr(span_data, name, None)

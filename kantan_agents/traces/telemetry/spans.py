@@ -41,10 +41,7 @@ class Spans:
 
     The SDK's spans of tasks, turns, handoffs, denials and verdicts become events or attributes of the span
     around them. A span starts immediately, because code inside needs it. Another thread sets its attributes.
-
-    Args:
-        ids: Chooses trace ids, with the library's own provider.
-        user_key: The key of a run's metadata that is sent as its user, or None.
+    ``ids`` are the library's own provider's; ``user_key`` is the metadata key of the user.
     """
 
     def __init__(
@@ -167,7 +164,6 @@ class Spans:
                 self._finish(opened)
 
     def _give_up(self, span_id: str) -> None:
-        """End a span that the SDK has left open."""
         opened = self._opened.pop(span_id, None)
         if opened is not None and opened.owner == span_id:
             self._finish(opened)
@@ -185,7 +181,7 @@ class Spans:
         self._later.add(self._ends.of_span, data, self._reader.span(span, opened.raised), opened, is_own)
 
     def _beginning(self, span: Any, parent: Open | None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the attributes of a starting span, and of the agent's prompt."""
+        """Return the attributes of the span, and of the agent's prompt."""
         data = span.span_data
         kind = data.type
         is_plain = self._reader.is_plain
@@ -275,7 +271,7 @@ def _note_waiting(opened: Open) -> None:
 
 
 def _link(sdk_trace: Any, opened: Open) -> None:
-    """Store OpenTelemetry's trace id in the trace's metadata, before a recorder copies it."""
+    """Add OpenTelemetry's id before a recorder copies the trace's metadata."""
     context = opened.span.get_span_context()
     metadata = getattr(sdk_trace, "metadata", None)
     if context.is_valid and (metadata is None or isinstance(metadata, dict)):

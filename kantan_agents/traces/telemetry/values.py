@@ -1,6 +1,6 @@
 """Turns any value into an attribute: masked and encodable.
 
-A value that cannot be encoded would lose its whole batch of spans.
+Otherwise it would lose its whole batch of spans.
 """
 
 from __future__ import annotations
