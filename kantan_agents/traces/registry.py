@@ -42,7 +42,7 @@ class Recorder(Protocol):
         """Call ``action`` when this thread leaves the lock; return False if it holds none."""
 
     def misses(self, trace_id: str) -> bool:
-        """Return whether an active recorder missed the start of this trace."""
+        """Return whether it missed the start of this open trace; False after a shutdown."""
 
     def on_run_start(self, span: Any) -> None:
         """Record a run's span without its end, for now."""

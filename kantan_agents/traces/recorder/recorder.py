@@ -209,7 +209,7 @@ class SQLiteRecorder(BackgroundRecorder):
         return trace_id in self._open
 
     def misses(self, trace_id: str) -> bool:
-        """Return whether a recorder that is not shut down missed the start of this open trace."""
+        """Return whether it missed the start of this open trace; False after a shutdown."""
         return trace_id not in self._open and self._writer.thread is not None
 
     def retire(self) -> None:

@@ -44,7 +44,7 @@ class Filters:
     Attributes:
         metadata: Includes agent, prompt and version.
         has_error: Whether a span has an error.
-        has_failed: Whether the run ended with an error, or without one.
+        has_failed: Whether the run ended with an error; False if it ended without one.
     """
 
     keywords: tuple[str, ...] = ()

@@ -82,8 +82,8 @@ class TraceReader(PromptReader):
             version: Version of the prompt; short for ``prompt_version``.
             tool: Name of a tool that the model called.
             has_error: Whether a span of the trace has an error, including errors that the run recovered from.
-            has_failed: Whether the run ended with an error, or without one. A run that has not ended is
-                neither.
+            has_failed: True for runs that ended with an error, False for runs that ended without one. A run
+                that has not ended matches neither.
             has_refusal: Whether the tool rules denied a call in the trace.
             has_cut_answer: Whether a model's answer in the trace was cut off.
             rubric_below: A verdict in the trace has a score below this.
@@ -211,7 +211,7 @@ class TraceReader(PromptReader):
 
         Args:
             poll: Seconds between two checks of the file.
-            started_after: Include earlier traces that started then or later; None for new traces only.
+            started_after: Start with the traces that started then or later; None for new traces only.
 
         Raises:
             InvalidOptionError: E75, an argument is invalid.
@@ -280,7 +280,8 @@ class TraceReader(PromptReader):
         """Delete old traces with their spans, and shrink the file.
 
         A trace is deleted if it exceeds any of the limits, oldest first, in small transactions: other
-        processes can write in between. After an error or an interrupt, the next call continues.
+        processes can write in between. After an error or an interrupt, deleted traces stay deleted, and the
+        next call continues.
 
         A file that this library created shrinks in small transactions too. A file of an earlier version or of
         kantan-llm's tracer does not shrink: new traces use its free space, and ``max_size`` limits the bytes

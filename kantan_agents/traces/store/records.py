@@ -12,7 +12,7 @@ from kantan_llm.tracing import SpanRecord
 from kantan_agents.traces.capture import ModelCallRecord, PromptRecord, RunRecord, ToolCallRecord
 
 if TYPE_CHECKING:
-    # kantan-llm is not typed, so mypy would know nothing of its records.
+    # kantan-llm is not marked as typed: mypy would know nothing of its records.
     class StoredSpan(SpanRecord):
         """One span of a stored trace; kantan-llm's ``SpanRecord`` at run time.
 
@@ -110,10 +110,10 @@ class TraceSummary:
     def status(self) -> Literal["ok", "recovered", "failed", "unfinished"]:
         """How the run ended.
 
-        - ``"failed"``: with an error.
-        - ``"unfinished"``: not yet, or its process was killed.
-        - ``"recovered"``: well, although something in it failed, such as a tool.
-        - ``"ok"``: well.
+        - ``"failed"``: it ended with an error.
+        - ``"unfinished"``: it has not ended, or its process was killed.
+        - ``"recovered"``: it ended well, although something in it failed, such as a tool.
+        - ``"ok"``: it ended well.
         """
         if self.error is not None:
             return "failed"

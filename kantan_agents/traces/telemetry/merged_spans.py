@@ -64,6 +64,6 @@ def is_of_target(data: Any) -> bool:
 
 
 def is_around_call(data: Any) -> bool:
-    """Return whether a middleware's span is around a model call: it has the agent's name."""
+    """Return whether a ``generation`` span is a middleware's: it has the agent's name."""
     agent = active_sdk_agent.get()
     return agent is not None and data.model == agent.name and data.model_config is None
