@@ -1,5 +1,4 @@
-"""Traces: ids, metadata and spans of a run, the recorder that writes them, and the store that reads them.
+"""Traces: the data of a run, its recorder and its store.
 
-The tables of the trace database are kantan-llm's. This package imports nothing itself, so that reading a
-database (``store``) does not import the SDK.
+The tables are kantan-llm's. This module imports nothing, so that reading a database does not import the SDK.
 """

@@ -1,4 +1,4 @@
-"""``backend_of``: the one place that asks whether a trace database is a file or in Postgres."""
+"""``backend_of``: the only check whether a database is a file or in Postgres."""
 
 from __future__ import annotations
 

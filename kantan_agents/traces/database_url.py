@@ -1,4 +1,4 @@
-"""Where a trace database is, a ``Place``: a file, the default one if none is named, or a ``PostgresUrl``."""
+"""``Place``, the location of a trace database: a file or a ``PostgresUrl``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ import attrs
 from kantan_agents.errors import InvalidOptionError
 
 DEFAULT_PATH: Final = "traces.sqlite3"
-"""The file that is used where nobody has named one, in the working directory."""
+"""Relative to the working directory."""
 
 _SCHEMES: Final = ("postgresql://", "postgres://")
 _HIDDEN: Final = "***"
 _SHORTEST_PART: Final = 3
 _SECRET_OPTION: Final = re.compile(r"(?i)p\w*wo?r?d|pass(?!file)|secret|token|scram|_key")
-"""Finds options that have secrets, also misspelled ones: the driver refuses these, and the URL
-is shown."""
+"""The driver rejects misspelled options too, with a message that shows the URL."""
 
 _PAIRS: Final = re.compile(
     r"(?i)(?:^|\s)(?:ssl)?password\s*=|^\s*(?:host(?:addr)?|service|dbname|user|port)\s*=\S+\s+\w+\s*="
@@ -32,10 +31,10 @@ _OTHER_URL: Final = re.compile(r"[A-Za-z][\w+.-]*://")
 class PostgresUrl:
     """The URL of a database in Postgres.
 
-    ``str`` and ``repr`` do not contain the password, so it is in no message, log line or trace.
+    ``str`` and ``repr`` omit the password, so messages, logs and traces never contain it.
 
     Attributes:
-        secret: The URL as it was given, with the password.
+        secret: The complete URL, with the password.
     """
 
     secret: str
@@ -47,7 +46,7 @@ class PostgresUrl:
         return f"PostgresUrl({str(self)!r})"
 
     def masked(self, text: str) -> str:
-        """Return a text, such as the driver's message, without the URL and the passwords in it."""
+        """Mask the URL and its passwords, such as in the driver's message."""
         shown = _hidden(self.secret)
         text = text.replace(self.secret, shown)
         for password in self._passwords():
@@ -56,20 +55,20 @@ class PostgresUrl:
 
     def _passwords(self) -> list[str]:
         found = [one for one in (_login_password(self.secret), *_options(self.secret)) if one]
-        # The driver takes a part of a password that is not escaped for a port.
+        # The driver takes an unescaped part for a port.
         found += [part for one in found for part in re.split("[/?@]", one) if len(part) >= _SHORTEST_PART]
-        # A message has it as it was given, or decoded.
+        # A message may quote it escaped or decoded.
         both = {*found, *map(unquote, found)}
         return sorted((one for one in both if one != _HIDDEN), key=len, reverse=True)
 
     @property
     def database(self) -> str:
-        """The name of the database; empty if the URL names none."""
+        """The name of the database; empty if there is none."""
         return unquote(urlsplit(self.secret).path.lstrip("/"))
 
     @property
     def stem(self) -> str:
-        """The name of the database, as the name of a file without its ending."""
+        """The name of the database, as ``Path.stem``."""
         return self.database
 
     def resolve(self) -> PostgresUrl:
@@ -78,20 +77,16 @@ class PostgresUrl:
 
 
 Place: TypeAlias = Path | PostgresUrl
-"""Where a trace database is. Both have ``resolve`` and ``stem``; the rest is asked of ``backend_of``."""
+"""``backend_of`` answers everything except ``resolve`` and ``stem``."""
 
 
 def is_url(place: object) -> bool:
-    """Return whether this is the URL of a database, and not the path of a file."""
+    """Return whether ``place`` is a URL rather than a path."""
     return isinstance(place, PostgresUrl) or (isinstance(place, str) and place.startswith(_SCHEMES))
 
 
 def as_url(place: object, option: str = "path") -> PostgresUrl:
-    """Return the URL of a database.
-
-    Raises:
-        InvalidOptionError: E75, it names no database, or is not a URL.
-    """
+    """Return the URL of a database; raise E75 otherwise."""
     if isinstance(place, PostgresUrl):
         return place
     if not isinstance(place, str) or not place.startswith(_SCHEMES):
@@ -109,11 +104,10 @@ def as_url(place: object, option: str = "path") -> PostgresUrl:
 
 
 def as_place(place: str | os.PathLike[str] | PostgresUrl) -> Place:
-    """Return the URL of a database, or the absolute path of a file.
+    """Return the URL, or the absolute path of a file.
 
     Raises:
-        InvalidOptionError: E75, it is a URL of another kind or names no database, or has pairs of
-            ``key=value`` as the driver reads them.
+        InvalidOptionError: E75, another kind of URL, no database, or ``key=value`` pairs.
     """
     if isinstance(place, PostgresUrl) or is_url(place):
         return as_url(place)
@@ -122,29 +116,25 @@ def as_place(place: str | os.PathLike[str] | PostgresUrl) -> Place:
 
 
 def check_path(place: str | os.PathLike[str]) -> None:
-    """Check that a text does not name a database in another way: it would become the name of a file.
-
-    Raises:
-        InvalidOptionError: E75, it is a URL, or has pairs of ``key=value`` as the driver reads them.
-    """
+    """Raise E75 for a URL or ``key=value`` pairs: they would become a file name."""
     if isinstance(place, str) and (_OTHER_URL.match(place) or has_pairs(place)):
         reason = "must be the path of a file, or a URL such as postgresql://user@host/traces"
-        raise InvalidOptionError(option="path", reason=reason)  # without it, as it may have a password
+        raise InvalidOptionError(option="path", reason=reason)  # omits the value: it may contain a password
 
 
 def path_of(place: Place) -> Path:
-    """Return the same place with the type of the public attributes ``path``: that of nearly all of them."""
+    """Cast to the type of the public ``path`` attributes."""
     return cast("Path", place)
 
 
 def has_pairs(text: str) -> bool:
-    """Return whether a text names a database by pairs such as ``host=db password=...``."""
+    """Return whether this is the driver's form ``host=db password=...``."""
     return bool(_PAIRS.search(text))
 
 
 def _login_password(url: str) -> str:
     place = url.partition("://")[2].partition("?")[0]
-    # A password with a slash that is not escaped as well: the driver refuses it, and the URL is shown.
+    # The password may contain an unescaped slash: the driver's message would show the URL.
     if "@" in place:
         return place.rpartition("@")[0].partition(":")[2]
     port = place.partition("/")[0].rpartition("]")[2].rpartition(":")[2]
@@ -156,7 +146,7 @@ def _options(url: str) -> list[str]:
 
 
 def _is_secret(part: str) -> bool:
-    # Without a sign it is the rest of a password with a question mark.
+    # Without ``=``, it is the rest of a password with a question mark.
     return bool(part) and ("=" not in part or bool(_SECRET_OPTION.search(unquote(part.partition("=")[0]))))
 
 
@@ -175,10 +165,7 @@ def _hidden(url: str) -> str:
 
 
 def why_refused(path: str | os.PathLike[str]) -> str | None:
-    """Return why the default file is not used: a link in its place may have come with the folder.
-
-    A link at a path that somebody has named is followed.
-    """
+    """Return why the default file is not used: a link may have come with the folder."""
     if Path(path) == Path(DEFAULT_PATH) and Path(path).is_symlink():
         return "it is a symbolic link, which may lead anywhere; name the file that it leads to instead"
     return None

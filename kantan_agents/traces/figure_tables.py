@@ -1,12 +1,10 @@
-"""The tables of figures kept for each trace, and the triggers that note which traces changed since.
+"""Tables with the statistics of each trace, and triggers that note changed traces.
 
-kantan-llm's tracer, earlier versions of this library and other programs write to the same file and know
-nothing of the figures. Triggers are part of the file, so they run for every writer, in its own transaction:
-a trace that changed is in ``CHANGED`` from then on, whatever happens to the process that changed it. The
-figures of such a trace are computed from its spans when they are read, until ``store.keep`` stores them.
+Other programs write to the same file without knowing these tables. Triggers run for every writer, in its
+transaction: they put a changed trace into ``CHANGED``. Until ``store_figures.keep_changed`` stores its
+statistics, readers compute them.
 
-A version that computes the figures in another way needs other names for the tables, because an earlier one
-may write to the same file.
+A version that computes them differently must rename the tables.
 """
 
 from __future__ import annotations
@@ -16,13 +14,13 @@ import sqlite3
 from kantan_agents.traces.schema import count_existing
 
 CHANGED = "kantan_agents_changed"
-"""Traces whose figures are not stored, or no longer right; ``unstorable`` if SQLite cannot store them."""
+"""Traces with outdated statistics; ``unstorable`` if SQLite cannot hold them."""
 TRACE_FIGURES = "kantan_agents_trace_figures"
-"""For each trace: its newest start, its number of spans and its approximate bytes."""
+"""Of each trace: latest start, number of spans, approximate bytes."""
 RUN_FIGURES = "kantan_agents_run_figures"
-"""For each run in a trace, in the order of the runs: the figures that statistics of prompts need."""
+"""Of each run, in order: the numbers for the statistics of prompts."""
 VERDICTS = "kantan_agents_verdicts"
-"""For each score in a trace: the trace it is about or, if it names none, the prompt."""
+"""Of each score: the judged trace or, without one, the prompt."""
 
 TABLES = {
     CHANGED: "trace_id TEXT PRIMARY KEY, unstorable INTEGER NOT NULL DEFAULT 0",
@@ -45,7 +43,7 @@ def _missing(trace_id: str) -> str:
 
 
 def _note(trace_id: str, source: str = "WHERE 1") -> str:
-    # Not INSERT OR IGNORE: the conflict clause of the statement that fires the trigger would replace it.
+    # Not INSERT OR IGNORE: the conflict clause of the firing statement would override it.
     return (
         f"INSERT INTO {CHANGED}(trace_id) SELECT {trace_id} {source} "
         f"AND {trace_id} IS NOT NULL AND {_missing(trace_id)};"
@@ -53,14 +51,14 @@ def _note(trace_id: str, source: str = "WHERE 1") -> str:
 
 
 def _noting(event: str, *trace_ids: str) -> str:
-    # Most spans belong to a trace that is noted already. The condition is much cheaper than the body.
+    # Most traces are noted already. The condition is much cheaper than the body.
     condition = " OR ".join(map(_missing, trace_ids))
     return f"{event} WHEN {condition} BEGIN {' '.join(map(_note, trace_ids))} END"
 
 
 TRIGGERS = {
     "kantan_agents_span_added": _noting("BEFORE INSERT ON spans", "NEW.trace_id"),
-    # A REPLACE deletes a row without the triggers of a deletion, so a span may leave its trace unnoticed.
+    # REPLACE fires no delete triggers, so a span may leave its trace unnoticed.
     "kantan_agents_span_replaced": (
         "BEFORE INSERT ON spans WHEN EXISTS (SELECT 1 FROM spans s WHERE s.id = NEW.id) "  # noqa: S608
         f"BEGIN {_note('s.trace_id', 'FROM spans s WHERE s.id = NEW.id')} END"
@@ -75,25 +73,12 @@ _NAMES = {*TABLES, *TRIGGERS}
 
 
 def has_figures(connection: sqlite3.Connection) -> bool:
-    """Return whether the file keeps figures, and notes every change of a trace.
-
-    A table that is dropped takes its triggers with it; the figures are then not to be trusted.
-
-    Raises:
-        sqlite3.Error: The file is not a database, or it is locked.
-    """
+    """Return whether the tables and their triggers exist."""
     return count_existing(connection, _NAMES) == len(_NAMES)
 
 
 def keep_figures(connection: sqlite3.Connection) -> None:
-    """Create the tables and triggers if one is missing; every trace then counts as changed.
-
-    Args:
-        connection: A connection to a file with kantan-llm's tables, outside a transaction.
-
-    Raises:
-        sqlite3.Error: The database is locked or read-only.
-    """
+    """Create missing parts, outside a transaction; mark every trace as changed."""
     if has_figures(connection):
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -118,10 +103,6 @@ def _create(connection: sqlite3.Connection) -> None:
 
 
 def count_changed(connection: sqlite3.Connection, most: int = 1_000) -> int:
-    """Return how many traces have figures that can be stored and are not; at most ``most``.
-
-    Raises:
-        sqlite3.Error: The file keeps no figures, or it is locked.
-    """
+    """Count the traces to store, up to ``most``."""
     query = f"SELECT COUNT(*) FROM (SELECT 1 FROM {CHANGED} WHERE unstorable = 0 LIMIT ?)"  # noqa: S608
     return int(connection.execute(query, (most,)).fetchone()[0])

@@ -1,7 +1,6 @@
-"""``FileBackend``: what a trace database in a file does in its own way; ``PostgresBackend`` overrides it.
+"""``FileBackend``: everything that differs between a file and Postgres.
 
-Callers get theirs from ``backend_of`` and do not ask which it is. The statements of readers and writers are
-the same for both: a connection to Postgres translates them (``postgres/dialect.py``).
+The SQL of readers and writers does not: ``postgres/dialect.py`` translates it.
 """
 
 from __future__ import annotations
@@ -36,13 +35,10 @@ _ROWS_PER_STATEMENT: Final = 50
 
 
 class FileBackend:
-    """A trace database in a file. ``PostgresBackend`` overrides whatever asks the file.
-
-    Args:
-        path: The file.
+    """A trace database in a file.
 
     Attributes:
-        file: The file; None for a database in Postgres.
+        file: None for a database in Postgres.
         text: The path or the URL, with its password.
     """
 
@@ -52,7 +48,7 @@ class FileBackend:
         self.text = str(path)
 
     def open_to_read(self, *, any_thread: bool = False, keep_wal: bool = False) -> sqlite3.Connection:
-        """Return a connection that reads the database, as ``trace_file.open_to_read``."""
+        """As ``trace_file.open_to_read``."""
         return open_to_read(self.path, any_thread=any_thread, keep_wal=keep_wal)
 
     def open_to_change(
@@ -62,15 +58,15 @@ class FileBackend:
         keep_log: bool = False,
         is_long: bool = False,  # noqa: ARG002 - of a server
     ) -> sqlite3.Connection:
-        """Return a connection that changes the database, which is never created.
+        """Open an existing database for changes.
 
         Args:
             wait: Seconds to wait for other writers.
-            keep_log: Whether another connection moves the pages of the write-ahead log to the file.
-            is_long: Whether one statement may take long, such as building an index: a server may be silent.
+            keep_log: Whether another connection checkpoints the write-ahead log.
+            is_long: Whether a statement may take long, so that a server may be silent.
 
         Raises:
-            TraceDatabaseError: E60, the file does not exist, or is a link in the place of the default one.
+            TraceDatabaseError: E60, the file is missing, or the default file is a link.
             sqlite3.Error: The database cannot be opened.
         """
         refused = why_refused(self.path)
@@ -83,27 +79,20 @@ class FileBackend:
         return connection
 
     def prepare(self, connection: sqlite3.Connection, *, by_trace: bool = True, views: bool = True) -> None:
-        """Prepare a new connection for queries on the tables.
+        """Prepare a new connection for queries.
 
-        Without views, ``metadata_json`` is not repaired, and kantan-llm's search cannot be used.
-
-        Args:
-            connection: A new connection.
-            by_trace: As for ``create_views``.
-            views: Whether to create views also if the file needs none; it takes a quarter of the time.
+        ``views`` repair ``metadata_json`` and are needed for kantan-llm's search. Creating them even if the
+        file needs none takes a quarter of the time.
         """
         (create_views if views else prepare)(connection, by_trace=by_trace)
 
     def make_tables(self, *, adopt: bool = False) -> None:
-        """Create the tables, if they are missing; leave a file that has them as it is.
-
-        Args:
-            adopt: Whether to add the tables to the database of another program.
+        """Create missing tables; with ``adopt``, in another program's database.
 
         Raises:
-            PostgresMissingError: E140, the driver of Postgres is not installed.
-            sqlite3.Error: The database cannot be used, or belongs to another program.
-            OSError: The file cannot be created, or a link is in the place of the default one.
+            PostgresMissingError: E140, the Postgres driver is not installed.
+            sqlite3.Error: The database cannot be used, or is another program's.
+            OSError: The file cannot be created, or the default file is a link.
         """
         refused = why_refused(self.path)
         if refused is not None:
@@ -115,7 +104,7 @@ class FileBackend:
         make_tables(self.path, adopt=adopt)
 
     def why_not_writable(self) -> str | None:
-        """Return why traces cannot be written here, without changing the file; None if they can."""
+        """Return why traces cannot be written here, or None."""
         refused = why_refused(self.path)
         if refused is not None:
             return refused
@@ -135,7 +124,7 @@ class FileBackend:
         return None
 
     def is_to_come(self) -> bool:
-        """Return whether a recorder can create the tables, or is just doing so, where reading found none."""
+        """Return whether a recorder can still create the missing tables."""
         try:
             return self._can_have_tables()
         except (sqlite3.Error, OSError, TraceDatabaseError):
@@ -145,21 +134,21 @@ class FileBackend:
         if not self.path.exists():
             return self.path.parent.is_dir()
         check_file(self.path)
-        mode = "mode=ro" if size_beside(self.path, "-wal") else IMMUTABLE  # neither leaves a file beside it
+        mode = "mode=ro" if size_beside(self.path, "-wal") else IMMUTABLE  # neither creates files next to it
         with closing(connect_file(self.path, mode, READ_WAIT_SECONDS)) as connection:
             check_owner(connection)
         return True
 
     def exists(self) -> bool:
-        """Return whether anything is there."""
+        """Return whether the database exists."""
         return self.path.exists()
 
     def has_content(self) -> bool:
-        """Return whether what is there is more than the empty file that SQLite creates before the tables."""
+        """Return whether it is more than the empty file before the tables."""
         return self.path.is_dir() or self.path.stat().st_size > 0
 
     def identity(self) -> Identity | None:
-        """Return which file is at the path now; None if there is none, or it is not a file."""
+        """Return the identity of the file now at the path, or None."""
         try:
             found = self.path.stat()
         except OSError:
@@ -167,41 +156,36 @@ class FileBackend:
         return found.st_dev, found.st_ino
 
     def version(self) -> str:
-        """Return a text that changes whenever somebody writes to the database, or replaces it.
-
-        Raises:
-            TraceDatabaseError: E60, there is no regular file at the path.
-            sqlite3.Error: The server cannot be asked.
-        """
+        """Return a string that changes with every write or replacement."""
         check_file(self.path)
         return " ".join(_state(one) for one in (self.path, self.path.with_name(f"{self.path.name}-wal")))
 
     def changes(self, connection: sqlite3.Connection) -> object:
-        """Return what another connection changes by writing."""
+        """Return a value that changes when another connection writes."""
         return connection.execute("PRAGMA data_version").fetchone()[0]
 
     def prepare_copy(self, connection: sqlite3.Connection) -> None:
-        """Prepare a connection that changes the database for a copy of traces into it."""
+        """Prepare a connection for writing copied traces."""
         connection.execute("PRAGMA journal_mode = WAL")
         make_indexes(connection)
         keep_index(connection, create=True)
         keep_figures(connection)
         keep_records(connection)
-        # The readers' name of the table.
+        # The name that readers use for the table.
         connection.execute(
             "CREATE TEMP VIEW all_traces AS SELECT rowid AS rowid, id, workflow_name, group_id, "
             "metadata_json FROM main.traces"
         )
 
     def stored_trace(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the row of a trace as this database stores it."""
+        """Return a trace's row as this database stores it."""
         return row
 
     def prepare_write(self, connection: sqlite3.Connection, spans: Sequence[tuple[Any, ...]]) -> None:
-        """Prepare the tables for these spans, before the transaction that writes them."""
+        """Prepare the tables, before the transaction that writes the spans."""
 
     def write_spans(self, connection: sqlite3.Connection, spans: Sequence[tuple[Any, ...]]) -> None:
-        """Write rows of ``spans``; one with a known id takes the place of that."""
+        """Write rows of ``spans``; replace known ids."""
         for start in range(0, len(spans), _ROWS_PER_STATEMENT):
             chunk = spans[start : start + _ROWS_PER_STATEMENT]
             rows = ",".join([f"({','.join('?' * len(_SPANS))})"] * len(chunk))
@@ -209,7 +193,7 @@ class FileBackend:
             connection.execute(statement, [value for row in chunk for value in row])
 
     def end_copy(self, connection: sqlite3.Connection) -> None:
-        """Do what is to be done once, after many traces were written."""
+        """Finish after many traces were written."""
 
 
 def _state(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""The data of a run's final span, messages for readers of the SDK's spans; and what is recorded of a span."""
+"""The data of a run's final span, for readers of SDK spans and for the database."""
 
 from __future__ import annotations
 
@@ -17,21 +17,12 @@ Messages = Sequence[Mapping[str, Any]] | None
 class GenerationSpanData(agents.GenerationSpanData):
     """The user's input and the final output of a run, on its final ``generation`` span (spec 5.3).
 
-    Input and output are messages, as the SDK declares them: instrumentations fail on other types. They are
-    created when they are first read, as copies: a trace processor may change them, and the items that the
-    caller passed stay as they are. kantan-llm's database has the input and the output themselves, as its
-    search and its analysis look for them there; ``recorded`` returns these.
-
-    Its model is the name of the agent. Instrumentations expect a name, but that of a model would make them
-    count this span as one more call of it. kantan-llm's database has none.
-
-    The class has the SDK's name because some instrumentations decide by the names of classes.
-
-    Args:
-        agent_name: The agent that was run.
-        given: The user's input, a str or a list of items.
-        answer: The final output as JSON data; a rubric in kantan-llm's shape.
-        model_config: How a structured output was requested.
+    - Input and output are messages: instrumentations fail on other types. They are created on first access,
+      as copies, because a trace processor may change them.
+    - kantan-llm's search and analysis look for the plain values; ``recorded`` returns these.
+    - ``model`` is the agent's name: instrumentations require one, but a model's name would count as one more
+      model call. kantan-llm's database stores none.
+    - Some instrumentations compare class names, so this has the SDK's.
     """
 
     def __init__(
@@ -41,7 +32,7 @@ class GenerationSpanData(agents.GenerationSpanData):
         answer: Any = None,
         model_config: Mapping[str, Any] | None = None,
     ) -> None:
-        # Not the SDK's __init__, which would set input and output.
+        # Not the SDK's __init__, which would set both.
         self._given, self._answer = given, answer
         self._input: Messages = None
         self._output: Messages = None
@@ -51,7 +42,7 @@ class GenerationSpanData(agents.GenerationSpanData):
 
     @property
     def input(self) -> Messages:
-        """The input as messages; setting it changes what is recorded too."""
+        """Messages; setting them changes the recorded input too."""
         if self._input is None:
             self._input = copied_data(input_messages(self._given))
         return self._input
@@ -62,7 +53,7 @@ class GenerationSpanData(agents.GenerationSpanData):
 
     @property
     def output(self) -> Messages:
-        """The output as one message; setting it changes what is recorded too."""
+        """Messages; setting them changes the recorded output too."""
         if self._output is None:
             self._output = output_messages(self._answer)
         return self._output
@@ -72,9 +63,9 @@ class GenerationSpanData(agents.GenerationSpanData):
         self._output = self._answer = messages
 
     def size_of_texts(self) -> int | None:
-        """Return the bytes that input and output take; None if they may change.
+        """Return the bytes of both; None if they may change.
 
-        They may if they are not texts, or if a trace processor has got the messages.
+        They may unless they are strings, or once a trace processor has read them.
         """
         given, answer = self._given, self._answer
         if type(given) is not str or type(answer) is not str or self.model_config is not None:
@@ -84,10 +75,7 @@ class GenerationSpanData(agents.GenerationSpanData):
         return getsizeof(given) + getsizeof(answer)
 
     def recorded(self) -> dict[str, Any]:
-        """Return the exported data with input and output as kantan-llm's database stores them.
-
-        A trace processor may have changed the messages, for example to remove a text. Then they are recorded.
-        """
+        """Return the export with plain values, or with changed messages, such as redacted ones."""
         return {
             **self.export(),
             "model": None,
@@ -97,7 +85,7 @@ class GenerationSpanData(agents.GenerationSpanData):
 
 
 def input_messages(given: Any) -> Messages:
-    """Return the input of a run, a str or a list of items, as the SDK types the input of a span."""
+    """Return a run's input as span input."""
     if given is None:
         return None
     items = given if isinstance(given, list) else [given]
@@ -105,15 +93,12 @@ def input_messages(given: Any) -> Messages:
 
 
 def output_messages(answer: Any) -> Messages:
-    """Return the final output of a run as one message; a structured output as JSON."""
+    """Return a run's final output as one message."""
     return None if answer is None else [_message("assistant", answer)]
 
 
 def recorded_export(span: Any) -> dict[str, Any] | None:
-    """Return the export of any span as it is recorded.
-
-    The final span of a run has texts instead of messages, the span of a tool the tool's output.
-    """
+    """Return a span's export as recorded."""
     exported: dict[str, Any] | None = span.export()
     data = getattr(span, "span_data", None)
     if exported and isinstance(data, GenerationSpanData):
@@ -124,8 +109,8 @@ def recorded_export(span: Any) -> dict[str, Any] | None:
 
 
 def copied_data(value: Any) -> Any:
-    """Return a copy of the dicts and lists in some data."""
-    # Most values are texts, and a conversation may have thousands of items.
+    """Copy nested dicts and lists."""
+    # A conversation may have thousands of items, mostly strings.
     if isinstance(value, dict):
         return {key: inner if isinstance(inner, str) else copied_data(inner) for key, inner in value.items()}
     return [copied_data(inner) for inner in value] if isinstance(value, list) else value
@@ -137,10 +122,9 @@ def _message(role: str, content: Any) -> dict[str, Any]:
 
 
 def with_tool_output(exported: dict[str, Any], span_data: FunctionSpanData) -> dict[str, Any]:
-    """Return the export of a tool's span with what the tool has given to the model; None if it has not run.
+    """Return a tool span's export with the model's output, None if the tool did not run.
 
-    For a call that waits for an approval, or that a person has refused, the SDK puts a result of its own on
-    the span. As text, that is pages of its settings.
+    The SDK would record a rejected or waiting call as pages of settings.
     """
     result = span_data.output
     return {**exported, "output": result.output} if isinstance(result, FunctionToolResult) else exported

@@ -1,7 +1,4 @@
-"""Run ids and trace ids that sort by creation time.
-
-kantan-llm lists traces with ``ORDER BY id DESC``. With random ids, the newest trace could not be found.
-"""
+"""Run ids and trace ids that sort by creation time: kantan-llm lists traces by descending id."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ class _Clock:
         self.renew_lock()
 
     def renew_lock(self) -> None:
-        # After a fork, a thread of the parent may have held the lock; in the child, nothing would release it.
+        # After a fork, a thread of the parent may hold the old lock forever.
         self._lock = Lock()
 
     def now(self) -> int:
@@ -35,10 +32,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def new_run_id() -> str:
-    """Return the 32 hexadecimal digits of a new UUIDv7 (RFC 9562); later ids sort after earlier ones.
+    """Return a UUIDv7 (RFC 9562) as 32 hexadecimal digits.
 
-    An id has 48 bits of milliseconds, 12 bits for their fraction, and 62 random bits. Within a process the
-    order is strict, even if the system clock stops or goes back.
+    It has 48 bits of milliseconds, 12 of their fraction, 62 random. Within a process, ids are strictly
+    increasing, even if the clock goes back.
     """
     stamp = _clock.now()
     random = int.from_bytes(os.urandom(8), "big") >> 2
@@ -47,5 +44,5 @@ def new_run_id() -> str:
 
 
 def trace_id_of(run_id: str) -> str:
-    """Return the trace id for a run id, in the SDK's form."""
+    """Return the SDK's form of a run id."""
     return f"trace_{run_id}"

@@ -1,4 +1,4 @@
-"""Extracts the readable text of a recorded input: a text, or a JSON list of the SDK's input items."""
+"""Extracts readable text from a recorded input."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from kantan_agents.core.items import is_call, text_of
 
 
 def question_in(recorded: str) -> str:
-    """Return the user's input; of a list of items, the user's last message."""
+    """Return the user's input, or the last message in a list."""
     said = [item.get("content") for item in _items(recorded) if item.get("role") == "user"]
     return next(filter(None, (text_of(content, " ") for content in reversed(said))), recorded)
 
 
 def newest_item(recorded: str) -> str:
-    """Return the new part of a model call's input: of a list of items, their number and the last one."""
+    """Return a model call's new input: the last item and their number."""
     items = _items(recorded)
     if not items:
         return recorded
@@ -25,7 +25,6 @@ def newest_item(recorded: str) -> str:
 
 
 def _items(recorded: str) -> list[Mapping[str, Any]]:
-    """Return the items; an empty list for text, another list, or a list truncated by the recorder."""
     if not recorded.startswith("["):
         return []
     try:
@@ -36,7 +35,7 @@ def _items(recorded: str) -> list[Mapping[str, Any]]:
 
 
 def item_text(item: Mapping[str, Any]) -> str:
-    """Return the readable text of an item: who says what, a tool call, or what a tool has returned."""
+    """Return a message with its role, a tool call or a tool's output."""
     if "role" in item and (content := text_of(item.get("content"), " ")):
         return f"{item['role']}: {content}"
     if is_call(item):

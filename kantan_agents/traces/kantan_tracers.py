@@ -1,12 +1,10 @@
-"""Makes kantan-llm's tracers usable with the runs of this library.
+"""Makes kantan-llm's tracers work with the runs of this library.
 
-``SQLiteTracer`` opens its connection in the thread that ends the first span, and sqlite3 then rejects all
-other threads. A sync ``run`` ends its spans on the thread of the background loop: its spans would be lost,
-or the calling thread could no longer search the file. This module therefore replaces the connection with one
-for all threads, and a lock lets one thread at a time use it.
+``SQLiteTracer`` opens its connection in the thread that ends the first span, and sqlite3 rejects all others.
+A sync ``run`` ends its spans on the background loop's thread, so its spans would be lost or the caller could
+not search. So the tracer gets a connection for all threads, guarded by a lock.
 
-All tracers of kantan-llm get the texts of a final span, which they store and print, and not messages. They
-cannot find a rubric in messages, and a text in JSON is not found if it has quotes or several lines.
+Tracers get strings on a final span: they find no rubric in messages, and no words that JSON escapes.
 """
 
 from __future__ import annotations
@@ -25,9 +23,9 @@ from agents.tracing import get_trace_provider
 from kantan_agents.traces.final_span import GenerationSpanData, recorded_export
 
 TRACERS = "kantan_llm.tracing"
-"""The module of kantan-llm's tracers; as long as nobody has imported it, there are none."""
+"""Until this module is imported, no tracer exists."""
 
-# All methods of a tracer that use its connection.
+# Methods that use the connection.
 _METHODS = (
     "on_trace_start",
     "on_trace_end",
@@ -45,14 +43,12 @@ _SPAN_METHODS = ("on_span_start", "on_span_end")
 
 
 class _Shared:
-    """The tracers that are shared already, each with its process id and connection, and their lock."""
-
     def __init__(self) -> None:
         self.connections: WeakKeyDictionary[Any, tuple[int, Any]] = WeakKeyDictionary()
         self.renew_lock()
 
     def renew_lock(self) -> None:
-        # After a fork, a thread of the parent may have held the lock; in the child, nothing would release it.
+        # After a fork, a thread of the parent may hold the old lock forever.
         self.lock = RLock()
 
 
@@ -63,11 +59,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def share_sqlite_tracers() -> None:
-    """Make each ``SQLiteTracer`` among the SDK's trace processors usable from all threads.
-
-    kantan-llm's tracers, this one and the others, also get texts from now on.
-    """
-    # The SDK has no public function that returns its processors.
+    """Let all threads use each ``SQLiteTracer``, and give tracers strings."""
+    # The SDK has no public access to its processors.
     multi = getattr(get_trace_provider(), "_multi_processor", None)
     for processor in getattr(multi, "_processors", ()):
         kind: Any = type(processor)
@@ -111,20 +104,18 @@ def _has_file(connection: sqlite3.Connection) -> bool:
 
 
 def _take_over(own: sqlite3.Connection, shared: sqlite3.Connection, *, in_memory: bool) -> None:
-    """Close the tracer's own connection; copy a database in memory to the shared one."""
     try:
         if in_memory:
             own.backup(shared)
         own.close()
     except sqlite3.ProgrammingError:
-        # The connection belongs to another thread. It commits after every span, and closes with that thread.
+        # Another thread owns the connection, which commits after every span and closes with the thread.
         return
 
 
 @lru_cache(maxsize=256)
 def _is_kantan_tracer(kind: type) -> bool:
-    """Return whether a class of trace processors is, or extends, a tracer of kantan-llm that reads spans."""
-    # Without an import: as long as nobody has imported them, no class can be one of them.
+    # Not imported here: before that, no class can be one.
     tracing: Any = sys.modules.get(TRACERS)
     return tracing is not None and issubclass(
         kind, (tracing.OTELTracer, tracing.PrintTracer, tracing.SQLiteTracer)
@@ -132,7 +123,6 @@ def _is_kantan_tracer(kind: type) -> bool:
 
 
 def _give_texts(tracer: Any) -> None:
-    """Let a tracer for which ``_is_kantan_tracer`` holds read texts from now on."""
     if _SPAN_METHODS[0] not in vars(tracer):
         for name in _SPAN_METHODS:
             setattr(tracer, name, _with_texts(getattr(tracer, name)))
@@ -148,7 +138,7 @@ def _with_texts(method: Callable[[Any], None]) -> Callable[[Any], None]:
 
 
 class _WithTexts:
-    """The final span of a run with the export that kantan-llm's tracers expect."""
+    """The final span as kantan-llm expects it."""
 
     def __init__(self, span: Any) -> None:
         self._span = span

@@ -1,4 +1,4 @@
-"""The metadata keys and span names that this library adds to traces (spec 2.3 to 2.8, 4); pure functions."""
+"""The metadata keys and span names of this library (spec 2.3 to 2.8, 4)."""
 
 from __future__ import annotations
 
@@ -9,51 +9,49 @@ from typing import Any
 from kantan_agents.core.prompt import Prompt, hash_text
 
 REFUSAL_SPAN = "tool_refused"
-"""Name of the ``custom`` span of a call that the tool rules refuse."""
+"""Span of a call that the tool rules deny."""
 
 RUN_SPAN = "agent_run"
-"""Name of the ``custom`` span of a run inside an open trace, and of a hand-off target."""
+"""Span of a run inside an open trace, or of a handoff target."""
 
 JUDGE_SPAN = "judge"
-"""Name of the ``custom`` span that carries a rubric."""
+"""Span with a rubric."""
 
 STOP_SPAN = "stopped_after_turn"
-"""Name of the ``custom`` span of a streamed run that its reader has ended after a turn."""
+"""Span of a stream that its reader stopped after a turn."""
 
 RECOVERY_SPAN = "went_on"
-"""Name of the ``custom`` span of a durable run that goes on in another process."""
+"""Span of a durable run that resumes in another process."""
 
 PROMPT_META_PREFIX = "prompt_meta_"
 
 ROLLOUT = "rollout"
-"""Name of the rollout that has chosen the arm of a run."""
+"""The rollout that chose the run's arm."""
 ARM = "arm"
-"""Name of the arm."""
 ARM_SHARE = "arm_share"
-"""The probability of this arm at that moment, 0 to 1; missing if the arm was not drawn."""
+"""Probability of the arm, 0 to 1; missing if it was not sampled."""
 ROLLOUT_UNIT = "rollout_unit"
-"""What identifies the unit without naming it: 16 hexadecimal digits."""
+"""Pseudonym of the sampling unit: 16 hexadecimal digits."""
 NOT_DRAWN = "rollout_not_drawn"
-"""Why the arm was not drawn."""
+"""Why the arm was not sampled."""
 COMMAND_MODEL = "kantan_agents_command_model"
-"""Name of the model that the file of a command has chosen for a run."""
+"""The model that a command's file chose."""
 CHOSEN_KEYS = (ROLLOUT, ARM, ARM_SHARE, ROLLOUT_UNIT, NOT_DRAWN, COMMAND_MODEL)
-"""The keys that say what was chosen for a run; one that goes on from a state keeps it."""
+"""A run that resumes from a state retains these."""
 
 JUDGE_PROMPT_ID = "judge_prompt_id"
-"""Hash of the judge's own text, in the runs of a ``judge_agent``; their prompt is the one that they judge."""
+"""Hash of the judge's instructions; the prompt keys name the judged prompt."""
 
 
 _DEEPEST = 200
 ENDLESS = "..."
-"""Replaces in metadata a value that contains itself, or that is nested too deeply."""
+"""Replaces a cyclic or too deep value."""
 
 
 def finite(value: Any, _around: tuple[int, ...] = ()) -> Any:
-    """Return ``value`` as JSON can have it: with str keys, None for each NaN and infinity, and an end.
+    """Return valid JSON data: str keys, None for NaN and infinity, ``ENDLESS`` for a cycle.
 
-    JSON has no such numbers. A single one would make every metadata search in the file fail in SQLite.
-    A value inside itself becomes ``ENDLESS``.
+    A single NaN would fail every metadata search in the file.
     """
     if isinstance(value, float) and not math.isfinite(value):
         return None
@@ -68,16 +66,12 @@ def finite(value: Any, _around: tuple[int, ...] = ()) -> Any:
 
 
 def chosen_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the metadata of a run that say what was chosen for it."""
+    """Return the ``CHOSEN_KEYS`` of a run's metadata."""
     return {key: metadata[key] for key in CHOSEN_KEYS if key in metadata}
 
 
 def flatten_meta(meta: Mapping[str, Any] | None) -> dict[str, str | int | float | bool]:
-    """Return the scalar entries of ``Prompt.meta`` as ``prompt_meta_<key>`` (spec 2.8).
-
-    Only strings, numbers and booleans are included. NaN and infinities are left out, as JSON has no such
-    numbers.
-    """
+    """Return the scalars of ``Prompt.meta`` as ``prompt_meta_<key>`` (spec 2.8)."""
     return {
         f"{PROMPT_META_PREFIX}{key}": value
         for key, value in (meta or {}).items()
@@ -87,11 +81,7 @@ def flatten_meta(meta: Mapping[str, Any] | None) -> dict[str, str | int | float 
 
 
 def hosted_prompt_metadata(prompt: Any) -> dict[str, str]:
-    """Return the keys for a prompt that OpenAI stores; nothing for a function, whose prompt is not known yet.
-
-    Args:
-        prompt: The ``prompt`` option of an agent: a mapping with ``id`` and perhaps ``version``.
-    """
+    """Return the keys for a ``prompt`` at OpenAI; none for a function."""
     if not isinstance(prompt, Mapping):
         return {}
     known = {"hosted_prompt_id": prompt.get("id"), "hosted_prompt_version": prompt.get("version")}
@@ -99,15 +89,9 @@ def hosted_prompt_metadata(prompt: Any) -> dict[str, str]:
 
 
 def prompt_metadata(agent_name: str, instructions: str | Prompt, hosted: Any = None) -> dict[str, Any]:
-    """Return the standard keys that are the same in every run of an agent (spec 4.1, 4.2).
+    """Return the standard keys that are equal in every run of an agent (spec 4.1, 4.2).
 
-    For a ``Prompt``: its name, version, id and scalar meta. For a plain str: the agent's name as prompt name,
-    the hash of the text as id, and no version.
-
-    Args:
-        agent_name: Name of the agent.
-        instructions: Its instructions.
-        hosted: Its ``prompt`` option. Without instructions, its id and version are those of the prompt.
+    Without instructions, ``hosted`` gives id and version.
     """
     if hosted is not None:
         return _with_hosted_prompt(agent_name, instructions, hosted)
@@ -138,10 +122,10 @@ def _with_hosted_prompt(agent_name: str, instructions: str | Prompt, hosted: Any
 
 
 def origin_metadata(origins: str) -> dict[str, str]:
-    """Return the standard key that says where the tools of an agent come from; nothing without tools."""
+    """Return the standard key with the origins of tools, if any."""
     return {"tool_origins": origins} if origins else {}
 
 
 def run_metadata(user: dict[str, Any], standard: Mapping[str, Any], run_id: str) -> dict[str, Any]:
-    """Return the metadata of one run: the user's entries and the standard keys, which always win."""
+    """Merge the user's entries and the standard keys, which always win."""
     return {**user, **standard, "agent_run_id": run_id}

@@ -1,8 +1,7 @@
-"""The tables for the complete records of runs, beside kantan-llm's in the same file.
+"""Tables for the complete records of runs, in kantan-llm's file.
 
-A record refers to contents, such as a prompt or the definition of a tool. The file has each content once, and
-counts how often it is used. Triggers are part of the file, so the counts stay right when another program
-deletes a trace.
+Each content item, such as a prompt or a tool definition, is stored once. Triggers count its uses, even when
+another program deletes a trace.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from typing import Final
 from kantan_agents.traces.schema import count_existing
 
 CONTENTS: Final = "kantan_agents_contents"
-"""Contents by the SHA-256 of their canonical JSON; ``parts`` are the ids of contents that one consists of."""
+"""By the SHA-256 of their canonical JSON; ``parts`` are ids of components."""
 RUNS: Final = "kantan_agents_runs"
-"""Records of runs; ``contents`` are the ids to which the numbers in ``body`` refer, in their order."""
+"""Numbers in ``body`` index the ids in ``contents``."""
 
 STATEMENTS: Final = {
     CONTENTS: (
@@ -49,23 +48,12 @@ STATEMENTS: Final = {
 
 
 def has_records(connection: sqlite3.Connection) -> bool:
-    """Return whether the file has the tables and keeps their counts right.
-
-    Raises:
-        sqlite3.Error: The file is not a database, or it is locked.
-    """
+    """Return whether the tables and the triggers for their counts exist."""
     return count_existing(connection, STATEMENTS) == len(STATEMENTS)
 
 
 def keep_records(connection: sqlite3.Connection) -> None:
-    """Create what is missing of the tables, indexes and triggers.
-
-    Args:
-        connection: A connection to a file with kantan-llm's tables, outside a transaction.
-
-    Raises:
-        sqlite3.Error: The database is locked or read-only.
-    """
+    """Create missing tables, indexes and triggers, outside a transaction."""
     if has_records(connection):
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -83,12 +71,9 @@ def keep_records(connection: sqlite3.Connection) -> None:
 
 
 def remove_unused(connection: sqlite3.Connection, most: int) -> int:
-    """Delete contents that nothing uses any more; return how many, at most ``most``.
+    """Delete up to ``most`` unused items; return how many.
 
-    The parts of a deleted content may then be unused as well, so call it until it returns 0.
-
-    Raises:
-        sqlite3.Error: The database is locked or read-only.
+    Repeat it until it returns 0: their parts may become unused.
     """
     query = f"DELETE FROM {CONTENTS} WHERE id IN (SELECT id FROM {CONTENTS} WHERE uses <= 0 LIMIT ?)"  # noqa: S608
     return connection.execute(query, (most,)).rowcount

@@ -1,4 +1,4 @@
-"""The recorders of this process, for code that must reach all of them: readers, forks, the process exit."""
+"""All recorders of this process, for readers, forks and the process exit."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ class Recorder(Protocol):
 
     @property
     def is_failing(self) -> bool:
-        """Whether the file could not be written at the last attempt."""
+        """Whether the last write failed."""
 
     def force_flush(self, timeout: float = ...) -> bool:
         """Wait until everything is written."""
 
     def start_flush(self) -> Callable[[float], bool]:
-        """Begin to write everything; return what waits for it, for at most the given seconds."""
+        """Start to write; return a function that waits for the given seconds."""
 
     def prepare_read(self, timeout: float) -> None:
-        """Flush before this process reads the file; also if nothing waits but the file was replaced."""
+        """Flush before a read, or if the file was replaced."""
 
     def log_unwritten(self) -> None:
-        """Log what waits although the process ends."""
+        """Log the spans that will be lost."""
 
     def holds_this_thread(self) -> bool:
-        """Return whether the calling thread is inside a lock of the recorder."""
+        """Return whether this thread holds a lock of the recorder."""
 
     def defer(self, action: Callable[[], None]) -> bool:
-        """Call ``action`` when this thread leaves the recorder's lock; return False if it is in none."""
+        """Call ``action`` when this thread leaves the lock; return False if it holds none."""
 
     def misses(self, trace_id: str) -> bool:
-        """Return whether it has not received the start of an open trace, and was not shut down."""
+        """Return whether it missed the start of this open trace; False after a shutdown."""
 
     def on_run_start(self, span: Any) -> None:
-        """Record the span of a run without its end, until that is recorded."""
+        """Record a run's span without its end, for now."""
 
     def shutdown(self, timeout: float = ...) -> None:
-        """Write all waiting spans and close the file."""
+        """Write everything and close the file."""
 
     def retire(self) -> None:
-        """Write all waiting spans and close the file as soon as possible; on an event loop, do not wait."""
+        """Shut down soon, without blocking an event loop."""
 
     def before_fork(self) -> None:
         """Stop the thread and close the file."""
@@ -60,20 +60,20 @@ class Recorder(Protocol):
         """Continue writing."""
 
     def after_fork_in_child(self) -> None:
-        """Start empty; the parent writes the spans that were waiting."""
+        """Start empty; the parent writes the waiting spans."""
 
 
 class Exporter(Protocol):
-    """What sends traces to a service that may be away; nothing but the end of the process waits for it."""
+    """Sends traces to a service that may be down; only the process exit waits."""
 
     def start_flush(self) -> Callable[[float], bool]:
-        """Begin to send everything; return what waits for it, for at most the given seconds."""
+        """Start to send; return a function that waits for the given seconds."""
 
     def log_unwritten(self) -> None:
-        """Log what waits although the process ends."""
+        """Log the spans that will be lost."""
 
     def after_fork_in_child(self) -> None:
-        """Start empty; the parent sends what was waiting."""
+        """Start empty; the parent sends the waiting spans."""
 
 
 _recorders: WeakSet[Recorder] = WeakSet()
@@ -81,7 +81,7 @@ _exporters: WeakSet[Exporter] = WeakSet()
 
 
 class Main:
-    """The recorder that ``record_traces`` created last, and whether its loss was logged."""
+    """The last recorder of ``record_traces``, and whether its loss was logged."""
 
     recorder: ref[Recorder] | None = None
     is_known_lost = False
@@ -108,7 +108,7 @@ def exporters() -> list[Exporter]:
 
 
 def register_main(recorder: Recorder) -> None:
-    """Make ``recorder`` the one whose database is the process's own."""
+    """Make this the recorder of the process's default database."""
     Main.recorder = ref(recorder)
     Main.is_known_lost = False
     for waiting in _waiting:
@@ -119,18 +119,18 @@ _waiting: list[Callable[[Path], None]] = []
 
 
 def when_recorded(waiting: Callable[[Path], None]) -> None:
-    """Call a function with the path whenever ``record_traces`` opens a database; once for each function."""
+    """Call ``waiting`` with each path that ``record_traces`` opens."""
     if waiting not in _waiting:
         _waiting.append(waiting)
 
 
 def main_recorder() -> Recorder | None:
-    """Return the recorder that ``record_traces`` created last; None if it no longer exists."""
+    """Return the last recorder of ``record_traces``, if it still exists."""
     return Main.recorder() if Main.recorder is not None else None
 
 
 def main_database() -> Path | None:
-    """Return the database that ``record_traces`` has opened; None if its recorder no longer exists."""
+    """Return the database of ``main_recorder``, if it still exists."""
     recorder = main_recorder()
     return None if recorder is None else recorder.path
 
@@ -138,17 +138,15 @@ def main_database() -> Path | None:
 def recorders() -> list[Recorder]:
     """Return the recorders of this process."""
     while True:
-        # Another thread may register a recorder right now. No lock, because signal handlers call this.
+        # Another thread may be registering. No lock, because signal handlers call this.
         with suppress(RuntimeError):
             return list(_recorders)
 
 
 def flush_recorders(path: Place, real_path: Callable[[], Place] | None = None) -> None:
-    """Flush the recorders that write to ``path``, before this process reads the file.
+    """Flush the recorders of ``path`` before this process reads it.
 
-    Args:
-        path: The file.
-        real_path: Returns the path without links faster than by looking at each part of it.
+    ``real_path`` resolves links faster than ``path.resolve``.
     """
     if not _recorders:
         return
@@ -159,16 +157,16 @@ def flush_recorders(path: Place, real_path: Callable[[], Place] | None = None) -
 
 
 def flush_all(seconds: float) -> bool:
-    """Flush all recorders of this process at once, within ``seconds``; return whether all are written."""
+    """Flush all recorders in parallel; return whether everything is written."""
     deadline = time.monotonic() + seconds
-    # All begin before the first is waited for: the file of one may be locked, the others' may not.
+    # All start before the first wait: one file may be locked, the others not.
     waits = [recorder.start_flush() for recorder in recorders()]
     written = [wait(max(0.0, deadline - time.monotonic())) for wait in waits]
     return all(written)
 
 
 def flush_at_end(seconds: float) -> bool:
-    """Do the same as ``flush_all`` when the process ends, and flush the exporters within the same time."""
+    """Flush recorders and exporters at process exit."""
     deadline = time.monotonic() + seconds
     waits = [exporter.start_flush() for exporter in exporters()]
     are_written = flush_all(seconds)
@@ -178,7 +176,7 @@ def flush_at_end(seconds: float) -> bool:
 
 
 def log_unwritten() -> None:
-    """Log what waits in recorders and exporters although the process ends; what logs may fail then."""
+    """Log the spans that will be lost, if logging still works."""
     for waiting in (*recorders(), *exporters()):
         with suppress(Exception):
             waiting.log_unwritten()

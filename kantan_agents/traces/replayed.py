@@ -1,4 +1,4 @@
-"""Spans of calls that an earlier process has made and recorded."""
+"""Marks spans of calls that an earlier process recorded."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from contextlib import suppress
 from typing import Any, Final
 
 REPLAYED: Final = "_kantan_replayed"
-"""Attribute of the data of such a span."""
+"""An attribute of the span's data."""
 
 
 def mark_replayed(span: Any) -> None:
-    """Mark a span as one of a call that was made before, in the same trace. It is not recorded twice."""
-    with suppress(AttributeError):  # data of a custom kind, which takes no more attributes
+    """Mark a span so that it is not recorded again in this trace."""
+    with suppress(AttributeError):  # custom data that accepts no attributes
         setattr(span.span_data, REPLAYED, True)

@@ -1,4 +1,4 @@
-"""The trace database file: its tables, which are kantan-llm's, additional indexes, and write permission."""
+"""The trace database file: kantan-llm's tables, more indexes, write permission."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ COLUMNS = {
 }
 
 INDEXES = {
-    # The spans of a trace, in order. Without it, kantan-llm scans all spans whenever it adds one.
+    # By trace, in order. Otherwise kantan-llm scans all spans for each new one.
     "kantan_agents_spans_of_trace": "spans(trace_id, ingest_seq)",
     # Judge, tool and agent_run spans by name.
     "kantan_agents_spans_by_name": "spans(name, span_type, trace_id)",
-    # The same condition as in kantan-llm's queries; otherwise SQLite would not use the index.
+    # kantan-llm's condition; otherwise SQLite would not use the index.
     "kantan_agents_spans_with_error": (
         "spans(trace_id) WHERE error_json IS NOT NULL AND error_json != 'null'"
     ),
@@ -45,11 +45,7 @@ INDEXES = {
 
 
 def has_tables(connection: sqlite3.Connection) -> bool:
-    """Return whether the tables exist with all columns.
-
-    Raises:
-        sqlite3.Error: The file is not a database, or is locked.
-    """
+    """Return whether the tables exist with all columns."""
     return all(
         {*columns} <= {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         for table, columns in COLUMNS.items()
@@ -57,34 +53,26 @@ def has_tables(connection: sqlite3.Connection) -> bool:
 
 
 def count_existing(connection: sqlite3.Connection, names: Collection[str]) -> int:
-    """Return how many of these tables, indexes and triggers the file has.
-
-    Raises:
-        sqlite3.Error: The file is not a database, or is locked.
-    """
+    """Count which of these tables, indexes and triggers exist."""
     marks = ",".join("?" * len(names))
     query = f"SELECT COUNT(*) FROM main.sqlite_master WHERE name IN ({marks})"  # noqa: S608
     return int(connection.execute(query, [*names]).fetchone()[0])
 
 
-# The columns that kantan-llm's tables have had since its first version.
+# The columns of kantan-llm's first version.
 _OLDEST = {
     "traces": {"id", "workflow_name", "group_id"},
     "spans": {"id", "trace_id", "parent_id", "started_at", "ended_at", "span_type", "input", "output"},
 }
 
 
-# Tables of this library, which may be in a file without kantan-llm's.
+# This library's tables may be in a file without kantan-llm's.
 _OWN_PREFIX = "kantan_agents_"
 _LISTED = 3
 
 
 class ForeignDatabaseError(sqlite3.DatabaseError):
-    """The file is the database of another program.
-
-    Attributes:
-        can_adopt: Whether the tables can be added to it.
-    """
+    """The file is another program's; ``can_adopt``: the tables can be added to it."""
 
     def __init__(self, reason: str, *, can_adopt: bool) -> None:
         super().__init__(reason)
@@ -92,16 +80,7 @@ class ForeignDatabaseError(sqlite3.DatabaseError):
 
 
 def check_owner(connection: sqlite3.Connection, *, adopt: bool = False) -> None:
-    """Check that a file is a trace database, or is empty and may become one.
-
-    Args:
-        connection: A connection to the file.
-        adopt: Whether tables of another program may be in the file too.
-
-    Raises:
-        ForeignDatabaseError: The file belongs to another program, or its tables named like kantan-llm's do.
-        sqlite3.Error: The file is not a database, or it is locked.
-    """
+    """Raise ForeignDatabaseError unless a file is, or may become, a trace database."""
     is_ours = adopt
     for table, columns in _OLDEST.items():
         found = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
@@ -113,7 +92,7 @@ def check_owner(connection: sqlite3.Connection, *, adopt: bool = False) -> None:
     if is_ours:
         return
     query = "SELECT name FROM sqlite_master WHERE substr(name, 1, 7) != 'sqlite_' ORDER BY name"
-    # Another process may have created these tables since they were looked for.
+    # Another process may have created them meanwhile.
     found_now = [name for (name,) in connection.execute(query) if name not in _OLDEST]
     others = [name for name in found_now if not name.startswith(_OWN_PREFIX)]
     if others:
@@ -122,17 +101,12 @@ def check_owner(connection: sqlite3.Connection, *, adopt: bool = False) -> None:
 
 
 def make_tables(path: Path, *, adopt: bool = False) -> None:
-    """Create the tables in the file at ``path``; add missing columns to tables of an older version.
+    """Create the tables; add columns that an older version lacks.
 
-    kantan-llm's own tracer does this, because kantan-llm defines the tables. A new file is for its owner
-    only.
-
-    Args:
-        path: The file.
-        adopt: Whether to add the tables to the database of another program.
+    kantan-llm's tracer does it, because kantan-llm defines the tables. Only the owner can read a new file.
 
     Raises:
-        sqlite3.Error: The file is not a database, is locked, belongs to another program, or is read-only.
+        sqlite3.Error: The file cannot be used, or is another program's (without ``adopt``).
         OSError: The file cannot be created.
     """
     create_private(path)
@@ -145,13 +119,13 @@ def make_tables(path: Path, *, adopt: bool = False) -> None:
     from kantan_llm.tracing import SQLiteTracer
 
     for tries_left in reversed(range(sum(map(len, COLUMNS.values())))):
-        # Absolute, because SQLite does not treat every relative name as a file: ":memory:", for example.
+        # Absolute: SQLite reads some relative names differently, such as ":memory:".
         tracer = SQLiteTracer(str(path.absolute()))
         try:
             tracer.get_trace("")
             tracer.get_span("")
         except sqlite3.OperationalError as error:
-            # Another process is creating the tables of this file and added this column first.
+            # Another process added this column first.
             if "duplicate column" not in str(error) or not tries_left:
                 raise
         else:
@@ -161,16 +135,9 @@ def make_tables(path: Path, *, adopt: bool = False) -> None:
 
 
 def shrink_in_steps(connection: sqlite3.Connection) -> None:
-    """Make a new file one that can be shrunk in small transactions; leave every other file as it is.
-
-    Args:
-        connection: A connection to the file, outside a transaction.
-
-    Raises:
-        sqlite3.Error: The file is not a database, or it is locked.
-    """
+    """Let a new file shrink in small transactions; call it outside one."""
     if connection.execute("PRAGMA page_count").fetchone()[0]:
-        return  # SQLite would change it only by writing the whole file anew
+        return  # SQLite would have to rewrite the whole file
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     # An empty transaction writes the first page.
     connection.execute("BEGIN IMMEDIATE")
@@ -178,15 +145,11 @@ def shrink_in_steps(connection: sqlite3.Connection) -> None:
 
 
 def make_indexes(connection: sqlite3.Connection) -> None:
-    """Create the indexes that are missing; for a large database, this takes seconds.
-
-    Raises:
-        sqlite3.Error: The database is locked or read-only.
-    """
+    """Create missing indexes; seconds for a large database."""
     for name, columns in INDEXES.items():
         connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {columns}")
 
 
 def may_write(path: Path) -> bool:
-    """Return whether this process, with its effective user, may write the file or directory at ``path``."""
+    """Return whether the effective user may write there."""
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)

@@ -1,4 +1,4 @@
-"""The spans that the SDK adds around its tasks and turns, which say little to a reader."""
+"""The SDK's spans of tasks and turns, which show a reader little."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _SDK_SPANS = ("task", "turn")
 
 
 def without_sdk_spans(spans: Sequence[SpanRecord]) -> list[SpanRecord]:
-    """Return the spans without the SDK's own, whose children move to the nearest span that is left.
+    """Drop the SDK's spans and move their children up.
 
-    A span of the SDK stays if it has an error, which may be recorded nowhere else.
+    Spans with an error stay: it may be recorded nowhere else.
     """
     return without_spans(spans, {span.span_id for span in spans if is_sdk_span(span) and not span.error})
 
 
 def without_spans(spans: Sequence[SpanRecord], ids: Collection[str]) -> list[SpanRecord]:
-    """Return the spans but for those with some ids, whose children move to the nearest span that is left."""
+    """Drop these spans; move their children up."""
     hidden = {span.span_id: span.parent_id for span in spans if span.span_id in ids}
     kept = [span for span in spans if span.span_id not in hidden]
     return [replace(span, parent_id=_shown_parent(span.parent_id, hidden)) for span in kept]
@@ -36,7 +36,7 @@ def _shown_parent(parent: str | None, hidden: dict[str, str | None]) -> str | No
 
 
 def is_sdk_span(span: SpanRecord) -> bool:
-    """Return whether this is one of the spans that the SDK adds around its tasks and turns."""
+    """Return whether the SDK added this span around a task or turn."""
     raw = span.raw if isinstance(span.raw, Mapping) else {}
     data = raw.get("span_data")
     own = data.get("data") if isinstance(data, Mapping) else None

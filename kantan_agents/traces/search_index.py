@@ -1,15 +1,13 @@
-"""The tables of the search index, and the triggers that note which traces it does not hold completely.
+"""The tables of the search index, and triggers that note unindexed traces.
 
-The index names the traces that may contain a word. Each of them is searched again, so entries of texts that
-were changed or deleted do no harm. Every writer of the file runs the triggers in its own transaction, also
-kantan-llm's tracer and earlier versions of this library: a trace with a text that the index does not hold is
-in ``UNINDEXED``, and is searched whatever the index says. The triggers need nothing of FTS5.
+The index names traces that may contain a word. Each is then searched, so outdated entries do no harm.
+Triggers run for every writer, in its transaction, without FTS5: a trace with unindexed text is in
+``UNINDEXED`` and always searched.
 
-FTS5 cannot delete an entry without the text that it was made of. Therefore the index has parts, tables of
-their own, which are dropped when most of what they hold is gone.
+FTS5 cannot delete an entry without its original text. Therefore the index consists of parts, each a table,
+which is dropped when most of its documents are gone.
 
-A version that fills the index in another way needs other names, because an earlier one may write to the same
-file.
+A version that fills the index differently must rename the tables.
 """
 
 from __future__ import annotations
@@ -20,14 +18,14 @@ from contextlib import suppress
 from kantan_agents.traces.schema import count_existing
 
 UNINDEXED = "kantan_agents_unindexed"
-"""Traces with texts that the index does not hold; ``skipped`` if it never will, because they are too long."""
+"""Traces with unindexed text; ``skipped`` if it is too long."""
 DOCUMENTS = "kantan_agents_indexed"
-"""The rowid in a part, of a trace, with its spans up to an ``ingest_seq``."""
+"""A trace's rowid in a part, with its spans up to an ``ingest_seq``."""
 PARTS = "kantan_agents_index_parts"
-"""The parts of the index: number, documents ever added to it, and their characters."""
+"""The parts: number, documents ever added, and their characters."""
 
 _PART = "kantan_agents_index_part_"
-# Rowids in a part begin at its number times this.
+# The rowids of a part start at its number times this.
 PART_ROWIDS = 1 << 20
 
 _TABLES = {
@@ -39,13 +37,13 @@ _INDEX = "kantan_agents_indexed_by_trace"
 _TO_DELETE = (UNINDEXED, DOCUMENTS)
 
 _IS_NOTED = f"EXISTS (SELECT 1 FROM {UNINDEXED} u WHERE u.trace_id = NEW.trace_id)"  # noqa: S608
-# Not INSERT OR IGNORE: the conflict clause of the statement that fires the trigger would replace it.
+# Not INSERT OR IGNORE: the conflict clause of the firing statement would override it.
 _NOTE = (
     f"INSERT INTO {UNINDEXED}(trace_id) SELECT NEW.trace_id "
     f"WHERE NEW.trace_id IS NOT NULL AND NOT {_IS_NOTED};"
 )
 _OF_TRACE = f"{DOCUMENTS} WHERE trace_id = NEW.trace_id"
-# Only a program that chooses the numbers itself adds a span with one that was indexed already.
+# Only a program that chooses the numbers itself adds a span below an indexed one.
 _COVERED = f"{_OF_TRACE} AND last_seq >= COALESCE(NEW.ingest_seq, 0)"
 _HAS_TEXT = "COALESCE(NEW.input, NEW.output) IS NOT NULL"
 
@@ -65,28 +63,24 @@ DAMAGED = (
     "the search index is damaged; remove it with `kantan-agents traces index --remove`, and build it again"
     " with `kantan-agents traces index`"
 )
-"""What is logged if FTS5 cannot read or change a part."""
+"""Logged if FTS5 cannot read or change a part."""
 
-# Without positions, which take most of the space. The texts are in lower case already.
+# Without positions, which take most space. The text is in lower case.
 _OPTIONS = "text, content='', columnsize=0, detail=none, tokenize='trigram case_sensitive 1'"
 
 
 def part_name(part: int) -> str:
-    """Return the name of the table of a part."""
+    """Return the name of a part's table."""
     return f"{_PART}{part:d}"
 
 
 def has_index(connection: sqlite3.Connection) -> bool:
-    """Return whether the file has a search index, and notes every text that is not in it.
-
-    Raises:
-        sqlite3.Error: The file is not a database, or it is locked.
-    """
+    """Return whether the search index and its triggers exist."""
     return count_existing(connection, _NAMES) == len(_NAMES)
 
 
 def can_index(connection: sqlite3.Connection) -> bool:
-    """Return whether SQLite can make and use an index: it has FTS5, and trigrams, which came with 3.34."""
+    """Return whether SQLite has FTS5 and trigrams (3.34)."""
     try:
         connection.execute(f"CREATE VIRTUAL TABLE temp.kantan_agents_probe USING fts5({_OPTIONS})")
     except sqlite3.OperationalError:
@@ -96,16 +90,9 @@ def can_index(connection: sqlite3.Connection) -> bool:
 
 
 def keep_index(connection: sqlite3.Connection, *, create: bool) -> None:
-    """Create the index in a file without spans; create it anew if something of it is missing.
+    """Repair an incomplete index, outside a transaction; ``create`` is for a file without spans.
 
-    An older file gets it from ``TraceStore.index``, because it grows by that.
-
-    Args:
-        connection: A connection to a file with kantan-llm's tables, outside a transaction.
-        create: Whether a file without spans gets an index.
-
-    Raises:
-        sqlite3.Error: The database is locked or read-only.
+    An older file would grow by it, so it gets it from ``TraceStore.build_index``.
     """
     found = count_existing(connection, _NAMES)
     if found == len(_NAMES) or not (found or (create and _is_empty(connection))):
@@ -113,18 +100,11 @@ def keep_index(connection: sqlite3.Connection, *, create: bool) -> None:
     if can_index(connection):
         create_index(connection)
     elif found:
-        remove_index(connection)  # a trigger without its tables would fail all writers
+        remove_index(connection)  # a trigger without tables would fail all writers
 
 
 def create_index(connection: sqlite3.Connection) -> None:
-    """Create the index, unless it is complete; all traces with spans are then to be indexed.
-
-    Args:
-        connection: A connection to a file with kantan-llm's tables, outside a transaction.
-
-    Raises:
-        sqlite3.Error: The database is locked or read-only.
-    """
+    """Create the index, outside a transaction, with all traces unindexed."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         if not has_index(connection):  # another process may have been first
@@ -138,11 +118,7 @@ def create_index(connection: sqlite3.Connection) -> None:
 
 
 def remove_index(connection: sqlite3.Connection) -> None:
-    """Remove the index, whatever is left of it.
-
-    Raises:
-        sqlite3.Error: The database is locked or read-only.
-    """
+    """Remove the index or its remains."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         _drop(connection)
@@ -154,7 +130,7 @@ def remove_index(connection: sqlite3.Connection) -> None:
 
 
 def create_part(connection: sqlite3.Connection) -> int:
-    """Create an empty part, inside a transaction; return its number, which was never used before."""
+    """Create an empty part, inside a transaction; its number is never reused."""
     numbers = [row[0] for row in connection.execute(f"SELECT part FROM main.{PARTS}")]  # noqa: S608
     numbers += [int(name.removeprefix(_PART)) for name in _part_tables(connection)]
     part = max(numbers, default=0) + 1
@@ -164,7 +140,7 @@ def create_part(connection: sqlite3.Connection) -> int:
 
 
 def drop_part(connection: sqlite3.Connection, part: int) -> None:
-    """Delete a part, inside a transaction; the traces that it holds are then to be indexed again."""
+    """Drop a part, inside a transaction; its traces become unindexed."""
     rowids = (part * PART_ROWIDS, (part + 1) * PART_ROWIDS)
     held = f"FROM main.{DOCUMENTS} WHERE document >= ? AND document < ?"
     connection.execute(
@@ -172,7 +148,7 @@ def drop_part(connection: sqlite3.Connection, part: int) -> None:
         f"AND trace_id NOT IN (SELECT trace_id FROM main.{UNINDEXED})",
         rowids,
     )
-    # With those in other parts, so that a trace is indexed again as a whole.
+    # In other parts too: a trace is indexed as a whole.
     connection.execute(
         f"DELETE FROM main.{DOCUMENTS} WHERE trace_id IN (SELECT trace_id {held})",  # noqa: S608
         rowids,
@@ -182,12 +158,12 @@ def drop_part(connection: sqlite3.Connection, part: int) -> None:
 
 
 def tables_by_trace(connection: sqlite3.Connection) -> tuple[str, ...]:
-    """Return the tables of the index from which the rows of a deleted trace are to be deleted."""
+    """Return the index tables with rows by trace."""
     return _TO_DELETE if has_index(connection) else ()
 
 
 def count_unindexed(connection: sqlite3.Connection, most: int = 1_000) -> int:
-    """Return how many traces are to be indexed, at most ``most``; 0 without an index."""
+    """Count unindexed traces, up to ``most``."""
     if not has_index(connection):
         return 0
     query = f"SELECT COUNT(*) FROM (SELECT 1 FROM main.{UNINDEXED} WHERE NOT skipped LIMIT ?)"  # noqa: S608
@@ -222,10 +198,10 @@ def _drop(connection: sqlite3.Connection) -> None:
 def _part_tables(connection: sqlite3.Connection) -> list[str]:
     query = "SELECT name FROM main.sqlite_master WHERE type = 'table'"
     names = [row[0] for row in connection.execute(query) if row[0].startswith(_PART)]
-    return [name for name in names if name.removeprefix(_PART).isdecimal()]  # not FTS5's own tables
+    return [name for name in names if name.removeprefix(_PART).isdecimal()]  # excludes FTS5's internal tables
 
 
 def _drop_table(connection: sqlite3.Connection, name: str) -> None:
-    # A damaged part, or any if SQLite lacks FTS5, cannot be dropped. It stays, and nobody reads it.
+    # A damaged part, or any without FTS5, cannot be dropped. It stays unused.
     with suppress(sqlite3.DatabaseError):
         connection.execute(f"DROP TABLE main.{name}")

@@ -1,4 +1,4 @@
-"""Reads what a model has answered from the span of its call, whichever API it is of."""
+"""Reads a model's answer from the span of its call, for any API."""
 
 from __future__ import annotations
 
@@ -15,16 +15,12 @@ if TYPE_CHECKING:
     from kantan_llm.tracing import SpanRecord
 
 MODEL_SPANS: Final = frozenset({"response", "generation"})
-"""The types of the spans of model calls; a run ends with a ``generation`` span too, which has no model."""
+"""A run also ends with a ``generation`` span, which has no model."""
 
 
 @attrs.frozen
 class SpanAnswer:
-    """The answer of a model.
-
-    Attributes:
-        items: Its output items, whichever form the span has.
-    """
+    """The answer of a model."""
 
     items: Sequence[Mapping[str, Any]]
 
@@ -35,22 +31,21 @@ class SpanAnswer:
 
     @property
     def calls(self) -> list[str]:
-        """Its tool calls, and what else it has beside text and reasoning, as texts."""
+        """Its items except text and reasoning, as strings."""
         return [item_text(item) for item in self.items if not (is_answer(item) or is_reasoning(item))]
 
     def __str__(self) -> str:
-        """Return its text or, without one, its calls."""
         return self.text or "\n".join(self.calls)
 
 
 def read_answer(span: SpanRecord) -> SpanAnswer | None:
-    """Return the answer on the span of a model call; None for another span, or if it cannot be read."""
+    """Return a model call's answer; None for other or unreadable spans."""
     if span.span_type not in MODEL_SPANS or span.output is None:
         return None
     data = span.raw.get("span_data") if isinstance(span.raw, Mapping) else None
     if isinstance(data, Mapping):
         if span.span_type == "generation" and data.get("model") is None:
-            return None  # the end of a run, or not of the SDK
+            return None  # the end of a run, or not the SDK's
         output = data.get("output")
     else:  # a span that was read without its data
         output = parsed(span.output)

@@ -1,4 +1,4 @@
-"""Records a run with the SDK's tracing: its trace, its input and output, its rubric, its error."""
+"""Records a run with the SDK's tracing."""
 
 from __future__ import annotations
 
@@ -29,22 +29,23 @@ _log = get_logger("kantan_agents.tracing")
 
 
 class RunTrace:
-    """A context manager that records a run in its own trace or, inside an open trace, on a span.
+    """Records a run in its own trace or, inside an open trace, on a span.
 
-    The run's metadata must be complete on entry. It becomes the metadata of the trace. Inside an open trace
-    it is recorded on a ``custom`` span named ``agent_run``, so that it is never lost (spec 4). An error is
-    recorded and propagates. The trace is closed in any case. For readers, a run with a trace of its own has
-    ended if its final span is recorded. So that span ends here, where middleware has returned too, and is
-    recorded without content if no stage has begun it.
+    The metadata must be complete on entry. It becomes the trace's or, inside an open trace, the data of a
+    ``custom`` span named ``agent_run``, so that it is never lost (spec 4). An error is recorded and
+    propagates; the trace always closes.
+
+    Readers take a run with its own trace as ended once its final span is recorded. Therefore that span ends
+    here, after all middleware.
     """
 
-    # Not a generator: every unfinished run would keep its frame in memory.
+    # Not a generator: unfinished runs would keep their frames in memory.
 
     def __init__(self, run: Run) -> None:
         self._run = run
 
     def __enter__(self) -> None:
-        if TRACERS in sys.modules:  # else there is none
+        if TRACERS in sys.modules:  # otherwise no tracer exists
             share_sqlite_tracers()
         run, outer = self._run, get_current_trace()
         self._is_inside = outer is not None
@@ -64,7 +65,7 @@ class RunTrace:
             run.trace_id = _known_id(self._record)
         self._record.__enter__()
         if self._is_inside and self._record.parent_id is None:
-            # Nothing else that is recorded would say that it has begun, if another run has ended there.
+            # After another run in this trace, nothing else shows that this one has started.
             for recorder in recorders():
                 recorder.on_run_start(self._record)
         if Main.recorder is not None and run.trace_id is not None:
@@ -105,7 +106,7 @@ class RunTrace:
 
 
 def _known_id(trace: agents.Trace) -> str | None:
-    # With tracing off, the SDK's traces have the id "no-op" and export nothing.
+    # With tracing off, the SDK's traces are "no-op" and export nothing.
     return trace.trace_id if trace.export() else None
 
 
@@ -113,18 +114,17 @@ def _span_error(run: Run, error: BaseException) -> Any:
     data: dict[str, Any] = {"error_type": type(error).__name__}
     if isinstance(error, KantanAgentsError):
         data["code"] = error.code
-    # The message of an error may quote the model or the user.
+    # The message may quote the model or the user.
     message = error_message(run, error) if run.records_sensitive_data else ""
     return {"message": message or type(error).__name__, "data": data}
 
 
 def record_final_output(run: Run) -> None:
-    """Begin one ``generation`` span with the user's input and the final output (spec 5.3).
+    """Start the final ``generation`` span with the user's input and the final output (spec 5.3).
 
-    It ends with the run. kantan-llm's keyword search reads this span, as the SDK's own ``response`` spans
-    have neither. A rubric is stored in kantan-llm's shape, and once more on a ``custom`` span named
-    ``judge``, which ``kantan_llm.tracing.analysis`` reads. If ``trace_include_sensitive_data`` is false, the
-    span is empty.
+    It ends with the run. kantan-llm's keyword search reads it, because ``response`` spans have neither. A
+    rubric is also on a ``custom`` span named ``judge``, for ``kantan_llm.tracing.analysis``. Without
+    sensitive data, the span is empty.
     """
     result = run.result
     if not run.records_sensitive_data:
@@ -149,13 +149,9 @@ def _declared_type(result: Any) -> Any:
 
 
 def record_recovery(run: Run, attempt: int, steps: int, elapsed: float) -> None:
-    """Record on a ``custom`` span that this process goes on with a run that another one has begun.
+    """Record on a ``custom`` span that this process resumes a run.
 
-    Args:
-        run: The run.
-        attempt: How many processes have made it, with this one.
-        steps: How many calls it has not made again.
-        elapsed: Seconds since it was begun.
+    ``attempt`` counts processes, ``steps`` the calls that it did not repeat, ``elapsed`` seconds.
     """
     data = {"agent_run_id": run.id, "attempt": attempt, "steps": steps, "elapsed": round(elapsed, 3)}
     with custom_span(RECOVERY_SPAN, data, disabled=run.run_config.tracing_disabled):
@@ -163,14 +159,14 @@ def record_recovery(run: Run, attempt: int, steps: int, elapsed: float) -> None:
 
 
 def record_stop(run: Run) -> None:
-    """Record on a ``custom`` span that the reader of a stream has ended the run after a turn."""
+    """Record on a ``custom`` span that the stream's reader stopped after a turn."""
     data = {"agent_run_id": run.id, "turns": getattr(run.result, "current_turn", None)}
     with custom_span(STOP_SPAN, data, disabled=run.run_config.tracing_disabled):
         pass
 
 
 def _begin_final_span(run: Run, given: Any = None, answer: Any = None, config: Any = None) -> None:
-    # Middleware that is not done may change the items in place.
+    # Active middleware may change the items in place.
     span = _final_span(run, given if type(given) is str else copied_data(given), answer, config)
     span.start()
     run.state[_FINAL_SPANS] = (*run.state.get(_FINAL_SPANS, ()), span)
@@ -182,12 +178,12 @@ def _final_span(run: Run, given: Any = None, answer: Any = None, config: Any = N
 
 
 def set_output_mode(run: Run, mode: str, attempts: int) -> None:
-    """Set the output mode and the number of attempts of a structured output; the final span records both."""
+    """Set a structured output's mode and attempts for the final span."""
     run.state[_OUTPUT_MODE] = {"output_mode": mode, "output_attempts": attempts}
 
 
 def record_metadata(run: Run, metadata: dict[str, Any]) -> None:
-    """Record the metadata of a hand-off target, an agent that takes over the run of another agent."""
+    """Record the metadata of a handoff target, which takes over the run."""
     with custom_span(RUN_SPAN, metadata, disabled=run.run_config.tracing_disabled):
         pass
 
@@ -198,7 +194,7 @@ def _input(run: Run) -> Any:
 
 
 def user_input(run: Run) -> Any:
-    """Return the user's input; for a resumed ``RunState``, the input that started the run."""
+    """Return the user's input; the original one of a resumed ``RunState``."""
     if isinstance(run.input, (str, list)):
         return run.input
     return getattr(run.result, "input", None)
@@ -208,7 +204,7 @@ def _recordable(value: Any) -> Any:
     if value is None or isinstance(value, (str, dict)):
         return value
     if isinstance(value, list):
-        # Almost all items of a conversation are dicts, and there may be thousands of them.
+        # A conversation may have thousands of items, almost all dicts.
         return [item if isinstance(item, (str, dict)) else cast("Any", _recordable(item)) for item in value]
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
@@ -224,15 +220,15 @@ def _with_comment(rubric: dict[str, Any]) -> dict[str, Any]:
 
 
 def _log_lost_recorder(trace_id: str) -> None:
-    """Log once if the recorder of ``record_traces`` did not receive the start of this trace (E66)."""
+    """Log once (E66)."""
     recorder = main_recorder()
     if recorder is None or Main.is_known_lost or not recorder.misses(trace_id):
         return
-    # The SDK has no public function that returns its processors. Another provider may have none.
+    # The SDK has no public access to its processors. Another provider may have none.
     multi = getattr(get_trace_provider(), "_multi_processor", None)
     known = recorders()
     if any(processor in known for processor in getattr(multi, "_processors", known)):
-        return  # traces are recorded, if perhaps in another file
+        return  # traces are recorded, perhaps in another file
     Main.is_known_lost = True
     error = RecorderReplacedError(path=str(recorder.path))
     _log.warning(str(error), code=error.code, **error.data)

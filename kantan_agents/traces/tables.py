@@ -1,7 +1,7 @@
-"""kantan-llm's tables in a file: their layout, and temporary views for what an older or foreign file lacks.
+"""The layout of kantan-llm's tables, and temporary views that add missing parts.
 
-The views have the names of the tables, so that kantan-llm's search uses them unchanged. They belong to the
-connection; the file is not changed.
+The views have the names of the tables, so kantan-llm's search works unchanged. They exist only on the
+connection.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import attrs
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.traces.metadata import finite
 
-# The columns that kantan-llm has always had, and those that it adds to a file of an older version.
+# The columns that kantan-llm has always had or adds to older files.
 REQUIRED = {
     "traces": ("id", "workflow_name", "group_id"),
     "spans": (
@@ -55,18 +55,13 @@ _MOST_KNOWN = 16
 
 @attrs.frozen
 class _Layout:
-    """The tables ``traces`` and ``spans`` of a file.
-
-    Attributes:
-        columns: The names of their columns; an empty set for a table that is missing.
-        has_index_by_trace: Whether the spans of a trace are found by an index.
-    """
+    """The columns of both tables; empty for a missing table."""
 
     columns: Mapping[str, frozenset[str]]
     has_index_by_trace: bool
 
     def lacks(self, table: str, columns: Mapping[str, tuple[str, ...]]) -> list[str]:
-        """Return those of ``columns`` that ``table`` lacks."""
+        """Return the missing items of ``columns``."""
         return [column for column in columns[table] if column not in self.columns[table]]
 
     @property
@@ -79,11 +74,6 @@ _known: dict[str, _Layout] = {}
 
 
 def _layout_of(connection: sqlite3.Connection) -> _Layout:
-    """Return the layout of a file; one of the same definitions as an earlier file is not read again.
-
-    Raises:
-        sqlite3.Error: The file is not a database, or it is locked.
-    """
     definitions = connection.execute(_DEFINITIONS).fetchone()[0]
     known = _known.get(definitions)
     if known is not None:
@@ -99,7 +89,6 @@ def _layout_of(connection: sqlite3.Connection) -> _Layout:
 
 
 def _are_tables(definitions: str) -> bool:
-    """Return whether both are tables whose columns are in their definitions: no views, no virtual tables."""
     found = {name: sql for name, kind, sql in json.loads(definitions) if kind == "table"}
     return found.keys() == REQUIRED.keys() and all(sql.startswith("CREATE TABLE") for sql in found.values())
 
@@ -122,12 +111,7 @@ def _first_column(connection: sqlite3.Connection, index: str) -> str | None:
 
 
 def check_tables(connection: sqlite3.Connection, path: Path) -> None:
-    """Check that the tables are kantan-llm's.
-
-    Raises:
-        TraceDatabaseError: E60, they are not.
-        sqlite3.Error: The file is not a database.
-    """
+    """Check that the tables are kantan-llm's; raise E60 otherwise."""
     layout = _layout_of(connection)
     for table in REQUIRED:
         missing = layout.lacks(table, REQUIRED)
@@ -138,14 +122,7 @@ def check_tables(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def prepare(connection: sqlite3.Connection, *, by_trace: bool) -> None:
-    """Prepare a new connection for queries on the two tables, with views only if the file needs them.
-
-    Without views, ``metadata_json`` is not repaired, and kantan-llm's search cannot be used.
-
-    Args:
-        connection: A new connection.
-        by_trace: As for ``create_views``.
-    """
+    """Prepare a new connection, with views only if the file needs them."""
     layout = _layout_of(connection)
     if layout.has_all_columns and (layout.has_index_by_trace or not by_trace):
         connection.create_function("repair", 1, _repair, deterministic=True)
@@ -154,15 +131,10 @@ def prepare(connection: sqlite3.Connection, *, by_trace: bool) -> None:
 
 
 def create_views(connection: sqlite3.Connection, *, by_trace: bool) -> None:
-    """Create views that hide the tables, with repaired metadata and all columns; leave those that exist.
+    """Create missing views over the tables, with repaired metadata and all columns.
 
-    kantan-llm's search reads ``traces`` and ``spans``. ``all_traces`` has the same rows as ``traces``, and
-    keeps them while a search restricts ``traces``.
-
-    Args:
-        connection: A connection on which no statement is running.
-        by_trace: Whether spans will be read by trace. If the file has no index for that, a table in memory
-            replaces it, for which the file is read once.
+    ``all_traces`` has all rows, even while a search restricts ``traces``. No statement may be running.
+    Without an index for ``by_trace``, the file is scanned once into memory.
     """
     if connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'all_traces'").fetchone():
         return
@@ -189,25 +161,24 @@ def create_views(connection: sqlite3.Connection, *, by_trace: bool) -> None:
 
 
 def valid_json(column: str) -> str:
-    """Return SQL for the repaired JSON in ``column``: a NaN, which kantan-llm writes, fails a search."""
+    """Return SQL that repairs JSON: kantan-llm writes NaN, which fails a search."""
     return f"CASE WHEN json_valid({column}) THEN {column} WHEN {column} IS NOT NULL THEN repair({column}) END"
 
 
 def storable_json(value: Any) -> str:
-    """Return ``value`` as JSON text that SQLite accepts: without NaN and halves of surrogate pairs.
+    """Encode JSON for SQLite, without NaN and lone surrogates.
 
-    Non-ASCII characters are not escaped, as in kantan-llm's rows: SQLite compares keys as they are written.
+    Non-ASCII characters are not escaped, as in kantan-llm's rows: SQLite compares keys literally.
     """
     return storable_text(json.dumps(finite(value), ensure_ascii=False))
 
 
 def storable_text(text: str) -> str:
-    """Return ``text`` with "?" for characters that UTF-8 cannot encode."""
+    """Replace characters that UTF-8 cannot encode by "?"."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _repair(text: Any) -> str | None:
-    """Return JSON text with null for NaN and infinities; None for text that is not JSON."""
     try:
         return storable_json(json.loads(text))
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The file of a trace database: checked, measured and opened without creating one or leaving files behind."""
+"""The trace database file: checked, measured, and opened without creating files."""
 
 from __future__ import annotations
 
@@ -18,15 +18,11 @@ IMMUTABLE: Final = "immutable=1"
 
 
 class ImmutableConnection(sqlite3.Connection):
-    """A connection to a file that SQLite takes for immutable: it sees no change."""
+    """A connection in SQLite's immutable mode: it sees no change of the file."""
 
 
 def check_file(path: Path) -> None:
-    """Check that there is a regular file at ``path``.
-
-    Raises:
-        TraceDatabaseError: E60, there is no regular file.
-    """
+    """Raise E60 unless there is a regular file at ``path``."""
     mode = stat_of(path).st_mode
     if not S_ISREG(mode):
         reason = "it is a directory" if S_ISDIR(mode) else "it is not a regular file"
@@ -34,16 +30,12 @@ def check_file(path: Path) -> None:
 
 
 def size_of(path: Path) -> int:
-    """Return the size of the database in bytes, its write-ahead log included.
-
-    Raises:
-        TraceDatabaseError: E60, the file does not exist.
-    """
+    """Return the bytes of the database with its log, or raise E60."""
     return stat_of(path).st_size + size_beside(path, "-wal")
 
 
 def stat_of(path: Path) -> os.stat_result:
-    """Return the state of the file; E60 if there is none, or it cannot be accessed."""
+    """Return the file's status, or raise E60."""
     try:
         return path.stat()
     except FileNotFoundError as error:
@@ -53,7 +45,7 @@ def stat_of(path: Path) -> os.stat_result:
 
 
 def size_beside(path: Path, suffix: str) -> int:
-    """Return the size of the file with this suffix in bytes; 0 if it is missing."""
+    """Return the bytes of the file with this suffix; 0 if missing."""
     try:
         return Path(f"{path}{suffix}").stat().st_size
     except OSError:
@@ -61,15 +53,10 @@ def size_beside(path: Path, suffix: str) -> int:
 
 
 def open_to_read(path: Path, *, any_thread: bool = False, keep_wal: bool = False) -> sqlite3.Connection:
-    """Return a connection that reads the database at ``path`` and leaves no additional file behind.
+    """Open the database for reading; leave no additional file behind.
 
-    If a killed writer left a write-ahead log, SQLite moves its content to the file when the last connection
-    is closed.
-
-    Args:
-        path: The file.
-        any_thread: Whether other threads may use the connection too, one at a time.
-        keep_wal: Whether to leave such a log unchanged.
+    If a killed writer left a write-ahead log, SQLite moves its content to the file at the end, unless
+    ``keep_wal``. With ``any_thread``, other threads may use the connection too, one at a time.
 
     Raises:
         TraceDatabaseError: E60, the file does not exist or is not a trace database.
@@ -77,11 +64,10 @@ def open_to_read(path: Path, *, any_thread: bool = False, keep_wal: bool = False
     """
     check_file(path)
     if not may_write(path) and not _is_open(path):
-        # For a read-only file, SQLite would create a read-only log, which would still block writing when the
-        # file becomes writable again.
+        # Otherwise SQLite would create a read-only log, which would still block writing once the file becomes
+        # writable.
         return open_file(path, IMMUTABLE, any_thread=any_thread)
-    # Opened for writing, although a read-only file can then only be read: in mode "ro", SQLite would create a
-    # log that it could not delete.
+    # "rw" even if the file can only be read: "ro" would create a log that SQLite could not delete.
     mode = "mode=ro" if keep_wal and size_beside(path, "-wal") else "mode=rw"
     try:
         return open_file(path, mode, any_thread=any_thread)
@@ -89,12 +75,12 @@ def open_to_read(path: Path, *, any_thread: bool = False, keep_wal: bool = False
         protected = "unable to open" in str(error) or "readonly" in str(error)
         if not protected or size_beside(path, "-wal") or size_beside(path, "-journal"):
             raise
-        # In a read-only directory, SQLite opens a database in WAL mode only if it is declared immutable.
+        # In a read-only directory, SQLite opens a WAL database only as immutable.
         return open_file(path, IMMUTABLE, any_thread=any_thread)
 
 
 def open_file(path: Path, mode: str, *, any_thread: bool = False) -> sqlite3.Connection:
-    """Return a connection that reads a file with the tables, in a mode of ``connect_file``."""
+    """Open a file with the tables, in a mode of ``connect_file``."""
     connection = connect_file(path, mode, READ_WAIT_SECONDS, any_thread=any_thread)
     try:
         # Sorting needs no temporary file either.
@@ -107,8 +93,8 @@ def open_file(path: Path, mode: str, *, any_thread: bool = False) -> sqlite3.Con
 
 
 def connect_file(path: Path, mode: str, wait: float, *, any_thread: bool = False) -> sqlite3.Connection:
-    """Return a connection in a mode of SQLite's URIs, such as ``"mode=rw"``; it waits so long for locks."""
-    # As a URI, in which neither ":memory:" nor any character of the path has a special meaning.
+    """Open a file in a mode of SQLite's URIs, such as ``"mode=rw"``."""
+    # As a URI, no name has a special meaning, such as ":memory:".
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?{mode}",
         uri=True,
@@ -122,5 +108,5 @@ def connect_file(path: Path, mode: str, wait: float, *, any_thread: bool = False
 
 
 def _is_open(path: Path) -> bool:
-    """Return whether a process has the database open, or has left a log that must still be read."""
+    """Return whether another process has it open, or left a log to read."""
     return any(Path(f"{path}{suffix}").exists() for suffix in ("-wal", "-shm", "-journal"))

@@ -1,13 +1,13 @@
-"""The text that the search index holds of a trace, and the query that finds a word in it.
+"""The indexed text of a trace, and the query that finds a word in it.
 
-The index holds sequences of three characters. It need not be exact, because every trace that it names is
-searched again; it must only never miss one. Therefore a word is split as the texts are:
+The index holds sequences of three characters. It may name too many traces, because each is searched again,
+but must never miss one. Therefore a word is split exactly like the indexed text:
 
-- A word is compared with its ASCII letters in lower case, and with everything folded: case, full-width forms,
-  and marks apart from their letters, as macOS stores them. The index holds all forms of a line in which they
-  differ. SQLite itself folds nothing.
-- A line that occurs twice is held once. Therefore no sequence that contains a line break is looked up.
-- SQLite ends a text at a zero character, so that becomes a line break too.
+- Both are in lower case (ASCII letters), and folded: case, full-width forms, and diacritics separated from
+  their letters, as macOS stores them. The index holds all differing forms of a line. SQLite itself folds
+  nothing.
+- A repeated line is indexed once. Therefore no sequence with a line break is looked up.
+- SQLite ends a string at a zero character, so that becomes a line break too.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ from collections.abc import Iterable
 from unicodedata import normalize
 
 LENGTH = 3
-"""Characters of a sequence; a shorter word cannot be looked up."""
+"""A shorter word cannot be looked up."""
 
 _BREAK = "\n"
 
-# A longer word is looked up by sequences from all its parts, which are as rare together as all of them.
+# Sequences from all parts of a longer word are as rare as all its sequences.
 _MOST = 32
 
 
 def fold(text: str) -> str:
-    """Return a text with everything folded: case, width, and marks apart from their letters."""
+    """Fold case and width, and separate diacritics from their letters."""
     if text.isascii():
         return text.lower()
-    # Folding the case may decompose letters, and some letters have a case only in their usual form.
+    # Folding may decompose letters, and some have a case only in their usual form.
     return normalize("NFKC", normalize("NFKC", text).casefold())
 
 
 def forms_of(text: str) -> tuple[str, ...]:
-    """Return the different forms in which a text is held and compared; one for a text in ASCII.
+    """Return the different forms to index and compare; one for ASCII.
 
-    The second is that of earlier versions, whose index and folded texts have no others.
+    The second is for files that an earlier version has indexed.
     """
     return (*dict.fromkeys((lower_ascii(text), text.casefold(), fold(text))),)
 
 
 def lower_ascii(text: str) -> str:
-    """Return ``text`` with its ASCII letters in lower case, as SQLite's ``lower()`` does."""
+    """Lower only ASCII letters, as SQLite's ``lower()`` does."""
     return text.lower() if text.isascii() else text.encode().lower().decode()
 
 
 def indexed_text(texts: Iterable[str]) -> str:
-    """Return what the index holds of a trace with these inputs and outputs."""
+    """Return the text to index for these inputs and outputs."""
     lines: dict[str, None] = {}
     for text in texts:
         lines.update(dict.fromkeys(text.replace("\0", _BREAK).split(_BREAK)))
@@ -54,10 +54,10 @@ def indexed_text(texts: Iterable[str]) -> str:
 
 
 def match_query(word: str) -> str | None:
-    """Return the query of FTS5 for ``word``; None if the index cannot look it up."""
+    """Return the FTS5 query; None if the index cannot look up ``word``."""
     queries = [_query_of(form) for form in forms_of(word)]
     if None in queries:
-        return None  # one form is too short, so the index cannot tell that no trace has it
+        return None  # one short form, so the index excludes no trace
     return " OR ".join(f"({query})" for query in queries) if len(queries) > 1 else queries[0]
 
 

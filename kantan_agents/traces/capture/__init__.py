@@ -1,4 +1,4 @@
-"""The complete record of a run: what a model was asked, what the rules decided, what tools returned."""
+"""The complete record of a run: model calls, tool calls and decisions of the rules."""
 
 from kantan_agents.traces.capture.calls import (
     ModelAnswer,

@@ -1,4 +1,4 @@
-"""Recorded calls of models and tools: what was asked for and answered, and what the rules have decided."""
+"""Recorded calls of models and tools: requests, answers and decisions of the rules."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     JSONValue: TypeAlias = "str | int | float | bool | Sequence[JSONValue] | Mapping[str, JSONValue] | None"
-    """Any value that JSON has."""
+    """Any JSON value."""
 
     Items: TypeAlias = "str | Sequence[Mapping[str, JSONValue]]"
-    """The input of a run or of a model: a text, or the SDK's input items."""
+    """The input of a run or of a model: a str, or the SDK's input items."""
 else:
-    # What reads damaged files by these types does not look into JSON data.
+    # At run time Any: readers of damaged files do not check JSON data.
     JSONValue = Items = Any
 
 
 @attrs.frozen
 class RecordedError:
-    """How a run or a call has failed.
+    """The error of a run or a call.
 
     Attributes:
         type: Name of the exception's class.
         message: Its message.
         code: Its code, if it is an error of this library.
-        status: The HTTP status that a provider has answered with, if any.
+        status: The HTTP status of the provider's response, if any.
     """
 
     type: str
@@ -44,18 +44,18 @@ class RecordedError:
 
 @attrs.frozen
 class ToolDefinition:
-    """A tool as a model was offered it.
+    """A tool as offered to a model.
 
     Attributes:
         kind: ``"function"``, ``"handoff"``, or the name of another kind, such as ``"web_search"``.
         name: Name that the model sees.
-        description: What the model reads about it.
-        parameters: JSON Schema of the parameters; None if the tool has none of its own.
+        description: Description that the model sees.
+        parameters: JSON Schema of the parameters; None if the tool has no schema.
         is_strict: Whether the provider enforces the schema.
         server: Name of the MCP server that offers it; None for another tool.
         name_on_server: The server's own name for it.
         names: All names by which rules know it.
-        options: Everything else that is sent for it.
+        options: All other options sent for it.
     """
 
     kind: str
@@ -84,13 +84,13 @@ class RuleSet:
 
 @attrs.frozen
 class RecordedDecision:
-    """What the rules have decided about a tool call.
+    """The decision of the rules about a tool call.
 
     Attributes:
         is_allowed: Whether the call was allowed.
         rule: The deciding rule, such as ``"deny: fs.*"``; None if no rule was about the tool.
         layers: The layers or the limit that have this rule, the winning one last.
-        code: Code of the error of a refused call.
+        code: Error code of a denied call.
     """
 
     is_allowed: bool
@@ -107,26 +107,24 @@ class ToolCallRecord:
         call_id: The model's id of the call.
         agent: Name of the agent whose model made the call.
         tool: The tool.
-        arguments: The arguments as the model wrote them, JSON text for a function tool.
-        output: What the model got back, as JSON data; None if it got nothing.
-        error: The error that the call has raised. If it took too long, the model got an output as well.
-        result: What the tool itself has returned, as JSON data: ``output`` unless a middleware changed it.
-        failure: The error that the tool itself has raised, also if the model got a text about it.
-        decision: What the rules have decided; None if the call ended before they were asked.
+        arguments: The arguments as the model wrote them, a JSON str for a function tool.
+        output: The model's result of the call, as JSON data; None if it got nothing.
+        error: The error that the call raised. After a timeout, the model got an output as well.
+        result: The tool's own result, as JSON data: ``output`` unless a middleware changed it.
+        failure: The tool's own error, even if the model got a message about it.
+        decision: The decision of the rules; None if the call ended before it.
         rules: The rules in force at that moment.
         parameter: The parameter that ``Tool(param pattern)`` rules are matched with.
         folds: Whether equivalent spellings of this parameter count as equal, as for names of agents.
         origin: For the tool of an MCP server, the names by which ``allow`` may cover it.
         received: The arguments that the tool's function receives, in each way to read them, if they differ
-            from those that the model wrote. If the function cannot receive them and the schema has defaults,
-            those that the model wrote.
-        started_at: When the call began, in UTC.
-        seconds: How long it took.
-        has_other_arguments: Whether the rules saw other arguments than these: a middleware has replaced them,
-            or something in them was redacted.
-        parent_call: Id of the tool call of the run inside which the call was made, as by an agent that is a
-            tool.
-        is_content: Whether the tool has returned content objects of the SDK, not dicts of the same shape.
+            from the model's. If the function cannot receive them and the schema has defaults, the model's.
+        started_at: Start of the call, in UTC.
+        seconds: Its duration.
+        has_other_arguments: Whether the rules saw other arguments than these: a middleware replaced them, or
+            something in them was redacted.
+        parent_call: Id of the surrounding run's tool call that made this call, as by an agent that is a tool.
+        is_content: Whether the tool returned content objects of the SDK, not dicts of the same shape.
     """
 
     call_id: str
@@ -152,7 +150,7 @@ class ToolCallRecord:
 
 @attrs.frozen
 class OutputRequest:
-    """The structured output that a model call asked for.
+    """The structured output that a model call requested.
 
     Attributes:
         name: Name of the output type.
@@ -169,17 +167,17 @@ class OutputRequest:
 
 @attrs.frozen(slots=False)
 class ModelRequest:
-    """What was sent to a model.
+    """A request to a model.
 
     Attributes:
         instructions: The rendered instructions.
         input: The conversation so far.
         settings: The model settings that were set.
         tools: The tools in the order shown.
-        handoffs: The hand-offs, each as the tool that the model sees.
-        output: The structured output that was asked for; None for a text.
+        handoffs: The handoffs, each as the tool that the model sees.
+        output: The requested structured output; None for plain text.
         options: ``previous_response_id``, ``conversation_id`` and ``prompt``, if they were set. ``provider``
-            has what a ``Provider`` adds to each request by itself.
+            has the fields that a ``Provider`` itself adds to each request.
     """
 
     instructions: str | None
@@ -198,14 +196,14 @@ class ModelRequest:
 
 @attrs.frozen
 class ModelAnswer:
-    """What a model has answered.
+    """The answer of a model.
 
     Attributes:
-        output: The output items, as the SDK has them.
+        output: The output items, in the SDK's form.
         usage: Tokens and requests by kind.
         response_id: The provider's id of the response.
         cut_off: Why it was cut off, ``"length"`` or ``"content_filter"``; None if it is complete, or if only
-            its items say so.
+            its items show it.
     """
 
     output: Sequence[Mapping[str, JSONValue]]
@@ -226,27 +224,26 @@ class ModelAnswer:
 
 @attrs.frozen
 class ModelCallRecord:
-    """One request to a model, and its answer or error. Each attempt of a retry is a call of its own.
+    """One request to a model, and its answer or error. Each retry is a separate call.
 
     Attributes:
         agent: Name of the agent that made the call.
         provider: Name of the provider, if it is known.
         model: Name of the model.
-        url: URL of the provider's API, or a text that identifies the class of the model.
+        url: URL of the provider's API, or a name for the class of the model.
         api: ``"responses"``, ``"chat completions"``, or ``"other"``.
         request: The request.
-        answer: The answer; None if the call has failed.
+        answer: The answer; None if the call failed.
         error: The error; None if there is an answer.
         started_at: When the request was sent, in UTC.
-        seconds: How long it took.
+        seconds: Its duration.
         is_streamed: Whether the answer was streamed.
         is_internal: Whether a middleware made the call for its own purposes.
-        context: The context values that the template of the instructions has read, by path.
-        parent_call: Id of the tool call of the run inside which the call was made, as by an agent that is a
-            tool.
+        context: The context values that the instructions template read, by path.
+        parent_call: Id of the surrounding run's tool call that made this call, as by an agent that is a tool.
         broke_off: Whether it failed after a part of the answer was streamed, which is not recorded.
-        from_cache: Whether ``Cache`` has given the answer, and no model was asked.
-        is_superseded: Whether it was ended because another request for the same answer was faster.
+        from_cache: Whether the answer came from ``Cache``, without a call of the model.
+        is_superseded: Whether it was stopped because another request for the same answer was faster.
     """
 
     agent: str
@@ -270,17 +267,17 @@ class ModelCallRecord:
 
 @attrs.frozen
 class RunCalls:
-    """The tool calls of one run: as much of its record as a question about its rules needs.
+    """The tool calls of one run: enough of its record to evaluate rules.
 
     Attributes:
         id: ``agent_run_id`` of the run.
         trace_id: Id of its trace.
-        agent: Name of the agent that was run.
-        tool_calls: The tool calls in the order in which they began.
-        started_at: When the run began, in UTC.
-        parent_run: Id of the run inside which this one began.
-        parent_call: Id of the tool call inside which this one began.
-        missing: What could not be recorded; empty if the record is complete.
+        agent: Name of the agent of the run.
+        tool_calls: The tool calls in the order of their starts.
+        started_at: Start of the run, in UTC.
+        parent_run: Id of the run inside which this one started.
+        parent_call: Id of the tool call inside which this one started.
+        missing: Descriptions of missing parts; empty if the record is complete.
     """
 
     id: str
@@ -299,8 +296,8 @@ class TraceCalls:
 
     Attributes:
         trace_id: Id of the trace.
-        runs: The runs in the order of their starts, those inside other runs included.
-        missing: What is not recorded; empty if all of its runs are recorded completely.
+        runs: The runs in the order of their starts, including runs inside other runs.
+        missing: Descriptions of missing records; empty if all of its runs are recorded completely.
     """
 
     trace_id: str

@@ -1,4 +1,4 @@
-"""Canonical JSON, by which equal contents are recognised, and its hash."""
+"""Canonical JSON and its hash, the same for equal content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _in_order = msgspec.json.Encoder().encode
 
 
 def canonical(value: Any) -> bytes:
-    """Return JSON data as JSON without spaces and with sorted keys: equal data give equal bytes.
+    """Encode with sorted keys: equal data give equal bytes.
 
     Half a surrogate pair, which UTF-8 cannot encode, is escaped.
     """
@@ -25,9 +25,9 @@ def canonical(value: Any) -> bytes:
 
 
 def ordered(value: Any) -> bytes:
-    """Return JSON data as JSON without spaces, with the keys in their order, for data whose order counts.
+    """Encode with the given order of keys.
 
-    It does in tool rules: of several that a call breaks, the first gives the error.
+    It counts in tool rules: of several that a call breaks, the first gives the error.
     """
     try:
         return _in_order(value)
@@ -36,7 +36,7 @@ def ordered(value: Any) -> bytes:
 
 
 def copied(value: Any) -> Any:
-    """Return a copy of JSON data that may be changed, with the keys in their order."""
+    """Deep-copy JSON data."""
     return decode(ordered(value))
 
 
@@ -46,14 +46,14 @@ def digest(canonical_json: bytes) -> bytes:
 
 
 def content_hash(value: Any) -> str:
-    """Return the SHA-256 of JSON data as 64 hexadecimal digits, the same for equal data."""
+    """Return the SHA-256 of canonical JSON as 64 hexadecimal digits."""
     return digest(canonical(value)).hex()
 
 
 def in_common(one: Sequence[bytes], other: Sequence[bytes]) -> int:
-    """Return how many contents at the beginning are the same, as JSON."""
+    """Return the length of the common prefix."""
     if other[: len(one)] == one:
-        return len(one)  # as in most conversations, of which each request continues the one before
+        return len(one)  # as in most conversations
     count = 0
     for left, right in zip(one, other, strict=False):
         if left != right:
@@ -63,11 +63,7 @@ def in_common(one: Sequence[bytes], other: Sequence[bytes]) -> int:
 
 
 def decode(text: str | bytes) -> Any:
-    """Decode JSON text; half a surrogate pair is accepted, as in Python's ``json``.
-
-    Raises:
-        ValueError: It is not JSON.
-    """
+    """Decode JSON; accept half a surrogate pair, as Python's ``json`` does."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeEncodeError):

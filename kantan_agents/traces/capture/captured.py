@@ -1,4 +1,4 @@
-"""``CapturedRun``: what a run hands over to the recorder when it ends, and how it finds the recorders."""
+"""``CapturedRun``: the record that an ending run passes to recorders."""
 
 from __future__ import annotations
 
@@ -11,26 +11,22 @@ import msgspec
 
 
 class RunRecorder(Protocol):
-    """What records the traces of runs."""
+    """Records the traces of runs."""
 
     def records(self, trace_id: str) -> bool:
-        """Return whether it records an open trace."""
+        """Return whether it records this open trace."""
         ...
 
 
 _wanting: list[ref[RunRecorder]] = []
 
 
-# The garbage collector never looks at these, for which runs would wait. So nothing in them may refer to them.
+# Runs would wait for the garbage collector, so it ignores these: nothing in them may refer to them.
 class CapturedRun(msgspec.Struct, eq=False, gc=False):
-    """The complete record of a run that has ended.
+    """The complete record of an ended run.
 
-    Attributes:
-        id: Id of the run.
-        trace_id: Id of its trace.
-        data: The record, as ``pack`` takes it; the recorder's thread packs it.
-        size: About how many bytes it takes, without what other records have too.
-        record_id: Id of the trace or span that the run is.
+    ``data`` is for ``pack``, which the recorder's thread calls; ``size`` omits shared content. ``record_id``
+    is of its trace or span.
     """
 
     id: str
@@ -41,19 +37,16 @@ class CapturedRun(msgspec.Struct, eq=False, gc=False):
 
 
 ending: ContextVar[CapturedRun | None] = ContextVar("kantan_agents_ending_run", default=None)
-"""The run whose trace or span is just being ended; a recorder reads it when it is called for that end.
-
-So the record reaches exactly the recorders that get the trace, and after all spans of the run.
-"""
+"""The run whose trace or span is just ending, for the recorders that get that end."""
 
 
 def want_records(recorder: RunRecorder) -> None:
-    """Have runs captured whose traces ``recorder`` records, as long as it exists."""
+    """Capture the runs that ``recorder`` records."""
     _wanting[:] = [*(known for known in _wanting if known() is not None), ref(recorder)]
 
 
 def is_record_wanted(trace_id: str) -> bool:
-    """Return whether a recorder wants the complete record of the runs in an open trace."""
+    """Return whether a recorder wants records of this trace."""
     for known in _wanting:
         recorder = known()
         if recorder is not None and recorder.records(trace_id):

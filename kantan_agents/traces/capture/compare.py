@@ -1,7 +1,4 @@
-"""Names the parts in which two requests to a model differ.
-
-Two requests have no difference exactly if their hashes are equal: equal values have equal canonical JSON.
-"""
+"""Names the differing parts of two requests: none exactly if their hashes are equal."""
 
 from __future__ import annotations
 
@@ -39,13 +36,12 @@ class Difference:
     """One part in which two requests differ.
 
     Attributes:
-        part: The part: ``"instructions"``, ``"input"`` for a text, ``"input[3]"`` for the item at index 3,
-            ``"settings.temperature"``, ``"tools.look"``, ``"tools.look.description"``, ``"tools.order"``,
-            ``"handoffs.…"`` likewise, ``"output.schema"``, ``"options.previous_response_id"``. A tool with
-            the name of an earlier one is ``"tools.look#2"``. The index of an added item is its place in the
-            later input.
-        before: The earlier value; None for an added part.
-        after: The later value; None for a removed part.
+        part: ``"instructions"``, ``"input"`` for a str, ``"input[3]"`` (an added item's index is in the later
+            input), ``"settings.temperature"``, ``"tools.look"``, ``"tools.look#2"`` for a repeated name,
+            ``"tools.look.description"``, ``"tools.order"``, ``"handoffs.…"`` likewise, ``"output.schema"``,
+            ``"options.previous_response_id"``.
+        before: None for an added part.
+        after: None for a removed part.
         kind: ``"changed"``, ``"added"`` or ``"removed"``.
     """
 
@@ -56,26 +52,20 @@ class Difference:
 
     @property
     def diff(self) -> str:
-        """The lines that differ, each after ``-`` or ``+``; of a long value only the beginning."""
+        """The differing lines, each after ``-`` or ``+``; truncated if long."""
         return short_diff(
             ABSENT if self.kind == "added" else self.before,
             ABSENT if self.kind == "removed" else self.after,
         )
 
     def __str__(self) -> str:
-        """Return the part, how it differs, and below it the lines that differ."""
         return f"{self.part} {self.kind}\n{self.diff}"
 
 
 def differences(recorded: ModelRequest, now: ModelRequest) -> list[Difference]:
-    """Return the parts in which two requests differ; an empty list if their hashes are equal.
+    """Return the differing parts in the order in which a user would look.
 
-    The order is that in which a person would look: instructions, tools, hand-offs, output, settings, options,
-    and last the input, which also differs if something before it does.
-
-    Args:
-        recorded: The earlier request.
-        now: The later one.
+    The input is last, because it also differs if something before it does.
     """
     if recorded is now or recorded.hash == now.hash:
         return []
@@ -91,18 +81,13 @@ def differences(recorded: ModelRequest, now: ModelRequest) -> list[Difference]:
 
 
 def answer_differences(recorded: ModelAnswer | None, now: ModelAnswer | None) -> list[Difference]:
-    """Return the output items in which two answers differ, as the parts ``"answer[0]"`` and so on.
-
-    Args:
-        recorded: The earlier answer; None for a call that failed.
-        now: The later one.
-    """
+    """Return the differing output items as the parts ``"answer[0]"`` and so on."""
     before = () if recorded is None else recorded.output
     return [*_items("answer", before, () if now is None else now.output)]
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two values have the same canonical JSON; ``1``, ``1.0`` and ``True`` do not."""
+    """Return whether the canonical JSON is equal; for ``1``, ``1.0`` and ``True`` it is not."""
     return one is other or canonical(one) == canonical(other)
 
 
@@ -133,7 +118,6 @@ def _output(before: OutputRequest | None, after: OutputRequest | None) -> Iterat
 
 
 def _present(part: str, before: Any, after: Any) -> Iterator[Difference]:
-    """Yield a difference if only one of two attrs values is there."""
     if before is None and after is not None:
         yield Difference(part, None, attrs.asdict(after), "added")
     elif before is not None and after is None:
@@ -164,7 +148,6 @@ def _tools(
 
 
 def _by_label(tools: Sequence[ToolDefinition]) -> dict[str, ToolDefinition]:
-    """Return tools by their names; a tool with the name of an earlier one has its number beside it."""
     seen: Counter[str] = Counter()
     labelled: dict[str, ToolDefinition] = {}
     for tool in tools:
@@ -178,7 +161,6 @@ def _by_label(tools: Sequence[ToolDefinition]) -> dict[str, ToolDefinition]:
 
 
 def _renamed(old: Mapping[str, ToolDefinition], new: Mapping[str, ToolDefinition]) -> dict[str, str]:
-    """Return the labels of tools that differ in nothing but their names, the old to the new one."""
     gone = [label for label in old if label not in new]
     come = [label for label in new if label not in old]
     renamed: dict[str, str] = {}
@@ -199,7 +181,7 @@ def _tool(part: str, before: ToolDefinition, after: ToolDefinition) -> Iterator[
     for name in _TOOL_FIELDS:
         yield from _value(f"{part}.{name}", getattr(before, name), getattr(after, name))
     yield from _mapping(f"{part}.options", before.options, after.options)
-    # The number beside the name of a later tool of the same name may also be part of a name.
+    # The number of a repeated name may be part of another name.
     yield from _value(f"{part}.name", before.name, after.name)
 
 
@@ -211,10 +193,8 @@ def _input(before: Any, after: Any) -> Iterator[Difference]:
 
 
 def _items(part: str, before: Sequence[Any], after: Sequence[Any]) -> Iterator[Difference]:
-    """Yield the items that differ; those in between that are equal may be at other places."""
     old, new = [*map(canonical, before)], [*map(canonical, after)]
-    # What both begin and end with has not changed, also if it occurs in between: the matcher looks for the
-    # longest part in common.
+    # The matcher looks for the longest common part, which may hide a common prefix and suffix.
     first = in_common(old, new)
     last = in_common(old[first:][::-1], new[first:][::-1])
     middle = SequenceMatcher(None, old[first : len(old) - last], new[first : len(new) - last], autojunk=False)

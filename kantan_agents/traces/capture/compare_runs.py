@@ -1,6 +1,6 @@
-"""Finds the first model call in which two recorded runs differ.
+"""Finds the first differing model call of two runs.
 
-Ids that a provider makes anew for each answer say nothing about a run, so they are compared by their order.
+Ids are compared by their order, because a provider creates new ones.
 """
 
 from __future__ import annotations
@@ -23,13 +23,7 @@ _PREVIOUS: Final = "previous_response_id"
 
 @attrs.frozen
 class Parting:
-    """Where two runs part.
-
-    Attributes:
-        call: Index of the first model call that differs.
-        what: ``"request"``, ``"answer"``, or ``"end"`` if one run has no such call.
-        differences: The parts that differ; empty for an end.
-    """
+    """The first difference of two runs; ``what`` is ``"end"`` if one run has no such call."""
 
     call: int
     what: Literal["request", "answer", "end"]
@@ -37,12 +31,7 @@ class Parting:
 
 
 def parting(one: RunRecord, other: RunRecord) -> Parting | None:
-    """Return where two runs part; None if all requests and answers are equal.
-
-    Args:
-        one: A run.
-        other: Another run.
-    """
+    """Return the first difference, if any."""
     calls = zip_longest(_calls(one), _calls(other))
     for place, (first, second) in enumerate(calls):
         if first is None or second is None:
@@ -70,7 +59,6 @@ def _errors(first: ModelCallRecord, second: ModelCallRecord) -> Iterator[Differe
 
 
 def _calls(run: RunRecord) -> Iterator[ModelCallRecord]:
-    """Yield the model calls of a run, with neutral ids."""
     ids = _Ids()
     for call in run.model_calls:
         request = ids.in_request(call.request)
@@ -79,8 +67,6 @@ def _calls(run: RunRecord) -> Iterator[ModelCallRecord]:
 
 
 class _Ids:
-    """The ids of a run in the order in which they first occur."""
-
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 

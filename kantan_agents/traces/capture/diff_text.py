@@ -1,4 +1,4 @@
-"""Shows as text how two values differ: a short excerpt, or a unified diff of two texts."""
+"""Formats how two values differ."""
 
 from __future__ import annotations
 
@@ -14,31 +14,20 @@ _HEAD_LINES: Final = 2
 _DOTS: Final = "..."
 
 ABSENT: Final = object()
-"""Stands for a value that is not there, in place of a text or data."""
+"""Stands for a missing value."""
 
 
 def text_diff(before: str, after: str, before_name: str, after_name: str) -> str:
-    """Return the unified diff of two texts, without a line end at its end; empty for equal texts.
-
-    Args:
-        before: A text.
-        after: A later text.
-        before_name: What the head of the diff calls the first one.
-        after_name: What it calls the second one.
-    """
+    """Return the unified diff, without a trailing line break."""
     return "\n".join(
         unified_diff(before.split("\n"), after.split("\n"), before_name, after_name, lineterm="")
     )
 
 
 def short_diff(before: Any, after: Any) -> str:
-    """Return the lines that differ, each after ``-`` or ``+``; empty for equal values.
+    """Return the differing lines, each after ``-`` or ``+``, shortened.
 
-    Data is shown as indented JSON. Only the first lines are shown, and of a long line the part that differs.
-
-    Args:
-        before: A text, JSON data, or ``ABSENT``.
-        after: Another one.
+    The values are strings, JSON data (shown indented) or ``ABSENT``.
     """
     old, new = _lines(before), _lines(after)
     changed = list(unified_diff(old, new, lineterm="", n=0))[_HEAD_LINES:]
@@ -61,10 +50,9 @@ def _plain(value: Any) -> Any:
 
 
 def _shortened(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines, the long ones cut to where they begin to differ from their counterparts."""
     block: list[str] = []
     for line in lines:
-        # A block is lines that were removed and those that replace them.
+        # A block is removed lines and their replacements.
         if block and block[-1][0] == "+" and line[0] == "-":
             yield from _shortened_block(block)
             block = []

@@ -12,17 +12,13 @@ _DEEPEST = 100
 
 
 def encoder(hook: Callable[[Any], Any]) -> Callable[[Any], bytes]:
-    """Return a function that encodes any value as JSON.
-
-    Args:
-        hook: Converts a value of another type than those of JSON, or raises TypeError.
-    """
+    """Return an encoder; ``hook`` converts other types, or raises TypeError."""
     encode = msgspec.json.Encoder(enc_hook=hook).encode
 
     def encode_any(value: Any) -> bytes:
         try:
             return encode(value)
-        except Exception:  # noqa: BLE001 - half a surrogate pair, odd keys, a value that has no JSON
+        except Exception:  # noqa: BLE001 - half a surrogate pair, odd keys, a value without JSON
             return json.dumps(_plain(value, hook, ()), default=str, allow_nan=False).encode()
 
     return encode_any

@@ -1,4 +1,4 @@
-"""What a run is given instead of models, tools and servers when it is replayed."""
+"""Replaces models, tools and servers in a replay."""
 
 from __future__ import annotations
 
@@ -11,73 +11,72 @@ class Tape(Protocol):
     """Answers the calls of one run.
 
     Attributes:
-        asks_models: Whether models are really asked; then retries and time limits are those of any run.
-        is_retried: Whether the recorded run has made the request again whose answer was the last error.
+        asks_models: Whether models are really called, with retries and time limits.
+        is_retried: Whether the recorded run repeated the last failed request.
     """
 
     asks_models: bool
     is_retried: bool
 
     def form_memory(self, call: Any) -> Any:
-        """Return what is known about the forms of structured requests; None for what the process knows."""
+        """Return the recorded forms of structured requests, or None."""
         ...
 
     def has_cached(self, call: Any, model: Any, request: Any) -> bool:
-        """Return whether the answer to a model call came from a cache in the recorded run."""
+        """Return whether a cache gave the recorded answer."""
         ...
 
     async def answer(self, call: Any, model: Any, request: Any) -> Any:
-        """Return the answer to a model call, or raise its error."""
+        """Return or raise the result of a model call."""
         ...
 
     def stream(self, call: Any, model: Any, request: Any) -> AsyncIterator[Any]:
-        """Return the stream of the answer to a model call."""
+        """Stream the answer to a model call."""
         ...
 
     def lets_run(self, call: Any) -> bool:
-        """Return whether a tool call is really made."""
+        """Return whether a tool call is really executed."""
         ...
 
     async def tool(self, call: Any) -> Any:
-        """Return the result of a tool call, or raise its error."""
+        """Return or raise the result of a tool call."""
         ...
 
     def check_offered(self, agent: str, tools: Sequence[Any]) -> None:
-        """Raise if the SDK would start something to offer an agent's tools, as it does with computers."""
+        """Raise if offering the tools starts something, as with computers."""
         ...
 
     def rejection(self, call: Any) -> Any:
-        """Return what the model got instead of a result if a person rejected a call; None if it was made."""
+        """Return the result for a call that a reviewer rejected, or None."""
         ...
 
     def listing(self, server: str) -> Sequence[Any] | str:
-        """Return the tools that an MCP server has listed, or why it could not be used."""
+        """Return an MCP server's tools, or the reason of a failure."""
         ...
 
     def context(self, agent: str, context: dict[str, Any]) -> None:
-        """Put the values into the context that the instructions of an agent are going to read."""
+        """Set the values that an agent's instructions will read."""
         ...
 
     def model(self, name: str | None) -> Any:
-        """Return a model that stands for one whose key or URL is not configured; None if none may."""
+        """Return a stand-in for an unconfigured model; None if not allowed."""
         ...
 
 
 class Playback(Protocol):
-    """Answers the calls of a run and of all runs inside it."""
+    """Answers the calls of a run and of its inner runs."""
 
     def tape_for(self, run: Any) -> Tape:
-        """Return what answers the calls of a run that begins."""
+        """Return the tape for a starting run."""
         ...
 
     def check_embedding(self, model: str) -> None:
-        """Raise if an embedding model may not be asked."""
+        """Raise if an embedding model must not be called."""
         ...
 
 
 current_playback: ContextVar[Playback | None] = ContextVar("kantan_agents_playback", default=None)
-"""The playback that runs which begin in this context belong to; None outside of a replay."""
+"""None outside of a replay."""
 
 IS_OWN_TOOL: Final = "_kantan_is_own_tool"
-"""Attribute of tools of this library that only choose or start something inside the run, and so are replayed
-by running them: delegation, the search for tools."""
+"""Marks tools that only affect the run, such as delegation: a replay runs them."""

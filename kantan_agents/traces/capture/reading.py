@@ -1,4 +1,4 @@
-"""Makes typed values of the JSON data of a record."""
+"""Builds typed values from the JSON data of a record."""
 
 from __future__ import annotations
 
@@ -22,24 +22,18 @@ from kantan_agents.traces.capture.calls import (
 from kantan_agents.traces.capture.values import AgentRecord, PromptRecord, RunRecord, ToolListing
 
 VERSION: Final = 1
-"""Version of the format of a record; a reader reads this one and all before it."""
+"""Version of the format; readers accept all earlier ones."""
 
 Resolve = Callable[[int], Any]
-"""Returns the shared content at a place."""
+"""Returns the shared content item with this index."""
 
 
 class UnknownVersionError(ValueError):
-    """The record was written by a later version of this library."""
+    """A later version of this library wrote the record."""
 
 
 def run_record(run_id: str, trace_id: str, data: Mapping[str, Any], resolve: Resolve) -> RunRecord:
     """Return the record of a run.
-
-    Args:
-        run_id: Id of the run.
-        trace_id: Id of its trace.
-        data: What is stored of the run itself.
-        resolve: Returns a shared content.
 
     Raises:
         UnknownVersionError: The format is not known.
@@ -50,7 +44,7 @@ def run_record(run_id: str, trace_id: str, data: Mapping[str, Any], resolve: Res
 
 
 def model_request(data: Mapping[str, Any]) -> ModelRequest:
-    """Return a request, from its parts by name; parts may be missing or None."""
+    """Return a request; its parts may be missing or None."""
     output, given = data.get("output"), data["input"]
     return ModelRequest(
         instructions=data.get("instructions"),
@@ -66,14 +60,9 @@ def model_request(data: Mapping[str, Any]) -> ModelRequest:
 def run_calls(
     run_id: str, trace_id: str, data: Mapping[str, Any], resolve: Resolve, known: KnownContents
 ) -> RunCalls:
-    """Return the tool calls of a run, in a tenth of the time of ``run_record``; raise likewise.
+    """Return the tool calls, in a tenth of the time of ``run_record``; raise likewise.
 
-    Args:
-        run_id: Id of the run.
-        trace_id: Id of its trace.
-        data: What is stored of the run itself.
-        resolve: Returns a shared content; the same object for the same content.
-        known: Values that the caller keeps for all runs of a file.
+    ``resolve`` must return the same object for the same item; all runs of a file share ``known``.
     """
     _check_version(data)
     parent_run, parent_call = data.get("parent") or (None, None)
@@ -96,23 +85,17 @@ def _check_version(data: Mapping[str, Any]) -> None:
 
 
 class KnownContents:
-    """Typed values of shared contents that many runs have, each made once."""
+    """Caches the typed values of shared items."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[int, tuple[str, ...] | None], tuple[Any, Any]] = {}
 
     def value(self, content: Any, names: tuple[str, ...] | None, make: Callable[[], Any]) -> Any:
-        """Return the value of a content.
-
-        Args:
-            content: The content.
-            names: The names of the tool, if it is one.
-            make: Makes the value.
-        """
+        """Return the cached value of an item; ``names`` are for a tool."""
         key = (id(content), names)
         found = self._made.get(key)
         if found is None:
-            # With the content, so that its id is not used again.
+            # Holds the item, so that its id is not reused.
             found = self._made[key] = (content, make())
         return found[1]
 
@@ -178,7 +161,6 @@ class _Reader:
         )
 
     def _at(self, found: Any, otherwise: Any = None) -> Any:
-        """Return a content, which is at a place among the shared ones or here."""
         if found is None:
             return otherwise
         return self._resolve(found) if isinstance(found, int) else found
@@ -208,7 +190,7 @@ class _Reader:
         before: tuple[Any, ...] = ()
         for data in calls:
             if "items" in data:
-                # In the order of the starts; the answer may be of any call that had ended by then.
+                # By start; the answer may belong to any call that had ended by then.
                 kept = before[: data.get("kept", 0)]
                 answered = self._answered(made, data)
                 given: Any = (*kept, *answered, *self._items(data["items"]))

@@ -1,4 +1,4 @@
-"""Sets apart what many records have in common, and packs the rest of a record."""
+"""Separates shared content, and packs the rest of a record."""
 
 from __future__ import annotations
 
@@ -19,22 +19,18 @@ def _refuse(value: Any) -> Any:
 
 _encode = encoder(_refuse)
 
-# An item of a conversation with more bytes is a content, because later runs have it too.
+# Longer items of a conversation are shared, because later runs have them too.
 _LONG_ITEM: Final = 200
 
 
 class Shared:
-    """A content that many records may have in common, such as a prompt, tools, settings or rules.
+    """A content item that records share, such as a prompt or tools.
 
-    Most are encoded once and then are part of many records as the same object.
-
-    Attributes:
-        kind: What it is.
-        value: A text as it is; anything else as JSON.
-        stored: The form in which a recorder stores it, which is computed once.
+    Most are encoded once and then are part of many records as the same object. ``stored`` is the recorder's
+    form, computed once.
     """
 
-    # No class of attrs, which msgspec would encode by itself.
+    # Not attrs, which msgspec would encode by itself.
     __slots__ = ("kind", "stored", "value")
 
     def __init__(self, kind: str, value: str | bytes) -> None:
@@ -44,29 +40,21 @@ class Shared:
 
     @property
     def packed(self) -> bytes:
-        """The content as JSON."""
+        """The item as JSON."""
         return self.value if isinstance(self.value, bytes) else _encode(self.value)
 
 
 class PackedRun(NamedTuple):
-    """A record with what records have in common apart.
-
-    Attributes:
-        own: The part that only this run has, as JSON. Where it has an index of ``shared``, the record has
-            that content.
-        shared: The contents.
-    """
+    """A record whose ``own`` part has indexes into ``shared``."""
 
     own: bytes
     shared: tuple[Shared, ...]
 
 
 def pack(data: Mapping[str, Any]) -> PackedRun:
-    """Return the record of a run as it is stored.
+    """Return the stored form of a record.
 
-    Args:
-        data: The record as JSON data, in which contents are ``Shared``, and what was encoded before is
-            ``msgspec.Raw``. Its start may be a ``datetime``, and its seconds need not be rounded.
+    It may contain ``Shared``, ``msgspec.Raw``, a ``datetime`` as start and unrounded seconds.
     """
     own = {
         **data,
@@ -108,10 +96,10 @@ def _last_answer(model_calls: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def shared_item(packed: bytes) -> Shared | msgspec.Raw:
-    """Return an item of a conversation as a record has it; a long one is a content."""
+    """Share an item of a conversation if it is long."""
     return Shared("item", packed) if len(packed) > _LONG_ITEM else msgspec.Raw(packed)
 
 
 def packed_item(item: Shared | msgspec.Raw) -> bytes:
-    """Return what ``shared_item`` has got."""
+    """Return the argument of ``shared_item``."""
     return item.packed if isinstance(item, Shared) else bytes(item)

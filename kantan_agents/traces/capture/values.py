@@ -1,4 +1,4 @@
-"""The complete record of a run, as it is read from a trace database: typed values that need no file."""
+"""The complete record of a run, read from a trace database: typed values that need no file."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class PromptRecord:
 
     Attributes:
         id: ``prompt_id`` of the traces.
-        name: Its name; the agent's name for instructions that are a plain text.
-        version: Its version; None for a plain text.
+        name: Its name; the agent's name for plain str instructions.
+        version: Its version; None for plain str instructions.
         text: The template.
-        meta: Its meta data.
-        is_literal: Whether its markers are not filled.
-        is_strict: Whether a marker without a value is an error.
+        meta: Its metadata.
+        is_literal: Whether its placeholders are not filled.
+        is_strict: Whether a placeholder without a value is an error.
     """
 
     id: str
@@ -47,8 +47,8 @@ class AgentRecord:
     Attributes:
         name: Its name.
         prompt: Its prompt.
-        context: The context values that the prompt's template has read, by path. If a value has changed
-            during the run, its first one.
+        context: The context values that the prompt's template read, by path. For a value that changed during
+            the run, its first one.
         options: The options of the agent that shape requests.
     """
 
@@ -60,12 +60,12 @@ class AgentRecord:
 
 @attrs.frozen
 class ToolListing:
-    """What an MCP server has listed.
+    """A listing of an MCP server.
 
     Attributes:
         server: Name of the server.
-        before_call: Number of model calls of the run that had begun by then.
-        tools: The tools as the protocol has them; None if the server could not be used.
+        before_call: Number of model calls of the run that had started by then.
+        tools: The tools in the protocol's form; None if the server could not be used.
         reason: Why it could not be used.
     """
 
@@ -82,35 +82,35 @@ class RunRecord:
     Attributes:
         id: ``agent_run_id`` of the run.
         trace_id: Id of its trace.
-        agent: Name of the agent that was run.
-        input: The user's input as the run's middleware has left it: what was sent. None for a run that was
-            resumed from a stored state.
-        output: The final output as JSON data; None if there is none.
-        error: The error that ended the run.
+        agent: Name of the agent of the run.
+        input: The user's input after the run's middleware. None for a run that was resumed from a stored
+            state.
+        output: The final output as JSON data; None if it is missing.
+        error: The error that the run failed with.
         outcome: ``"finished"``, ``"failed"``, ``"cancelled"``, or ``"stopped"`` if the reader of its stream
-            has ended it after a turn.
-        agents: The agents that took part, the one that was run first.
-        rules: The tool rules in force when the run began.
-        options: The caller's options of the run, such as ``max_turns``, as far as they are JSON data.
-        model_calls: The model calls in the order in which they began.
-        tool_calls: The tool calls in the order in which they began.
-        parent_run: Id of the run inside which this one began.
-        parent_call: Id of the tool call inside which this one began.
+            stopped it after a turn.
+        agents: The agents that took part, the first one of the run first.
+        rules: The tool rules in force when the run started.
+        options: The caller's options of the run, such as ``max_turns``, if they are JSON data.
+        model_calls: The model calls in the order of their starts.
+        tool_calls: The tool calls in the order of their starts.
+        parent_run: Id of the run inside which this one started.
+        parent_call: Id of the tool call inside which this one started.
         state: The stored state that the run was resumed from; None for a new run.
-        started_at: When the run began, in UTC.
-        seconds: How long it took.
+        started_at: Start of the run, in UTC.
+        seconds: Its duration.
         is_streamed: Whether the run was streamed.
         has_session: Whether it had a session, whose items are in the input of its first model call.
-        listings: What its MCP servers have listed, whenever that had changed.
-        missing: What could not be recorded; empty if the record is complete.
-        inner_runs: Ids of the runs of the same trace that began inside this one, each with its own record.
-        arm: Name of its arm, if a ``Rollout`` has chosen one.
-        given: The user's input as it was given, before any middleware; None if that is not recorded, as by
-            earlier versions. A run that is made again begins with it.
-        given_context: The context values that the prompts of its agents read, and those of delegated runs, as
-            they were before it began; None if they are those of ``agents``.
-        is_nested: Whether it began inside another run or span, so that its input is not a command.
-        earlier: What was in its session before; None if its first request has that in front of its input, as
+        listings: The listings of its MCP servers, one for each change.
+        missing: Descriptions of missing parts; empty if the record is complete.
+        inner_runs: Ids of the runs of the same trace that started inside this one, each with its own record.
+        arm: Name of its arm, if a ``Rollout`` chose one.
+        given: The user's input before any middleware; None if it is not recorded, as by earlier versions. A
+            replay starts with it.
+        given_context: The context values that the prompts of its agents and of delegated runs read, before
+            the run started; None if they are equal to the values of ``agents``.
+        is_nested: Whether it started inside another run or span, so that its input is not a command.
+        earlier: The earlier items of its session; None if its first request has them before its input, as
             without middleware, callbacks and filters that change it.
     """
 
@@ -144,7 +144,7 @@ class RunRecord:
 
     @property
     def begins_with(self) -> Items | None:
-        """The input that a run begins with that makes this one again; None as for ``input``."""
+        """The input for a replay of this run; None as for ``input``."""
         return self.input if self.given is None else self.given
 
     @property

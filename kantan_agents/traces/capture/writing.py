@@ -1,4 +1,4 @@
-"""Makes JSON data of the record of a run: with all contents in place, or with the shared ones apart."""
+"""Converts records to JSON data."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _KEPT: Final = ("at", "seconds", "input", "items", "arguments", "call_id", "mode
 
 
 def data_of(run: RunRecord) -> dict[str, Any]:
-    """Return a record as JSON data with all contents in place; ``run_record`` reads it back."""
+    """Inline all content; ``run_record`` reads the result."""
     data: dict[str, Any] = {
         "version": VERSION,
         "agent": run.agent,
@@ -168,11 +168,7 @@ def _without_defaults(data: dict[str, Any], *more: str) -> dict[str, Any]:
 
 
 def with_shared_contents(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record as ``pack`` takes it.
-
-    Args:
-        data: The record as JSON data with all contents in place.
-    """
+    """Share inline content, in the form for ``pack``."""
     known: dict[tuple[str, bytes], Shared] = {}
 
     def place(kind: str, value: Any) -> Shared:
@@ -227,7 +223,6 @@ def _items(items: Iterable[Any]) -> list[Any]:
 def _placed(
     data: Mapping[str, Any], place: Callable[[str, Any], Any], kinds: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
-    """Return data with its shared contents replaced, of which ``kinds`` has the names and the kinds."""
     placed = dict(data)
     for name, kind in kinds:
         value = placed.get(name)
@@ -237,11 +232,7 @@ def _placed(
 
 
 def with_contents_apart(runs: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[dict[str, Any]]]:
-    """Return records with what they have in common apart: the contents, and the records that refer to them.
-
-    Args:
-        runs: Records with all contents in place.
-    """
+    """Return the shared items, and the records with references."""
     places: dict[bytes, int] = {}
     contents: list[Any] = []
 

@@ -1,4 +1,4 @@
-"""Copies traces from one database to another: a file to Postgres, Postgres to a file, or a file to a file."""
+"""Copies traces between databases in files and in Postgres."""
 
 from kantan_agents.traces.copying.copy import CopyResult, copy_traces
 

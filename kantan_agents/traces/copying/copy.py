@@ -1,4 +1,4 @@
-"""``copy_traces``: the traces of one database, with their spans and complete records, in another one."""
+"""``copy_traces``: copies the traces of one database, with spans and complete records, into another one."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ class CopyResult:
     """The result of a copy.
 
     Attributes:
-        traces: Number of traces that were copied now.
+        traces: Number of newly copied traces.
         spans: Number of their spans.
         runs: Number of their complete records.
-        known: Number of traces that the target had already, as they are in the source.
-        left_out: What is in the source and is not copied, such as ``"evaluations"``; empty if all was copied.
+        known: Number of unchanged traces that the target had already.
+        left_out: Kinds of data in the source that are not copied, such as ``"evaluations"``; empty if all was
+            copied.
     """
 
     traces: int
@@ -50,9 +51,9 @@ def copy_traces(
 ) -> CopyResult:
     """Copy the traces of a database that another one lacks, the oldest first, with their complete records.
 
-    A trace that the target has already is left as it is, unless the source has changed since. So the same
-    call can be repeated, and goes on where an earlier one stopped. Evaluations, scores, experiments and
-    rollouts are not copied; ``left_out`` names those that the source has.
+    Use it to move recorded runs between files and Postgres. Only traces that the target lacks or that have
+    changed in the source are copied, so the same call can be repeated, and continues an interrupted one.
+    Evaluations, scores, experiments and rollouts are not copied; ``left_out`` names those in the source.
 
     Args:
         source: The path of a file, or the URL of a database in Postgres. It is not changed.
@@ -62,7 +63,7 @@ def copy_traces(
 
     Raises:
         TraceCopyError: E142, both are the same database.
-        TraceDatabaseError: E60, one of them cannot be used. What was copied stays so.
+        TraceDatabaseError: E60, one of them cannot be used. Copied traces stay copied.
     """
     given, wanted = as_place(source), as_place(target)
     for place in (given, wanted):

@@ -1,4 +1,4 @@
-"""What is read from the source of a copy: pages of traces, with all that belongs to them."""
+"""Reads the source of a copy in pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TraceRow = tuple[Any, ...]
 _TRACES: Final = ", ".join(COLUMNS["traces"])
 _SPANS: Final = ", ".join(COLUMNS["spans"])
 
-# Tables of what is not copied, with what they are called.
+# Tables that are not copied.
 _LEFT_OUT: Final = {
     "kantan_agents_evaluations": "evaluations",
     "kantan_agents_scores": "scores of evaluations",
@@ -31,7 +31,7 @@ _LEFT_OUT: Final = {
 
 
 class State(NamedTuple):
-    """What says whether a trace is the same in both databases."""
+    """Equal for an unchanged trace in both databases."""
 
     row: TraceRow
     spans: int
@@ -41,7 +41,7 @@ class State(NamedTuple):
 
 @attrs.frozen
 class TracePage:
-    """Some traces with their spans, in the order in which they were stored, and their complete records."""
+    """Some traces with their spans and records."""
 
     traces: Sequence[TraceRow]
     spans: Sequence[tuple[Any, ...]]
@@ -49,11 +49,7 @@ class TracePage:
 
 
 class CopySource:
-    """A database that is copied.
-
-    Args:
-        connection: From ``reading``.
-    """
+    """The source database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -73,11 +69,11 @@ class CopySource:
             yield [tuple(row)[1:] for row in rows if row[1] is not None]
 
     def states(self, page: Sequence[TraceRow]) -> dict[str, State]:
-        """Return the state of each trace of a page."""
+        """Return the state of each trace."""
         return states_of(self._connection, page, has_runs=self._has_runs)
 
     def read(self, page: Sequence[TraceRow]) -> TracePage:
-        """Return these traces with all that belongs to them."""
+        """Return these traces with their spans and records."""
         ids = [row[0] for row in page]
         query = f"SELECT {_SPANS} FROM spans WHERE trace_id IN ({_marks(ids)}) ORDER BY ingest_seq"  # noqa: S608
         spans = [tuple(row) for row in self._connection.execute(query, ids)]
@@ -109,7 +105,7 @@ class CopySource:
                 self._contents[number] = Content(bytes(hashed), kind, body, whole)
 
     def left_out(self) -> list[str]:
-        """Return what the source has that is not copied."""
+        """Return the kinds of data that are not copied."""
         query = f"SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ({_marks(_LEFT_OUT)})"  # noqa: S608
         existing = [row[0] for row in self._connection.execute(query, [*_LEFT_OUT])]
         filled = [
@@ -123,7 +119,7 @@ class CopySource:
 def states_of(
     connection: sqlite3.Connection, page: Sequence[TraceRow], *, has_runs: bool
 ) -> dict[str, State]:
-    """Return the state of those of the traces that exist in a database."""
+    """Return the states of the existing traces."""
     ids = [row[0] for row in page]
     query = f"SELECT {_TRACES} FROM all_traces WHERE id IN ({_marks(ids)})"  # noqa: S608
     rows = {row[0]: tuple(row) for row in connection.execute(query, ids)}

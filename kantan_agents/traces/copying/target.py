@@ -1,4 +1,4 @@
-"""Where traces are copied to."""
+"""Writes copied traces."""
 
 from __future__ import annotations
 
@@ -23,12 +23,7 @@ _UPSERT: Final = (
 
 
 class CopyTarget:
-    """A database that traces are copied to.
-
-    Args:
-        backend: The database.
-        connection: From ``changing``.
-    """
+    """The target database."""
 
     def __init__(self, backend: FileBackend, connection: sqlite3.Connection) -> None:
         self.as_stored = backend.stored_trace
@@ -36,13 +31,13 @@ class CopyTarget:
         self._connection = connection
 
     def states(self, page: Sequence[TraceRow]) -> dict[str, State]:
-        """Return the state of those of the traces that it has."""
+        """Return the states of the existing traces."""
         ids = [row[0] for row in page]
         # A connection that writes has no views.
         return states_of(self._connection, page, has_runs=True) if ids else {}
 
     def write(self, page: TracePage) -> None:
-        """Write some traces with all that belongs to them, or nothing."""
+        """Write these traces in one transaction."""
         self._backend.prepare_write(self._connection, page.spans)
         with transaction(self._connection):
             self._connection.executemany(_UPSERT, map(self.as_stored, page.traces))
@@ -52,17 +47,13 @@ class CopyTarget:
                 write_runs(self._connection, page.runs)
 
     def finish(self) -> None:
-        """Do what is to be done once, after the last page."""
+        """Finish after the last page."""
         self._backend.end_copy(self._connection)
 
 
 @contextmanager
 def open_target(place: Place, *, adopt: bool) -> Iterator[CopyTarget]:
-    """Open a database to copy traces to; create it, or its tables, if it is missing.
-
-    Raises:
-        TraceDatabaseError: E60, it is the database of another program, or cannot be changed.
-    """
+    """Open the target; create missing tables; raise E60 if that fails."""
     backend = backend_of(place)
     create_tables(place, adopt=adopt)
     with changing(place, is_long=True) as connection:

@@ -1,4 +1,4 @@
-"""``PostgresBackend``: what a trace database in Postgres does in its own way."""
+"""``PostgresBackend``: everything that differs in Postgres."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from kantan_agents.traces.trace_file import READ_WAIT_SECONDS
 
 _MIGRATION_WAIT_SECONDS: Final = 30.0
 _READ_SECONDS: Final = 600.0
-"""A search of many traces says nothing for long. At the beginning, a silent server is noticed sooner."""
+"""A search of many traces is silent for long. While connecting, a silent server is noticed sooner."""
 _NEWEST: Final = "SELECT (SELECT MAX(rowid) FROM traces), (SELECT MAX(rowid) FROM spans)"
 
 
 class PostgresBackend(FileBackend):
-    """A trace database in Postgres: it has no path, and overrides whatever asks the file at one."""
+    """A trace database in Postgres; it has no path."""
 
     def __init__(self, url: PostgresUrl) -> None:
         self.file = None
@@ -72,7 +72,7 @@ class PostgresBackend(FileBackend):
 
     @override
     def why_not_writable(self) -> str | None:
-        return None  # the server says so when the tables are made
+        return None  # the server reports it on creation
 
     @override
     def _can_have_tables(self) -> bool:
@@ -81,7 +81,7 @@ class PostgresBackend(FileBackend):
 
     @override
     def exists(self) -> bool:
-        return True  # only the server knows, and says so when it is asked
+        return True  # only the server knows, and reports it on use
 
     @override
     def has_content(self) -> bool:
@@ -93,7 +93,7 @@ class PostgresBackend(FileBackend):
 
     @override
     def version(self) -> str:
-        """Return the numbers of the newest rows, and how many were changed; the server counts with delay."""
+        """Return the numbers of the latest and of changed rows; the server counts with delay."""
         with closing(self.open_to_read()) as connection:
             newest = connection.execute(_NEWEST)
             changed = server_of(connection).native(
@@ -128,13 +128,12 @@ class PostgresBackend(FileBackend):
 
     @override
     def end_copy(self, connection: sqlite3.Connection) -> None:
-        """Let the server look at the new rows now; until it does so by itself, it would choose slow plans."""
+        """Analyze the new rows now, to avoid slow plans until the server does so."""
         connection.execute("ANALYZE traces")
         connection.execute("ANALYZE spans")
 
 
 def _placed(spans: Sequence[tuple[Any, ...]]) -> Iterator[tuple[SpanValues, date]]:
-    """Yield the spans, each once: the last of those with the same id, with the week of its partition."""
     today = datetime.now(timezone.utc).date()
     for row in {row[0]: row for row in spans}.values():
         yield SpanValues(row[:-1]), week_of(row[3], today)

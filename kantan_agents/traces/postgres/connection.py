@@ -1,11 +1,10 @@
-"""A connection to Postgres that takes the statements of the readers and writers of a file.
+"""A connection to Postgres with the used part of ``sqlite3.Connection``.
 
-It has the part of ``sqlite3.Connection`` that they use. Statements are translated (``dialect.py``), rows are
-read by name and by number, and the driver's errors become those of sqlite3, without the password.
+Statements are translated (``dialect.py``), and the driver's errors become sqlite3's, without the password.
 
-One lock of the server takes the place of the file's: a transaction that writes (``BEGIN IMMEDIATE``) waits
-for it. So traces and spans are numbered in the order in which they become visible, which followers, pages and
-rollouts rely on, whatever the clocks of the writers say.
+A transaction that writes (``BEGIN IMMEDIATE``) waits for a server lock. So traces and spans are numbered in
+the order in which they become visible, whatever the clocks of the writers show. Followers, pages and rollouts
+rely on that.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ if TYPE_CHECKING:
     import psycopg
 
 OLDEST: Final = 160_000
-"""The oldest version of the server: 16."""
+"""The oldest supported server version: 16."""
 
 WRITE_LOCK: Final = 0x6B616E74616E
 """The advisory lock of transactions that write."""
 
 _IDLE_SECONDS: Final = 60
-# A writer that was stopped in the middle would hold its locks for as long as it has not ended.
+# A suspended writer would hold its locks.
 BEGIN_WRITING: Final = f"BEGIN; SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_SECONDS}s'"
-"""Begins a transaction that writes. The server ends the connection if nothing follows for a minute."""
+"""The server ends the connection if nothing follows for a minute."""
 
 _BEGINNINGS: Final = {
     "BEGIN IMMEDIATE": f"{BEGIN_WRITING}; SELECT pg_advisory_xact_lock({WRITE_LOCK})",
@@ -64,11 +63,7 @@ def _row_type(names: tuple[str, ...]) -> type[Row]:
 
 
 class ServerCursor:
-    """The part of ``sqlite3.Cursor`` that is used; all rows of a result are in memory.
-
-    Attributes:
-        row_factory: None for rows that are plain tuples.
-    """
+    """The used part of ``sqlite3.Cursor``; all rows are in memory."""
 
     def __init__(self, connection: ServerConnection) -> None:
         self.row_factory: Any = Row
@@ -77,7 +72,7 @@ class ServerCursor:
         self._rows: Iterator[Any] = iter(())
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> ServerCursor:
-        """Execute a statement that is written for both databases."""
+        """Execute a statement for both databases."""
         with self._connection.errors():
             text = _BEGINNINGS.get(sql)
             self._cursor.execute(cast("Any", text or translated(sql)), _bound(values))
@@ -85,7 +80,7 @@ class ServerCursor:
         return self
 
     def executemany(self, sql: str, values: Iterable[Sequence[Any]]) -> ServerCursor:
-        """Execute a statement for each of several values."""
+        """Execute a statement for each item of ``values``."""
         with self._connection.errors():
             self._cursor.executemany(cast("Any", translated(sql)), [_bound(one) for one in values])
         return self
@@ -105,17 +100,17 @@ class ServerCursor:
         return next(self._rows, None)
 
     def fetchall(self) -> list[Any]:
-        """Return the rows that are left."""
+        """Return the remaining rows."""
         return [*self._rows]
 
     @property
     def rowcount(self) -> int:
-        """How many rows the last statement has changed."""
+        """How many rows the last statement changed."""
         return self._cursor.rowcount
 
     @property
     def lastrowid(self) -> int | None:
-        """The number that the last row of this connection got from a sequence."""
+        """The last number of this connection from a sequence."""
         with self._connection.errors():
             row = self._connection.raw.execute("SELECT lastval()").fetchone()
         return int(row[0]) if row else None
@@ -126,12 +121,7 @@ class ServerCursor:
 
 
 class ServerConnection:
-    """The part of ``sqlite3.Connection`` that is used.
-
-    Args:
-        raw: The driver's connection, in autocommit mode.
-        url: Where it leads to.
-    """
+    """The used part of ``sqlite3.Connection``; ``raw`` is in autocommit mode."""
 
     def __init__(self, raw: psycopg.Connection[Any], url: PostgresUrl) -> None:
         self.raw = raw
@@ -148,15 +138,15 @@ class ServerConnection:
             raise server_error(error, self.url) from None
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> ServerCursor:
-        """Execute a statement that is written for both databases."""
+        """Execute a statement for both databases."""
         return self.cursor().execute(sql, values)
 
     def executemany(self, sql: str, values: Iterable[Sequence[Any]]) -> ServerCursor:
-        """Execute a statement for each of several values."""
+        """Execute a statement for each item of ``values``."""
         return self.cursor().executemany(sql, values)
 
     def native(self, sql: str, values: Any = None) -> psycopg.Cursor[Any]:
-        """Execute a statement that is written for Postgres; its rows are tuples."""
+        """Execute a statement for Postgres; its rows are tuples."""
         with self.errors():
             return self.raw.execute(cast("Any", sql), values)
 
@@ -166,7 +156,7 @@ class ServerConnection:
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a transaction has begun and not ended, also if it has failed."""
+        """Whether a transaction is open or failed."""
         import psycopg
 
         return self.raw.info.transaction_status not in (
@@ -189,18 +179,17 @@ def connect(
         url: The database.
         wait: Seconds to wait for locks of other connections.
         any_thread: Ignored: every thread may use it, one at a time.
-        limit: How long it waits for a server that says nothing; None without a limit, for statements that
-            may take long.
+        limit: How long to wait for a silent server; None for long statements.
 
     Raises:
         PostgresMissingError: E140, the driver is not installed.
-        TraceDatabaseError: E60, the version of the server is too old.
-        ServerError: The server cannot be reached, or refuses.
+        TraceDatabaseError: E60, the server version is too old.
+        ServerError: The server cannot be reached, or rejects the connection.
     """
     del any_thread
     psycopg = driver()
-    # Not as attributes of the package: it has none of a module that was imported before the package itself
-    # was imported again, as by a test runner that restores the modules while a recorder connects.
+    # Not as attributes of the package, which lacks modules imported before the package was imported again, as
+    # by a test runner that restores modules while a recorder connects.
     from psycopg.conninfo import conninfo_to_dict
     from psycopg.types.string import TextLoader
 
@@ -209,8 +198,7 @@ def connect(
         raw = open_connection(
             url.secret,
             autocommit=True,
-            # Values are written into the statement: a server infers the types of literals, and not those of
-            # parameters.
+            # Values go into the statement: a server infers the types of literals, but not of parameters.
             cursor_factory=psycopg.ClientCursor,
             **limiting_options(conninfo_to_dict(url.secret)),
         )
@@ -233,7 +221,6 @@ def connect(
 
 @lru_cache(maxsize=1)
 def _number_loader() -> Any:
-    """Return what reads a ``numeric``: as an int or a float, as from a file, and not as a Decimal."""
     from psycopg.adapt import Loader
 
     class NumberLoader(Loader):
@@ -252,11 +239,7 @@ def _check_version(raw: psycopg.Connection[Any], url: PostgresUrl) -> None:
 
 
 def driver() -> Any:
-    """Return the driver.
-
-    Raises:
-        PostgresMissingError: E140, it is not installed.
-    """
+    """Import the driver, or raise E140."""
     with extra("postgres"):
         import psycopg
     return psycopg
@@ -270,17 +253,16 @@ def server_error(error: psycopg.Error, url: PostgresUrl) -> ServerError:
 
 
 def as_sqlite(connection: ServerConnection) -> sqlite3.Connection:
-    """Return the connection with the type that the readers and writers name."""
+    """Cast to the type that readers and writers use."""
     return cast("sqlite3.Connection", connection)
 
 
 def server_of(connection: sqlite3.Connection) -> ServerConnection:
-    """Return a connection to a server with its own type."""
+    """Cast to the type of this module."""
     return cast("ServerConnection", connection)
 
 
 def _bound(values: Sequence[Any] | Mapping[str, Any]) -> Any:
-    """Return values with numbers for booleans, as SQLite stores them."""
     if isinstance(values, Mapping):
         return {name: _value(value) for name, value in values.items()}
     return [_value(value) for value in values]

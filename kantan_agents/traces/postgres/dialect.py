@@ -1,9 +1,8 @@
-"""Translates the SQL of the readers and writers of a file into that of Postgres.
+"""Translates the SQL of the readers and writers of a file into Postgres SQL.
 
-Both databases understand most of it. What is translated here are names and forms that mean the same. The
-result may contain only the keywords and functions listed below: anything that the two might understand
-differently is an error, and never a wrong answer. Keywords are written in capitals, names are not.
-Functions that Postgres lacks are created with the tables (``functions.py``).
+Anything that the two databases might understand differently is an error, never a wrong answer: only the words
+below are allowed. Keywords are in capitals, names are not. Functions that Postgres lacks are created with the
+tables (``functions.py``).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from kantan_agents.errors import NotInPostgresError
 
 PREFIX: Final = "kantan_agents_"
 
-# What SQLite lists in a table of its own. Triggers have no schema, their tables do.
+# SQLite's own table. Triggers have no schema, their tables do.
 _MASTER: Final = """(
 SELECT c.relname::text COLLATE "C" AS name, CASE c.relkind WHEN 'i' THEN 'index' WHEN 'I' THEN 'index'
 WHEN 'v' THEN 'view' ELSE 'table' END AS type FROM pg_catalog.pg_class c
@@ -36,10 +35,10 @@ _FORMS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"\ball_traces\b"), "traces"),
     (re.compile(r"\bCROSS JOIN\b"), "JOIN"),
     (re.compile(r"\bIS (\?|:\w+)"), r"IS NOT DISTINCT FROM \1"),
-    # From other places, such as 0, the databases count differently.
+    # From other positions, the databases count differently.
     (re.compile(r"\bsubstr\((\w+), -length\(\?\)\)"), r"right(\1, length(?))"),
     (re.compile(r"\bsubstr\((\w+), 1, "), r"left(\1, "),
-    # SQLite's ignores the case of ASCII letters, and has no character that escapes.
+    # SQLite's ignores the case of ASCII, and has no escape character.
     (re.compile(r"\bLIKE (\?|\x00\d+\x00)"), r"ILIKE \1 ESCAPE ''"),
     (re.compile(r"\bjson_extract\((\w+), \?\) = \?"), rf"{PREFIX}json_is(\1, ?, ?)"),
     (re.compile(r"\b(json_extract|json_valid|json_each|repair)\("), rf"{PREFIX}\1("),
@@ -59,11 +58,11 @@ _TYPES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"\bINTEGER\b"), "bigint"),
     (re.compile(r"\bREAL\b"), "double precision"),
     (re.compile(r"\bBLOB\b"), "bytea"),
-    # Compared and sorted by their bytes, as in a file.
+    # Ordered by bytes, as in a file.
     (re.compile(r"\bTEXT\b"), 'text COLLATE "C"'),
 )
 
-# What means the same in both: keywords, the types above, functions, and tables that have a list of columns.
+# Words with the same meaning in both: keywords, types, functions, and tables with a list of columns.
 _KNOWN: Final = frozenset(
     """ALL ANALYZE AND AS ASC AUTOINCREMENT BLOB BY CASE CAST COALESCE COLLATE COMMIT CONFLICT COUNT CREATE
     DEFAULT DELETE DESC DISTINCT DO DROP ELSE END ESCAPE EXISTS FROM GROUP HAVING IF ILIKE IN INDEX INSERT
@@ -74,7 +73,7 @@ _KNOWN: Final = frozenset(
 _WORD: Final = re.compile(r'(?<![:\w"])([A-Za-z_]\w*)(\()?')
 _IN_CAPITALS: Final = frozenset(("cast", "glob", "is", "like", "order"))
 
-# SQLite sorts NULL as the smallest value. A column that has none is sorted by its index.
+# SQLite sorts NULL first. Columns without NULL are sorted by their index.
 _ORDER: Final = re.compile(r"\bORDER BY ((?:[^()]|\([^()]*\))+?)(?=\s*(?:\)|;|$|LIMIT\b))")
 _NEVER_NULL: Final = frozenset(("id", "ingest_seq", "rowid"))
 
@@ -88,11 +87,7 @@ _PARAMETER: Final = re.compile(r"\?|(?<!:):([A-Za-z_]\w*)")
 
 @lru_cache(maxsize=1_024)
 def translated(sql: str) -> str:
-    """Return a statement for Postgres, with the driver's parameters.
-
-    Raises:
-        NotInPostgresError: E141, it is about the file itself, or it has a word that is not known here.
-    """
+    """Return a statement for Postgres; raise E141 for an unknown word or one about the file."""
     if sql.startswith("PRAGMA"):
         raise NotInPostgresError(what=f"{sql!r}", reason="it is about the file of a database")
     if sql.startswith("CREATE TRIGGER"):
@@ -108,7 +103,7 @@ def translated(sql: str) -> str:
         text = pattern.sub(replacement, text)
     text = _calls(text, "json_group_array", lambda inner: f"COALESCE(json_agg({inner})::text, '[]')")
     text = _calls(text, "group_concat", lambda inner: f"string_agg({inner}, ',')")
-    # In a file, only the letters of ASCII have a case.
+    # In a file, only ASCII letters have a case.
     text = _calls(text, "LOWER", lambda inner: f'lower(({inner}) COLLATE "C")')
     text = _calls(text, "json", lambda inner: f"({inner})::json")
     text = _calls(text, "CAST", _cast)
@@ -137,7 +132,6 @@ def _is_known(word: str, parenthesis: str | None) -> bool:
 
 
 def _cast(inner: str) -> str:
-    """Return a cast to text, or to the bytes of a value of any type."""
     value, _, kind = inner.rpartition(" AS ")
     if kind not in ("BLOB", "TEXT"):
         raise NotInPostgresError(
@@ -157,7 +151,6 @@ def _with_nulls(key: str) -> str:
 
 
 def _calls(text: str, name: str, write: Callable[[str], str]) -> str:
-    """Replace the calls of a function, the innermost last."""
     pattern = re.compile(rf"(?<![\w.]){name}\(")
     while (found := pattern.search(text)) is not None:
         end = _closing(text, found.end())

@@ -1,7 +1,6 @@
-"""The functions of SQLite that the shared statements use, for Postgres.
+"""The functions of SQLite that the shared statements use.
 
-JSON is stored as text, as in a file. Text that is not JSON, or that Postgres cannot represent, is like a
-missing value, and fails no search.
+JSON that Postgres cannot represent counts as missing and fails no search.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ FUNCTIONS: Final = (
         "plpgsql",
     ),
     _function("repair", "given text", "text", "SELECT NULL::text"),
-    # Only paths of names, such as $.span_data.data.tool, and of one name in quotes.
+    # Only paths of names, such as $.span_data.data.tool, and one quoted name.
     _function(
         "json_at",
         "given text, path text",

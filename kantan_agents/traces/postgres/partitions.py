@@ -1,7 +1,6 @@
-"""The partitions of ``spans``: one for each week, so that old spans are dropped and not deleted.
+"""The partitions of ``spans``, one for each week: old spans are dropped, not deleted.
 
-A span belongs to the week of its start, by the clock of the machine that recorded it. It is only where the
-span is kept: nothing is found or ordered by it.
+The week is the span's start by its recorder's clock. Nothing is found or ordered by it.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from kantan_agents.traces.postgres.connection import ServerConnection, server_of
 from kantan_agents.traces.postgres.server_error import ServerError
 
 UNDATED: Final = "kantan_agents_spans_undated"
-"""Spans without a start, or with one that cannot be right."""
+"""Spans without a plausible start."""
 _NAMED: Final = "kantan_agents_spans_w"
 
 NO_WEEK: Final = date(1, 1, 1)
 _FIRST: Final = date(2020, 1, 6)
-# A clock may be wrong. Each week beyond it would become a partition for ever.
+# Wrong clocks: each later week would become a permanent partition.
 _AHEAD: Final = timedelta(weeks=5)
 
 
 def week_of(started_at: str | None, today: date) -> date:
-    """Return the Monday of the week in which a span started; ``NO_WEEK`` for a time that cannot be right."""
+    """Return the Monday of a start; ``NO_WEEK`` for an implausible one."""
     try:
         day = date.fromisoformat((started_at or "")[:10])
     except ValueError:
@@ -42,7 +41,7 @@ def name_of(week: date) -> str:
 
 
 def weeks_in(connection: ServerConnection) -> dict[date, str]:
-    """Return the names of the partitions by week, the oldest first, without the one of undated spans."""
+    """Return the partitions by week, the oldest first, without undated spans."""
     query = """SELECT c.relname FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
     WHERE i.inhparent = 'spans'::regclass ORDER BY c.relname"""
     names = [name for (name,) in connection.native(query)]
@@ -55,7 +54,7 @@ def weeks_in(connection: ServerConnection) -> dict[date, str]:
 
 
 def bytes_of_tables(connection: sqlite3.Connection) -> int:
-    """Return the bytes that the tables of the database take, with their indexes."""
+    """Return the bytes of all tables and indexes."""
     query = """SELECT COALESCE(SUM(pg_total_relation_size(c.oid)), 0) FROM pg_catalog.pg_class c
     WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
     AND (c.relname = 'traces' OR starts_with(c.relname, 'kantan_agents_'))"""
@@ -64,13 +63,7 @@ def bytes_of_tables(connection: sqlite3.Connection) -> int:
 
 
 def create_partitions(connection: ServerConnection, weeks: Iterable[date]) -> None:
-    """Create the partitions that are missing, outside a transaction.
-
-    The spans of a week without a partition are among the undated ones.
-
-    Raises:
-        ServerError: The server cannot be reached.
-    """
+    """Create missing partitions, outside a transaction; without one, spans are undated."""
     for week in sorted(set(weeks) - {NO_WEEK}):
         statement = (
             f"CREATE TABLE IF NOT EXISTS {name_of(week)} PARTITION OF spans "

@@ -1,7 +1,7 @@
-"""How this library connects to Postgres, for traces and for durable runs: no wait is without a limit.
+"""Connects to Postgres, for traces and for durable runs, with a limit for every wait.
 
-TCP alone waits for hours for a peer that is gone, and a proxy between the two may accept what nobody reads.
-So the options notice a peer that is gone, and ``AnswerLimit`` a server that does not answer.
+TCP alone waits hours for a dead peer, and a proxy may accept data that no one reads. So the connection
+options detect a dead peer, and ``AnswerLimit`` a silent server.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS: Final = 5
 ANSWER_SECONDS = 30.0
-"""So long this library waits for an answer of the server."""
+"""Wait for an answer of the server."""
 HURRIED_SECONDS: Final = 2.0
-"""So long it waits while this process stops."""
+"""The same while this process stops."""
 
 _OPTIONS: Final = {
     "connect_timeout": CONNECT_SECONDS,
     "application_name": "kantan-agents",
-    # A server that is gone is noticed after about half a minute, and not after the hours that TCP takes.
+    # Half a minute for a dead server, instead of TCP's hours.
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
@@ -32,20 +32,14 @@ _OPTIONS: Final = {
 
 
 def limiting_options(given: Collection[str]) -> dict[str, Any]:
-    """Return the options of a connection that a URL does not have.
-
-    Args:
-        given: The names of those that it has.
-    """
+    """Return the default options that the URL does not set."""
     return {name: value for name, value in _OPTIONS.items() if name not in given}
 
 
 class AnswerLimit:
-    """How long connections wait for a server that says nothing.
+    """How long connections wait for a silent server.
 
-    Attributes:
-        seconds: May be changed while they wait.
-        is_hurried: Whether this process stops.
+    ``seconds`` may change meanwhile; ``is_hurried``: this process stops.
     """
 
     def __init__(self) -> None:
@@ -54,18 +48,18 @@ class AnswerLimit:
         self._is_gone = False
 
     def hurry(self) -> None:
-        """Wait only a moment longer, and once in vain: this process stops."""
+        """Shorten the wait because this process stops; wait in vain only once."""
         if not self.is_hurried:
             self.seconds = min(self.seconds, HURRIED_SECONDS)
             self.is_hurried = True
 
     def miss(self) -> None:
-        """Note that the server has not answered in time."""
+        """Note that the server did not answer in time."""
         if self.is_hurried:
             self._is_gone, self.seconds = True, 0.0  # the other connections wait no longer either
 
     def connect(self, *args: Any, **options: Any) -> psycopg.Connection[Any]:
-        """Return a connection with this limit; it is closed if the server does not answer in time."""
+        """Return a connection that closes if the server is silent too long."""
         import psycopg
 
         if self._is_gone:
@@ -94,7 +88,7 @@ def _connection_type() -> Any:
             return super().wait(_limited(gen, self._check), *args, **options)
 
         def _check(self, silent: float) -> None:
-            # Without a statement it waits for notifications, as long as there are none.
+            # Without a statement, it waits for notifications.
             if self.limit is None or silent < self.limit.seconds or self.pgconn.transaction_status != active:
                 return
             self.limit.miss()
@@ -105,12 +99,11 @@ def _connection_type() -> Any:
 
 
 def _limited(gen: Any, check: Callable[[float], None]) -> Generator[Any, Any, Any]:
-    """Wait as ``gen`` does, and call ``check`` with the seconds of silence."""
     last = time.monotonic()
     try:
         state = next(gen)
         while True:
-            ready = yield state  # the driver sends 0 when nothing has come for a moment
+            ready = yield state  # the driver sends 0 after a moment of silence
             if ready:
                 last = time.monotonic()
             else:

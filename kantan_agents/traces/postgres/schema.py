@@ -1,8 +1,7 @@
-"""The tables of a trace database in Postgres, and the migrations that make them.
+"""The tables of a trace database in Postgres, and their migrations.
 
-They are kantan-llm's tables and those of this library, with the same columns as in a file. Three things
-differ: ``rowid`` is a column, ``spans`` is partitioned by week, and ``folded_input`` and ``folded_output``
-have the texts for words with letters outside ASCII that have a case, if these texts differ.
+Other than in a file, ``rowid`` is a column, ``spans`` is partitioned by week, and ``folded_input`` and
+``folded_output`` have folded strings, if they differ, for words with non-ASCII letters that have a case.
 """
 
 from __future__ import annotations
@@ -21,12 +20,11 @@ from kantan_agents.traces.schema import COLUMNS, ForeignDatabaseError
 
 VERSION: Final = 1
 VERSIONS: Final = "kantan_agents_schema"
-"""One row with the version of the tables; it marks them as those of this library."""
+"""The version of the tables; identifies this library's."""
 
 _MIGRATION_LOCK: Final = 0x6B616E74616F
 
-# Tables of durable runs in the same schema. Another thread of a worker, or another process, may create them
-# before or after those of traces.
+# Durable runs share the schema; their tables may appear before or after these.
 _DURABLE: Final = "kantan_agents_durable_"
 
 _TEXT: Final = 'text COLLATE "C"'
@@ -75,7 +73,7 @@ def _note(table: str, trace_id: str) -> str:
     )
 
 
-# The traces that change are noted, as in a file: once for each statement, and not for each row.
+# Triggers note changed traces once for each statement, not for each row.
 _NOTES: Final = (
     _note("spans", "trace_id"),
     _note("traces", "id"),
@@ -101,7 +99,7 @@ TRIGRAMS: Final = {
 _log = get_logger("kantan_agents.tracing")
 
 
-# The schemas in which the server would look, had the user the right to use them.
+# Schemas that the user has no right to use.
 _CLOSED_SCHEMAS: Final = """SELECT current_user, current_schema(), ARRAY(
 SELECT n.nspname::text FROM pg_catalog.pg_namespace n
 WHERE NOT has_schema_privilege(n.oid, 'USAGE') AND n.nspname = ANY(string_to_array(
@@ -115,7 +113,7 @@ class _Warned:
 
 
 def version_of(connection: ServerConnection) -> int | None:
-    """Return the version of the tables; None if they are missing."""
+    """Return the version of the tables; None if missing."""
     query = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
     if not connection.execute(query, (VERSIONS,)).fetchone()[0]:
         return None
@@ -124,12 +122,9 @@ def version_of(connection: ServerConnection) -> int | None:
 
 
 def migrate(connection: ServerConnection, *, adopt: bool, search_index: bool = True) -> None:
-    """Create the tables, or bring them to this version; several processes may start at once.
+    """Create or migrate the tables, outside a transaction; processes may do so in parallel.
 
-    Args:
-        connection: A connection outside a transaction.
-        adopt: Whether the schema may have tables of another program too.
-        search_index: Whether new tables get an index for searches.
+    ``adopt`` allows tables of another program in the schema. ``search_index`` is for new tables.
 
     Raises:
         ForeignDatabaseError: The schema has tables of another program.
@@ -168,7 +163,7 @@ def migrate(connection: ServerConnection, *, adopt: bool, search_index: bool = T
 
 
 def _check_rights(connection: ServerConnection) -> None:
-    """Raise ServerError if the tables may exist in a schema that the user may not use: it cannot see them."""
+    """Raise ServerError if the tables may be in a schema that the user cannot see."""
     row = connection.native(_CLOSED_SCHEMAS).fetchone()
     user, schema, closed = row or (None, "", [])
     if closed:
@@ -195,17 +190,16 @@ def _check_owner(connection: ServerConnection, *, adopt: bool) -> None:
 
 
 def has_trigrams(connection: ServerConnection) -> bool:
-    """Return whether the index for searches exists."""
+    """Return whether the search index exists."""
     marks = ",".join("?" * len(TRIGRAMS))
     query = f"SELECT COUNT(*) FROM sqlite_master WHERE name IN ({marks})"  # noqa: S608
     return bool(connection.execute(query, [*TRIGRAMS]).fetchone()[0] == len(TRIGRAMS))
 
 
 def create_trigrams(connection: ServerConnection) -> None:
-    """Create the index for searches; for a large database this takes long, and stops writers.
+    """Create the search index, which takes long for a large database and blocks writers.
 
-    Raises:
-        ServerError: The extension is missing, or the user may not create it.
+    ``ServerError``: the extension is missing, or the user may not create it.
     """
     connection.native("CREATE EXTENSION IF NOT EXISTS pg_trgm")
     for name, definition in TRIGRAMS.items():
@@ -213,7 +207,7 @@ def create_trigrams(connection: ServerConnection) -> None:
 
 
 def drop_trigrams(connection: ServerConnection) -> None:
-    """Remove the index for searches."""
+    """Remove the search index."""
     for name in TRIGRAMS:
         connection.native(f"DROP INDEX IF EXISTS {name}")
 
@@ -232,11 +226,7 @@ def _index_if_possible(connection: ServerConnection) -> None:
 
 
 def check_readable(connection: ServerConnection) -> None:
-    """Check that the database has the tables, of a version that this library can read.
-
-    Raises:
-        sqlite3.OperationalError: It has not.
-    """
+    """Raise sqlite3.OperationalError unless this library can read the tables."""
     found = version_of(connection)
     if found is None:
         _check_rights(connection)

@@ -1,23 +1,21 @@
-"""``ServerError``: an error of Postgres, raised as what the readers and writers of a file expect."""
+"""``ServerError``: an error of Postgres, raised as an sqlite3 error."""
 
 from __future__ import annotations
 
 import sqlite3
 from typing import Final
 
-# Classes of SQLSTATE of errors that other rows would not cause: data exceptions, violated constraints, and
-# limits of the program, such as a row that is too large for an index.
+# SQLSTATE classes caused by the rows: data exceptions, violated constraints, program limits, such as a row
+# that is too large for an index.
 _OF_ROWS: Final = ("22", "23", "54")
 _LOCKED: Final = ("55P03", "40P01", "40001")
 
 
 class ServerError(sqlite3.OperationalError):
-    """An error of the server, or of the connection to it.
-
-    It is one of sqlite3's, so that code for both databases handles one kind of error.
+    """An error of the server or the connection.
 
     Attributes:
-        sqlstate: The code of the error; None if the server did not answer.
+        sqlstate: None if the server did not answer.
     """
 
     def __init__(self, message: str, sqlstate: str | None = None) -> None:
@@ -26,7 +24,7 @@ class ServerError(sqlite3.OperationalError):
 
     @property
     def is_of_rows(self) -> bool:
-        """Whether the rows are the cause, so that others can be written."""
+        """Whether other rows could be written."""
         return self.sqlstate is not None and self.sqlstate[:2] in _OF_ROWS
 
     @property

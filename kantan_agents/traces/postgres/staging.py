@@ -1,4 +1,4 @@
-"""Writes many spans at once: COPY into a table of the connection, then one statement into ``spans``."""
+"""Writes many spans: COPY into a temporary table, then one statement into ``spans``."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from kantan_agents.traces.trigrams import fold, lower_ascii
 if TYPE_CHECKING:
     import psycopg
 
-_COLUMNS: Final = COLUMNS["spans"][:-1]  # without ingest_seq, which is assigned in the server
+_COLUMNS: Final = COLUMNS["spans"][:-1]  # without ingest_seq, which the server assigns
 _JSON: Final = tuple(place for place, name in enumerate(_COLUMNS) if name.endswith("_json"))
 _INPUT, _OUTPUT = _COLUMNS.index("input"), _COLUMNS.index("output")
 _ALL: Final = (*_COLUMNS, "folded_input", "folded_output", "week")
 
-# A zero character and half of a surrogate pair are valid in JSON, and cannot be stored as JSON of Postgres.
+# A zero character and half of a surrogate pair are valid JSON that Postgres cannot store.
 _UNSTORABLE: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 # Python writes these, and they are not JSON.
 _NOT_JSON: Final = re.compile(r"\b(?:NaN|Infinity)\b")
@@ -40,7 +40,7 @@ _MERGE: Final = (
     f"SELECT {', '.join(f'n.{name}' for name in _ALL)}, COALESCE(last.seq, 0) + n.number FROM ("
     "SELECT s.*, row_number() OVER (PARTITION BY s.trace_id ORDER BY s.place) AS number "
     "FROM kantan_agents_staging s) n "
-    # For each trace, because the planner would otherwise read whole partitions.
+    # Otherwise the planner would read whole partitions.
     "LEFT JOIN (SELECT t.trace_id, "
     "(SELECT MAX(o.ingest_seq) FROM spans o WHERE o.trace_id = t.trace_id) AS seq "
     "FROM (SELECT DISTINCT trace_id FROM kantan_agents_staging) t) last ON last.trace_id = n.trace_id "
@@ -50,7 +50,7 @@ _MERGE: Final = (
 
 
 class StagedRow(Protocol):
-    """A span as the recorder makes it."""
+    """A span in the recorder's form."""
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -58,30 +58,25 @@ class StagedRow(Protocol):
 
 
 class SpanValues(NamedTuple):
-    """A span as another database has it."""
+    """A span from another database."""
 
     values: tuple[Any, ...]
 
 
 def copy_spans(raw: psycopg.Connection[Any], spans: Iterable[tuple[StagedRow, date]]) -> None:
-    """Send spans to the server, inside a transaction; nobody else waits for that.
-
-    Args:
-        raw: The driver's connection.
-        spans: Each with the week of its partition.
-    """
+    """Send spans with their weeks, inside a transaction that blocks no one."""
     with raw.cursor() as cursor, cursor.copy(_COPY) as copy:
         for place, (span, week) in enumerate(spans):
             copy.write_row((*stored_values(span.values), week, place))
 
 
 def merge_spans(raw: psycopg.Connection[Any]) -> None:
-    """Move what was sent into ``spans``, numbered in its order; a span with a known id takes its place."""
+    """Move the sent spans into ``spans``, numbered in their order; replace known ids."""
     raw.execute(_MERGE)
 
 
 def stored_trace(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the row of a trace as Postgres can store it."""
+    """Make the row of a trace storable in Postgres."""
     texts = [storable_text(value) if isinstance(value, str) else value for value in row]
     metadata = texts[-1]
     if isinstance(metadata, str) and is_unstorable(metadata):
@@ -90,7 +85,7 @@ def stored_trace(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def stored_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the values of a span that Postgres can store, and the texts for words that must be folded."""
+    """Make the values of a span storable, and add its folded strings."""
     stored = [storable_text(value) if isinstance(value, str) else value for value in values]
     for place in _JSON:
         text = stored[place]
@@ -100,14 +95,14 @@ def stored_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def is_unstorable(text: str) -> bool:
-    """Return whether JSON text may have something that Postgres does not accept."""
+    """Return whether Postgres may reject this JSON."""
     if "\\u" in text and _UNSTORABLE.search(text):
         return True
     return ("NaN" in text or "Infinity" in text) and bool(_NOT_JSON.search(text))
 
 
 def storable_json(text: str) -> str:
-    """Return JSON text without NaN, zero characters and halves of surrogate pairs."""
+    """Drop NaN, zero characters and halves of surrogate pairs."""
     try:
         data = json.loads(text)
     except ValueError:
@@ -126,9 +121,9 @@ def _storable(value: Any) -> Any:
 
 
 def folded(text: str | None) -> str | None:
-    """Return the text with everything folded; None if that is what the server's ``lower`` gives.
+    """Return the folded string; None if the server's ``lower`` gives it.
 
-    A server folds letters outside ASCII by the rules of its locale, so it is done here.
+    A server folds non-ASCII letters by its locale.
     """
     if text is None or text.isascii():
         return None

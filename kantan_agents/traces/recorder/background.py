@@ -1,4 +1,4 @@
-"""``BackgroundRecorder``: the queue of a recorder, the thread that writes it, and its counters."""
+"""``BackgroundRecorder``: the queue of a recorder, its thread and its counters."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RecorderStats:
         dropped: Spans lost because the queue was full (E63).
         failed: Spans that could not be recorded (E65).
         oldest_unwritten: Age of the oldest queued span in seconds; 0.0 if the queue is empty.
-        replaced: How often the file was found moved, replaced, truncated or deleted while it was open.
+        replaced: How often the open file was found moved, replaced, truncated or deleted.
     """
 
     written: int
@@ -53,15 +53,9 @@ class RecorderStats:
 
 
 class BackgroundRecorder(TracingProcessor):
-    """Writes what a subclass puts into its queue, on a thread of its own; flushes it, ends it, counts it.
+    """Writes the queue that a subclass fills, on a dedicated thread.
 
-    Args:
-        path: The database.
-        max_queue: Number of items that may wait; this and the others as for ``SQLiteRecorder``.
-        max_queue_bytes: Bytes of memory that they may take.
-        max_wait: Seconds that a thread waits if the queue is full.
-        flush_interval: Seconds during which items are collected.
-        new_database: Returns what writes to it, also in a forked child.
+    ``SQLiteRecorder`` documents the options.
     """
 
     def __init__(
@@ -107,9 +101,9 @@ class BackgroundRecorder(TracingProcessor):
         return path_of(self._path)
 
     def stats(self) -> RecorderStats:
-        """Return the numbers of spans that were written, wait, or were lost."""
-        # Without the lock if possible: a signal handler that interrupts this function may wait for the
-        # writer, and the writer would wait for the lock.
+        """Return the numbers of written, waiting and lost spans."""
+        # Without the lock if possible: a signal handler that interrupts this may wait for the writer, and the
+        # writer for the lock.
         for _ in range(_STATS_ATTEMPTS):
             version = self._queue.version
             stats = self._stats()
@@ -135,16 +129,16 @@ class BackgroundRecorder(TracingProcessor):
         """Wait until all spans that have ended so far are written.
 
         Args:
-            timeout: Seconds to wait at most.
+            timeout: Maximum wait in seconds.
 
         Returns:
-            Whether all of them are in the database. Returns False at once if the database cannot be written.
-            While it is locked, the recorder retries until the timeout.
+            Whether all of them are in the database. Returns False immediately if the database cannot be
+            written. While it is locked, the recorder retries until the timeout.
         """
         return self.start_flush()(timeout)
 
     def start_flush(self) -> Callable[[float], bool]:
-        """Begin to do the same as ``force_flush``, without waiting.
+        """Start to do the same as ``force_flush``, without waiting.
 
         Returns:
             A function that waits for at most the given seconds and returns whether everything is written.
@@ -159,7 +153,7 @@ class BackgroundRecorder(TracingProcessor):
         return marker.wait
 
     def prepare_read(self, timeout: float) -> None:
-        """Flush before this process reads the file; also if nothing waits but the file was replaced."""
+        """Flush before this process reads the file, or if it was replaced."""
         if not self._queue.unwritten() and self._writer.batches.is_file_replaced():
             self._queue.put_marker()
         self.force_flush(timeout)
@@ -172,11 +166,12 @@ class BackgroundRecorder(TracingProcessor):
         return await anyio.to_thread.run_sync(self.force_flush, timeout, abandon_on_cancel=True)
 
     def shutdown(self, timeout: float = FLUSH_SECONDS) -> None:
-        """Write all waiting spans, end the thread and close the file; the next span opens it again.
+        """Write all waiting spans, stop the thread and close the file; the next span opens it again.
 
         Args:
-            timeout: Seconds to wait at most. Up to five seconds count towards the bound that all ends of the
-                process share, because the SDK asks for five at exit, when other ends may have waited in vain.
+            timeout: Maximum wait in seconds. Up to five seconds count towards the limit that all exit steps
+                of the process share, because the SDK passes five at exit, when earlier steps may have waited
+                in vain.
         """
         is_shared = timeout <= FLUSH_SECONDS
         allowed = min(timeout, bound.remaining(is_ending=False)) if is_shared else timeout
@@ -184,16 +179,16 @@ class BackgroundRecorder(TracingProcessor):
         if self.force_flush(allowed) and is_shared:
             bound.renew()
         self._writer.stop(max(0.1, deadline - monotonic()))
-        if self._queue.unwritten():  # new items, or items that could not be written in time
+        if self._queue.unwritten():  # new or still unwritten items
             self._start_writer()
 
     @property
     def is_failing(self) -> bool:
-        """Whether the file could not be written at the last attempt."""
+        """Whether the last attempt to write failed."""
         return self._writer.batches.is_failing
 
     def log_unwritten(self) -> None:
-        """Log what waits although the process ends: a server that does not answer raises no error."""
+        """Log the spans that will be lost: a silent server raises no error."""
         waiting = [item for item in self._queue.unwritten() if not isinstance(item, FlushMarker)]
         if not waiting:
             return
@@ -203,15 +198,15 @@ class BackgroundRecorder(TracingProcessor):
         _log.error(str(error), code=error.code, **error.data)
 
     def holds_this_thread(self) -> bool:
-        """Return whether the calling thread is inside a lock of the recorder, as in a signal handler."""
+        """Return whether this thread holds a lock of the recorder, as in a signal handler."""
         return self._sections.hold_this_thread()
 
     def defer(self, action: Callable[[], None]) -> bool:
-        """Call ``action`` when this thread leaves the recorder's lock; return False if it is in none."""
+        """Call ``action`` when this thread leaves the lock; return False if it holds none."""
         return self._sections.defer(action)
 
     def before_fork(self) -> None:
-        """Stop the thread and close the file; a forked child can use neither."""
+        """Stop the thread and close the file; a child can use neither."""
         self._writer.pause(lifecycle.FORK_SECONDS)
 
     def after_fork_in_parent(self) -> None:
@@ -219,7 +214,7 @@ class BackgroundRecorder(TracingProcessor):
         self._writer.resume()
 
     def after_fork_in_child(self) -> None:
-        """Start empty; the parent writes the spans that were waiting."""
+        """Start empty; the parent writes the waiting spans."""
         connection = self._writer.abandon()
         if connection is not None:
             lifecycle.abandoned_connections.append(connection)
@@ -230,12 +225,11 @@ class BackgroundRecorder(TracingProcessor):
         writer = self._writer
         if writer.thread is None or writer.is_stopping:
             self._start_writer()
-        # Without a loop, it raises nothing, unlike the public function.
+        # Unlike the public function, it does not raise without a loop.
         if asyncio._get_running_loop() is not lifecycle.Watched.latest:
             lifecycle.flush_at_loop_end()
 
     def _may_wait(self) -> bool:
-        """Return whether this thread may wait for the writer; start it if it does not run."""
         if not self._writer.can_be_waited_for():
             return False
         if self._writer.thread is None or self._writer.is_stopping:
@@ -243,12 +237,12 @@ class BackgroundRecorder(TracingProcessor):
         return True
 
     def _start_writer(self) -> bool:
-        """Start the thread; at interpreter exit, write in the calling thread instead and return False."""
+        """At interpreter exit, write in this thread and return False."""
         if lifecycle.has_exited():
             self._writer.stop(FLUSH_SECONDS)
         else:
             lifecycle.watch_worker()
-            with suppress(RuntimeError):  # the interpreter is shutting down and starts no more threads
+            with suppress(RuntimeError):  # no new threads at interpreter shutdown
                 self._writer.start()
                 return True
         self._writer.write_in_this_thread()

@@ -1,4 +1,4 @@
-"""Writes batches of spans from the queue to the file, and handles the spans that cannot be stored."""
+"""Writes batches from the queue to the file, and handles spans that cannot be stored."""
 
 from __future__ import annotations
 
@@ -31,25 +31,20 @@ _log = get_logger("kantan_agents.tracing")
 
 LOCKED_SECONDS = 2.0
 
-# After this many rows, the writer releases the GIL. Otherwise the event loop would wait for it up to 5 ms.
+# The writer then releases the GIL, for which the event loop would wait up to 5 ms.
 _ROWS_PER_SLICE = 20
 
-# While so many items wait, the writer does nothing but write them.
+# With so many items, the writer only writes.
 _BUSY = 500
 
-# The texts of a row of a span this small are not measured.
+# Smaller spans are not measured.
 _SMALL = 4_096
 
 _LARGEST_INTEGER = 2**63 - 1
 
 
 class BatchWriter:
-    """Writes the in-flight items of a queue, one batch after another.
-
-    Attributes:
-        written: Number of spans written so far.
-        failed: Number of spans discarded so far because they cannot be stored.
-    """
+    """Writes the in-flight items of a queue, batch by batch."""
 
     def __init__(self, path: Place, database: Database, queue: SpanQueue) -> None:
         self.written = 0
@@ -66,36 +61,36 @@ class BatchWriter:
 
     @property
     def is_failing(self) -> bool:
-        """Whether the last attempt to write failed because of the file."""
+        """Whether the file caused the last attempt to fail."""
         return self._failing_since < math.inf
 
     @property
     def replaced(self) -> int:
-        """How often the file was found moved, replaced, truncated or deleted while it was open."""
+        """How often the open file was replaced, moved, truncated or deleted."""
         return self._database.replaced
 
     def is_file_replaced(self) -> bool:
-        """Return whether the open file is no longer the one at the path; any thread may ask."""
+        """Return whether the file was replaced; for any thread."""
         return self._database.is_replaced()
 
     def leave_replaced_file(self) -> None:
-        """Close the file if it is no longer the one at the path."""
+        """Close the file if it was replaced."""
         with suppress(sqlite3.Error, OSError):  # the next write tries again, and logs
             self._database.close_replaced()
         self._log_replaced()
 
     def close(self) -> None:
-        """Close the connection; the next batch opens a new one."""
+        """Close the connection until the next batch."""
         self._database.close()
 
     def abandon(self) -> sqlite3.Connection | None:
-        """Return the connection without closing it, in a forked child."""
+        """Return the connection unclosed, in a forked child."""
         return self._database.abandon()
 
     def write(self) -> bool:
-        """Write the in-flight items; if the file cannot be written, put them back and return False."""
+        """Write the in-flight items; if that fails, put them back and return False."""
         try:
-            # First, so that no rows are made while the file cannot be opened.
+            # First: no rows are needed while the file cannot be opened.
             self._database.open()
             rows = self._rows()
             try:
@@ -117,21 +112,17 @@ class BatchWriter:
         return True
 
     def catch_up(self) -> bool:
-        """Store figures and index texts of traces that were written, if many wait; return whether more do.
-
-        Readers compute the figures, and searches read the texts, of those that still wait.
-        """
+        """Store statistics and index entries; return whether many traces still wait."""
         return self._figures.keep(self._database) or self._index.keep(self._database)
 
     def _rows(self) -> list[tuple[Item, Any]]:
-        """Return the in-flight items with their rows; discard items that cannot be converted."""
         limited = is_length_limited()
         size = 0
         rows: list[tuple[Item, Any]] = []
         for number, item in enumerate([*self._queue.in_flight]):
             if number % _ROWS_PER_SLICE == _ROWS_PER_SLICE - 1:
                 time.sleep(0)
-            # A row is made from the decoded item.
+            # A row is built from the decoded item.
             self._queue.reserve_rows(size + item.size)
             try:
                 if isinstance(item, TraceSnapshot):
@@ -149,11 +140,6 @@ class BatchWriter:
         return rows
 
     def _write(self, rows: list[tuple[Item, Any]]) -> None:
-        """Write ``rows`` in one transaction, and count them.
-
-        Raises:
-            Exception: SQLite's error.
-        """
         traces = [row for item, row in rows if isinstance(item, TraceSnapshot)]
         spans = [row for item, row in rows if isinstance(item, SPANS)]
         runs = [row for item, row in rows if isinstance(item, CapturedRun)]
@@ -163,13 +149,7 @@ class BatchWriter:
             self._queue.remove_in_flight(item for item, _ in rows)
 
     def _write_parts(self, rows: list[tuple[Item, Any]]) -> None:
-        """Write repaired rows; of those that the database refuses, write halves, down to single rows.
-
-        So only rows are lost that cannot be stored, and each costs a few transactions, not one for each row.
-
-        Raises:
-            Exception: The error of the database, if it cannot be written.
-        """
+        """Write repaired rows; bisect those that the database rejects."""
         refused: list[tuple[Item, Exception]] = []
         parts = [[(item, _repaired(row)) for item, row in rows]]
         while parts:
@@ -209,7 +189,7 @@ class BatchWriter:
             _log_error(TracesNotWrittenError(path=str(self._path), reason=reason, queued=queued))
             self._logged_reason = reason
         if not is_locked(error):
-            # Flushes should not wait until, for example, the disk has space again.
+            # Flushes should not wait for, say, disk space.
             for marker in self._queue.markers():
                 marker.resolve(written=False)
 
@@ -229,7 +209,7 @@ class BatchWriter:
 
 
 def _size_of(row: SpanRow, item: SpanSnapshot) -> int:
-    """Return about how many bytes a row takes beside its snapshot, with which it may share a text."""
+    """Count bytes beyond the snapshot, with which a row may share strings."""
     if item.size < _SMALL:
         return item.size
     return sum(getsizeof(value) for value in row.values if value is not item.packed)
@@ -242,12 +222,11 @@ def _repaired(row: Any) -> Any:
 
 
 def _storable_values(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Return ``values`` with those converted that SQLite refuses: U+FFFD in a span is better than none."""
+    """Convert values that SQLite rejects: U+FFFD is better than no span."""
     return tuple(_storable(value) for value in values)
 
 
 def _storable_usage(usage: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return ``usage`` in a form that SQLite can store as part of a trace's metadata."""
     if usage is None:
         return None
     repaired: dict[str, Any] = json.loads(_storable(json.dumps(usage, ensure_ascii=False, default=str)))

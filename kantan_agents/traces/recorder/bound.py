@@ -1,7 +1,7 @@
-"""The time that the ends of a process wait for its recorders: one bound for all of them together.
+"""One time limit for all waits for recorders while the process exits.
 
-A process may end in several steps: a SIGTERM, the last traces, the end of the event loop, the exit functions.
-While the file is locked by another process, each of them would wait in vain.
+A process exits in several steps: a SIGTERM, the last traces, the end of the loop, the exit functions. While
+another process locks the file, each would wait in vain.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from kantan_agents.traces import registry
 
 END_SECONDS = 5.0
-# An end this long after a wait in vain belongs to the same sequence.
+# An exit step this soon after a vain wait belongs to the same sequence.
 _SAME_SECONDS = 1.0
-# A file that works is written even if the bound was used up while it did not.
+# For a working file, after a failing one used up the limit.
 _LEAST_SECONDS = 0.25
 
 
@@ -23,11 +23,7 @@ class _Bound:
 
 
 def remaining(*, is_ending: bool) -> float:
-    """Return the seconds that the calling end of the process may wait.
-
-    Args:
-        is_ending: Whether the process is known to end, so that the bound is not renewed for a failing file.
-    """
+    """Return the remaining seconds; ``is_ending`` never renews them for a failing file."""
     now = time.monotonic()
     is_failing = any(recorder.is_failing for recorder in registry.recorders())
     is_new = not _Bound.until or (now > _Bound.until + _SAME_SECONDS and not (is_ending and is_failing))
@@ -37,7 +33,7 @@ def remaining(*, is_ending: bool) -> float:
 
 
 def flush_within_bound(flush: Callable[[float], bool], *, is_ending: bool) -> bool:
-    """Call ``flush`` with the seconds that are left; return whether everything is written."""
+    """Flush within the limit; return whether everything is written."""
     is_written = flush(remaining(is_ending=is_ending))
     if is_written:
         renew()
@@ -45,5 +41,5 @@ def flush_within_bound(flush: Callable[[float], bool], *, is_ending: bool) -> bo
 
 
 def renew() -> None:
-    """Let the next end of this process wait for the whole bound."""
+    """Renew the whole limit."""
     _Bound.until = 0.0

@@ -1,4 +1,4 @@
-"""The writing connection: opened on demand, one transaction for each batch, left if files are replaced."""
+"""The writing connection: opened on demand, closed if files are replaced."""
 
 from __future__ import annotations
 
@@ -32,34 +32,27 @@ from kantan_agents.traces.search_index import count_unindexed, keep_index
 
 _Identity = tuple[int, int]
 
-# While another process holds the lock, the writer retries instead of sleeping inside SQLite. Between two
-# attempts it can be stopped.
+# While another process holds the lock, the writer retries in steps, so that it can be stopped.
 _BUSY_SECONDS = 0.25
 
 _CACHE_KIB = 16_384
 
-# Pages of the write-ahead log before a checkpoint, 16 MiB. Span ids are random, so in a large file most
-# batches change the same index pages, which one checkpoint then writes once.
+# Pages of the log before a checkpoint, 16 MiB. Span ids are random, so most batches change the same index
+# pages, which one checkpoint then writes once.
 _WAL_PAGES = 4_000
 
-# How often to open the file if it is replaced meanwhile.
+# For a file that is replaced meanwhile.
 _OPEN_ATTEMPTS = 3
 
-# A program that copies a database over the file truncates it first.
+# A program that overwrites the file truncates it first.
 _CONTENT_SECONDS = 0.2
 _CONTENT_PAUSE = 0.02
 
 
 class Database:
-    """The database file for the thread that writes to it; not thread-safe.
+    """The database file for the writing thread; not thread-safe.
 
-    Args:
-        path: The file.
-        adopt: Whether to add the tables to the database of another program.
-        search_index: Whether a file without spans gets a search index.
-
-    Attributes:
-        replaced: How often the files were found moved, replaced, truncated or deleted while open.
+    ``replaced`` also counts moved, truncated and deleted files.
     """
 
     def __init__(self, path: Path, *, adopt: bool = False, search_index: bool = True) -> None:
@@ -70,34 +63,26 @@ class Database:
         self._connection: GuardedConnection | None = None
         self._files: _Files | None = None
         self.changed_traces = 0
-        """At least so many traces may have figures that are not stored."""
+        """A lower bound."""
         self.unindexed_traces = 0
-        """At least so many traces may have texts that are not in the search index."""
+        """A lower bound."""
 
     def open(self) -> None:
-        """Open the file, unless it is open and still the one at the path.
+        """Open the file, unless it is open and still at the path.
 
-        Raises:
-            sqlite3.Error: The database cannot be used, temporarily or at all.
-            OSError: The file cannot be accessed.
+        ``sqlite3.Error``, ``OSError``: the database cannot be used now, or at all.
         """
         try:
             self._open()
         except sqlite3.OperationalError as error:
             if not lacks_tables(error):
                 raise
-            self._open()  # another process has dropped tables since they were found
+            self._open()  # another process has dropped tables
 
     def write(
         self, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow], runs: Sequence[RunRow] = ()
     ) -> None:
-        """Write all rows or none.
-
-        Raises:
-            sqlite3.Error: The database cannot be used, temporarily or at all.
-            OSError: The file cannot be accessed.
-            Exception: SQLite cannot store a value.
-        """
+        """Write all rows or none; raise as ``open``, or for an unstorable value."""
         is_new = self._connection is None
         try:
             write_rows(self._open(), traces, spans, runs)
@@ -106,7 +91,7 @@ class Database:
         except Exception as error:
             if (is_new and not lacks_tables(error)) or is_locked(error) or not is_file_error(error):
                 raise
-            # Tables were dropped or the file was replaced. The file that exists now may be usable.
+            # Tables were dropped or the file was replaced: the present file may be usable.
             self.close()
             write_rows(self._open(), traces, spans, runs)
         changed = len({span.values[1] for span in spans}.union(row[0] for row in traces))
@@ -114,13 +99,13 @@ class Database:
         self.unindexed_traces += changed
 
     def close(self) -> None:
-        """Close the connection; the next ``write`` opens it again."""
-        # SQLite would write the log of files that were replaced to the file that is there now.
+        """Close the connection until the next ``write``."""
+        # SQLite would write the log of replaced files to the new file.
         try:
             self.close_replaced()
         except (sqlite3.Error, OSError) as error:
             if is_locked(error):
-                return  # the removed log is the only copy of its rows; the next call tries again
+                return  # the removed log has the only copy of its rows; the next call retries
         self._close()
 
     def _close(self, *, with_log: bool = True) -> None:
@@ -129,27 +114,23 @@ class Database:
             connection.close_both(with_log=with_log)
 
     def abandon(self) -> sqlite3.Connection | None:
-        """Return the connection without closing it, in a forked child, which must not use it."""
+        """Return the connection unclosed: a forked child must not use it."""
         connection, self._connection = self._connection, None
         return connection
 
     def is_replaced(self) -> bool:
-        """Return whether the open files are no longer those at the path, or were truncated."""
+        """Whether the open files were replaced or truncated."""
         return self._connection is not None and _found_files(self._path) != self._files
 
     def close_replaced(self) -> bool:
-        """Close the connection if its files were replaced, so that readers do not see them; return whether.
-
-        Raises:
-            sqlite3.Error, OSError: The files cannot be accessed.
-        """
+        """Close the connection if its files were replaced; return whether."""
         if not self.is_replaced():
             return False
         self._leave_replaced_files()
         return True
 
     def _open(self) -> sqlite3.Connection:
-        # Nobody would read what is written to files that are no longer at the path.
+        # No one would read a replaced file.
         self.close_replaced()
         if self._connection is None:
             _check_permission(self._path)
@@ -164,11 +145,9 @@ class Database:
         return self._connection
 
     def _leave_replaced_files(self) -> None:
-        """Close the connection, and remove the files of it that SQLite would apply to what is there now.
+        """Close the connection; remove its log if SQLite would apply it to the new file.
 
-        Raises:
-            sqlite3.OperationalError: Another process uses the removed log. The connection stays open.
-            OSError: The files cannot be accessed.
+        ``sqlite3.OperationalError``: another process uses the removed log. The connection stays open.
         """
         connection, before = self._connection, self._files
         if connection is None or before is None:
@@ -177,10 +156,10 @@ class Database:
             now = _files_at(self._path)
             is_moved = now.database != before.database
             with_log = is_moved or not (now.is_empty or self._has_new_log(before, now))
-            # The log may belong to a file that was only moved, or it was removed, and this connection has it.
+            # The file may only have moved, or this connection holds the removed log.
             if with_log and not _is_checkpointed(connection) and not is_moved:
                 raise sqlite3.OperationalError("database is locked: its log was removed and is still in use")
-            # Before closing, because other files may get the same identities afterwards.
+            # Before closing: other files may reuse the identities.
             _remove_if(_log_of(self._path), before.log)
             _remove_if(_index_of(self._path), before.index)
             self._close(with_log=with_log)
@@ -189,26 +168,23 @@ class Database:
             self._wait_for_content()
 
     def _has_new_log(self, before: _Files, now: _Files) -> bool:
-        """Return whether another connection has begun a log, with which this one's cannot be joined."""
+        """Return whether another connection started a log that this one cannot join."""
         is_same = now.log == before.log and now.index in (None, before.index)
         is_gone = now.log is None and now.index in (None, before.index)
         return not (is_same or is_gone) and not (now.log != before.log and _is_empty(_log_of(self._path)))
 
     def _wait_for_content(self) -> None:
-        """Wait briefly for a program that has truncated the file in order to write another database to it."""
+        """A program that overwrites the file truncates it first."""
         deadline = time.monotonic() + _CONTENT_SECONDS
         while _is_empty(self._path) and time.monotonic() < deadline:
             time.sleep(_CONTENT_PAUSE)
 
 
 def _check_permission(path: Path) -> None:
-    """Check that the file and its directory may be written.
+    """Raise PermissionError for a read-only file or directory.
 
-    This check comes before SQLite opens the file. For a read-only file, SQLite would create a read-only log
-    and index, which would still block writing when the file becomes writable again.
-
-    Raises:
-        PermissionError: The file or its directory is read-only.
+    SQLite would create a read-only log and index, which would still block writing once the file becomes
+    writable.
     """
     if path.exists() and not may_write(path):
         raise PermissionError(errno.EACCES, "it is read-only")
@@ -219,9 +195,7 @@ def _check_permission(path: Path) -> None:
 def _connect_verified(path: Path, adopt: bool) -> tuple[GuardedConnection, _Files]:
     """Return a connection and its files, which SQLite does not expose.
 
-    Raises:
-        OSError: The files are unknown, because they were replaced during each attempt.
-        sqlite3.Error: The database cannot be used.
+    ``OSError``: the files were replaced during each attempt.
     """
     for _ in range(_OPEN_ATTEMPTS):
         create_private(path)
@@ -229,8 +203,8 @@ def _connect_verified(path: Path, adopt: bool) -> tuple[GuardedConnection, _File
         connection = _connect(path, adopt)
         files = _files_at(path)
         if before.database is not None and _are_opened(connection, before, files):
-            # Within a process, SQLite shares the index among all connections to a file, even after it was
-            # removed. With the log that is there now, it would be wrong.
+            # Within a process, SQLite shares the index among connections even after its removal. It would not
+            # match the current log.
             if files.log is not None and files.index is None:
                 connection.close()
                 raise sqlite3.OperationalError("database is locked by a connection to a log that was removed")
@@ -245,7 +219,6 @@ def _connect_verified(path: Path, adopt: bool) -> tuple[GuardedConnection, _File
 
 
 def _are_opened(connection: sqlite3.Connection, before: _Files, after: _Files) -> bool:
-    """Return whether the files after opening are those that SQLite opened: none was replaced meanwhile."""
     (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     is_removed = mode == "wal" and after.log is None  # a connection in this mode has created it
     is_same = before.log in (None, after.log) and before.index in (None, after.index)
@@ -259,7 +232,7 @@ def _connect(path: Path, adopt: bool) -> GuardedConnection:
         timeout=_BUSY_SECONDS,
         isolation_level=None,
         check_same_thread=False,  # before a fork, the forking thread closes it
-        cached_statements=8 * ROWS_PER_STATEMENT,  # the last chunk of a batch may have any length
+        cached_statements=8 * ROWS_PER_STATEMENT,  # the last chunk may have any length
     )
     try:
         check_owner(connection, adopt=adopt)
@@ -280,7 +253,6 @@ def _connect(path: Path, adopt: bool) -> GuardedConnection:
 
 
 def _is_checkpointed(connection: sqlite3.Connection) -> bool:
-    """Write the log to the database; return False if another connection prevents it."""
     try:
         busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     except sqlite3.Error as error:
@@ -304,13 +276,9 @@ def _found_files(path: Path) -> _Files | None:
 
 @attrs.frozen
 class _Files:
-    """The identities of the files; None for a file that does not exist.
+    """The identities of the files; None for a missing file.
 
-    Attributes:
-        database: The database.
-        log: The write-ahead log, ``-wal``.
-        index: The index of the log, ``-shm``.
-        is_empty: Whether the database has no content; while it is open, only truncation makes it so.
+    While the database is open, only truncation makes it empty.
     """
 
     database: _Identity | None
@@ -320,11 +288,6 @@ class _Files:
 
 
 def _files_at(path: Path) -> _Files:
-    """Return the files of the database at ``path``.
-
-    Raises:
-        OSError: A file cannot be accessed.
-    """
     database = _stat(path)
     return _Files(
         database=_identity(database),
@@ -335,17 +298,14 @@ def _files_at(path: Path) -> _Files:
 
 
 def _log_of(path: Path) -> Path:
-    """Return the path of the write-ahead log."""
     return path.with_name(f"{path.name}-wal")
 
 
 def _index_of(path: Path) -> Path:
-    """Return the path of the index of the log."""
     return path.with_name(f"{path.name}-shm")
 
 
 def _remove_if(path: Path, identity: _Identity | None) -> None:
-    """Delete the file at ``path`` if it is the one with this identity."""
     if identity is not None and _identity(_stat(path)) == identity:
         path.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Keeps a connection whose files were replaced, and those of other processes, from damaging the new files."""
+"""Prevents connections to replaced files from damaging the new files."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ try:
 except ImportError:  # Windows, where an open file cannot be removed
     fcntl = None  # type: ignore[assignment]
 
-# Replacing the connection takes milliseconds, or a second on a busy machine. Two recorders that do it at the
-# same time damage the file. A program that holds the lock for longer has another use for it.
+# Replacing the connection takes milliseconds, or a second on a busy machine; two recorders at a time damage
+# the file. Who holds the lock for longer uses it for something else.
 _LOCK_SECONDS = 5.0
 _PAUSE_SECONDS = 0.005
 
@@ -23,25 +23,20 @@ _PAUSE_SECONDS = 0.005
 class GuardedConnection(sqlite3.Connection):
     """A connection that can be closed without writing its log to the database.
 
-    SQLite writes the log when the last connection is closed, and Python before 3.12 has no switch for it. It
-    does not if another connection is open, or if the last one may only read. So a second connection, which
-    may only read, stays open beside this one.
+    Python before 3.12 has no switch for it. But SQLite writes no log if the last connection is read-only, so
+    a second, read-only one stays open.
     """
 
     _reader: sqlite3.Connection | None = None
 
     def guard(self, path: Path) -> None:
-        """Open the second connection to the file at ``path``.
-
-        Raises:
-            sqlite3.Error: The file cannot be read.
-        """
+        """Open the second connection to the file at ``path``."""
         self._reader = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, check_same_thread=False)
         # Without a read, it would hold no lock.
         self._reader.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
 
     def close_both(self, *, with_log: bool) -> None:
-        """Close both connections; only with ``with_log`` may SQLite write the log to the database."""
+        """Close both connections; with ``with_log``, SQLite may write the log."""
         reader, self._reader = self._reader, None
         first, last = (reader, self) if with_log else (self, reader)
         try:
@@ -53,21 +48,17 @@ class GuardedConnection(sqlite3.Connection):
 
 
 def begin_log(connection: sqlite3.Connection) -> None:
-    """Write to the log, so that other processes see that it has begun.
-
-    Raises:
-        sqlite3.Error: The database cannot be written.
-    """
+    """Start the log, visible for other processes."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     connection.execute(f"PRAGMA user_version = {version}")
 
 
 @contextmanager
 def directory_locked(directory: Path) -> Iterator[None]:
-    """Let one recorder at a time, of all processes, open files in ``directory`` or leave replaced ones.
+    """Let one recorder of all processes at a time open or close files in ``directory``.
 
-    It locks the directory itself, because closing a file descriptor of the database would release SQLite's
-    locks. Where that is impossible, or another program holds the lock, it goes on without one.
+    The lock is on the directory, because closing a file descriptor of the database would release SQLite's
+    locks. If it cannot be had, the block runs without it.
     """
     descriptor = None
     if fcntl is not None:
@@ -89,7 +80,6 @@ def _lock(descriptor: int) -> None:
 
 
 def _is_held_by_another(descriptor: int) -> bool:
-    """Take the lock; return whether another holds it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

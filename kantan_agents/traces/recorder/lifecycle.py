@@ -1,4 +1,4 @@
-"""Flushes the recorders when an event loop, a worker or the process ends; handles forks."""
+"""Flushes recorders when a loop, a worker or the process ends; handles forks."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from kantan_agents.traces.recorder import bound, sigterm
 
 FORK_SECONDS = 2.0
 
-# By id: a generator that has started keeps its loop alive, so that no other loop can have this id meanwhile.
+# By id, which no other loop can have meanwhile: a started generator keeps its loop alive.
 _watched_loops: dict[int, tuple[asyncio.AbstractEventLoop, AsyncGenerator[None, None]]] = {}
 _ended_loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 
 
 class Watched:
-    """The watched loop that has called last; almost always the one that calls next."""
+    """The loop that called last, almost always the next caller too."""
 
     latest: asyncio.AbstractEventLoop | None = None
 
 
 def flush_at_loop_end() -> None:
-    """Flush all recorders when the running event loop, if any, shuts down its asynchronous generators.
+    """Flush all recorders when the running event loop, if any, ends.
 
-    When the main task is over, ``asyncio.run`` closes the asynchronous generators that were started on its
-    loop, and awaits them. This is the only public hook between the last task and the end of the loop.
+    The only public hook between the last task and the end of the loop: ``asyncio.run`` closes the
+    asynchronous generators of its loop.
     """
     try:
         loop = asyncio.get_running_loop()
@@ -41,7 +41,7 @@ def flush_at_loop_end() -> None:
         return
     if loop in _ended_loops:
         return
-    # A private attribute, as asyncio has no public one. A generator started now would cause a warning.
+    # asyncio has no public one. A generator started now would cause a warning.
     if getattr(loop, "_asyncgens_shutdown_called", False):
         _ended_loops.add(loop)
         return
@@ -66,7 +66,7 @@ async def _flush_when_closed(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[
     try:
         yield
     finally:
-        # A trace that starts after this has no further hook.
+        # Later traces have no further hook.
         _ended_loops.add(loop)
         _watched_loops.pop(id(loop), None)
         _forget(loop)
@@ -83,15 +83,13 @@ def _flush_at_loop_end() -> None:
 
 
 class _Process:
-    """The hooks installed in this process, and whether its exit function was called."""
-
     has_exit_hook = False
     has_worker_hook = False
     has_exited = False
 
 
 def watch_process() -> None:
-    """Flush the recorders at exit, and let them prepare for forks."""
+    """Flush at exit, and prepare for forks."""
     if not _Process.has_exit_hook:
         _Process.has_exit_hook = True
         atexit.register(_at_exit)
@@ -104,7 +102,7 @@ def watch_process() -> None:
 
 
 def watch_worker() -> None:
-    """Flush the recorders when a ``multiprocessing`` worker ends; workers do not call exit functions."""
+    """Flush when a ``multiprocessing`` worker ends, without exit functions."""
     if _Process.has_worker_hook or "multiprocessing.process" not in sys.modules:
         return
     from multiprocessing import parent_process, util
@@ -115,7 +113,7 @@ def watch_worker() -> None:
 
 
 def has_exited() -> bool:
-    """Return whether the exit function of this module has run; a new thread would not get far."""
+    """Return whether the exit function has run: new threads are useless then."""
     return _Process.has_exited
 
 
@@ -146,5 +144,5 @@ def _after_fork_in_child() -> None:
         waiting.after_fork_in_child()
 
 
-# Connections of the parent that could not be closed before a fork. In the child, SQLite forbids closing them.
+# Connections of the parent, which SQLite forbids closing in the child.
 abandoned_connections: list[Any] = []

@@ -20,18 +20,18 @@ LIMIT_VARIABLE = "KANTAN_LLM_TRACING_MAX_CHARS"
 
 
 def is_length_limited() -> bool:
-    """Return whether kantan-llm currently limits the length of texts."""
+    """Return whether kantan-llm currently limits the length of strings."""
     return bool(os.environ.get(LIMIT_VARIABLE))
 
 
 def mask_text(text: str) -> str:
-    """Return ``text`` as it is recorded: secrets masked, truncated to kantan-llm's limit if there is one."""
+    """Mask secrets, and truncate to kantan-llm's limit, if any."""
     masked = mask(text)
     return sanitize_text(masked) if is_length_limited() else masked
 
 
 def mask_data(data: Any, mask_value: Callable[[str], str] = mask_text, name: str = "") -> Any:
-    """Return JSON data with secrets masked: in texts by ``mask_value``, in keys, and by their names."""
+    """Mask secrets in JSON data: in values, in keys, and by their names."""
     if isinstance(data, str):
         return MASK if is_named_secret(name, data) else mask_value(data)
     if isinstance(data, dict):

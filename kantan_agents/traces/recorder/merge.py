@@ -1,4 +1,4 @@
-"""Computes the rows of the ``traces`` table that a batch adds or changes; pure functions."""
+"""Computes the rows of ``traces`` that a batch adds or changes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,11 @@ _ONLY_USAGE = '{"usage_total": '
 def merge_traces(
     found: Mapping[str, TraceRow], traces: Iterable[TraceRow], spans: Sequence[SpanRow]
 ) -> list[TraceRow]:
-    """Return the new and changed rows of traces, in the order in which the traces first appear.
+    """Return the new and changed rows of traces, by first appearance.
 
-    For a span whose trace is unknown, a stub is added, as kantan-llm does: a row with nothing but the id. If
-    the trace arrives later, for example from the parent of a forked process, it replaces the stub.
-
-    Args:
-        found: The rows that are in the file already, for ``traces`` and for the traces of ``spans``.
-        traces: Rows to add.
-        spans: Spans to add. Their usage is added to the sum that kantan-llm keeps in a trace's metadata.
+    A span with an unknown trace adds a stub, as in kantan-llm: a row with only the id. A trace that arrives
+    later, such as from the parent of a forked process, replaces it. The usage of ``spans`` is added to the
+    trace's.
     """
     changed: dict[str, TraceRow] = {}
     for row in traces:
@@ -58,7 +54,6 @@ def _replace_stub(stub: TraceRow, row: TraceRow) -> TraceRow:
 
 
 def _add_usage(metadata_json: str | None, usages: Iterable[Mapping[str, Any]]) -> str:
-    """Return a trace's metadata with ``usages`` added to its ``usage_total``."""
     metadata = _metadata_of(metadata_json)
     total = _usage_total(metadata)
     for usage in usages:

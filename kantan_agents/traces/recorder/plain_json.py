@@ -1,4 +1,4 @@
-"""Fast JSON encoding that accepts any value, so that one odd value does not cost a whole span."""
+"""Fast JSON encoding that accepts any value: one odd value must not cost a whole span."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def _refuse(value: Any) -> Any:
 
 
 def _encoder(*, allow_nan: bool, default: Callable[[Any], Any] = str) -> Callable[[Any], str]:
-    """Return a function that encodes JSON as kantan-llm does: unescaped, other values by ``default``.
+    """Return an encoder of kantan-llm's unescaped JSON.
 
-    ``json`` creates its C encoder again for each value, which takes as long as encoding a small span. This
-    function creates it once, if it exists and behaves as in today's Python versions.
+    ``json`` creates its C encoder for each value, which takes as long as encoding a small span. This creates
+    it once, if it behaves as in today's Python versions.
     """
     plain = json.JSONEncoder(ensure_ascii=False, default=default, allow_nan=allow_nan)
     make: Any = getattr(encoder, "c_make_encoder", None)
@@ -57,20 +57,19 @@ _decode = msgspec.json.Decoder().decode
 encode_texts = msgspec.json.Encoder(enc_hook=_refuse).encode
 """Encode strings, integers and containers of them, three times as fast as ``encode``.
 
-Not for other values: floats with an exponent, bytes and dates, for example, are encoded differently.
+Other values differ, such as floats with an exponent, bytes and dates.
 """
 
 
 def spaced(packed: bytes) -> str:
-    """Return the result of ``encode_texts`` with the whitespace of ``encode``."""
+    """Add the whitespace of ``encode``."""
     return msgspec.json.format(packed, indent=0).decode()
 
 
 def decode(text: str | bytes) -> Any:
-    """Decode JSON text; NaN and half a surrogate pair are accepted, as in Python's ``json``.
+    """Decode JSON; accept NaN and half a surrogate pair, as Python's ``json`` does.
 
-    Raises:
-        ValueError, RecursionError: It is not JSON, or nested too deeply.
+    ``ValueError``, ``RecursionError``: it is not JSON, or nested too deeply.
     """
     try:
         return _decode(text)
@@ -79,16 +78,12 @@ def decode(text: str | bytes) -> Any:
 
 
 def encode_indented(value: Any) -> str:
-    """Return the same as ``json.dumps`` with an indent of two, in a fraction of the time.
-
-    Raises:
-        Exception: The value cannot be encoded as standard JSON.
-    """
+    """Encode standard JSON with an indent of two, much faster than ``json.dumps``."""
     return msgspec.json.format(encode(value), indent=2)
 
 
 def encode_metadata(metadata: Any) -> str:
-    """Encode a trace's metadata, with null for NaN; a single NaN makes every metadata search fail."""
+    """Encode metadata, with null for NaN, which would fail every metadata search."""
     try:
         return encode_finite(metadata)
     except Exception:  # noqa: BLE001 - NaN, or a value that JSON does not have
@@ -96,10 +91,10 @@ def encode_metadata(metadata: Any) -> str:
 
 
 def encode_anything(value: Any) -> str:
-    """Encode ``value``; parts that JSON cannot represent become text."""
+    """Encode ``value``; other types become strings."""
     try:
         return encode(value)
-    except Exception:  # noqa: BLE001 - keys that are not strings, cycles, a __str__ that raises
+    except Exception:  # noqa: BLE001 - keys that are not strings, cycles, a raising __str__
         return encode(_plain(value, ()))
 
 
@@ -107,7 +102,7 @@ def _plain(value: Any, parents: tuple[int, ...]) -> Any:
     if value is None or isinstance(value, (str, float)):
         return value
     if isinstance(value, int):
-        # Python refuses to convert longer integers to decimal, as that takes very long.
+        # Python does not convert longer integers to decimal.
         return value if value.bit_length() < _LONGEST_INT else hex(value)
     if id(value) in parents:
         return "..."

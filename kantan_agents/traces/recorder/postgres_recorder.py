@@ -32,10 +32,9 @@ from kantan_agents.traces.recorder.run_writing import write_runs
 from kantan_agents.traces.schema import COLUMNS
 
 MAX_QUEUE: Final = 100_000
-"""Spans that wait while the server is away: those of a minute with 1,600 spans a second."""
+"""One minute of 1,600 spans a second, for a server that is down."""
 
-# While another process writes, the writer retries instead of waiting in the server. Between two attempts it
-# can be stopped.
+# While another process writes, the writer retries in steps, so that it can be stopped.
 _BUSY_SECONDS: Final = 2.0
 
 _TRACES: Final = ", ".join(COLUMNS["traces"])
@@ -49,19 +48,18 @@ _UPSERT: Final = (
 class PostgresRecorder(SQLiteRecorder):
     """Records traces in a database in Postgres without blocking the event loop.
 
-    It has the methods, the options and the promises of ``SQLiteRecorder``. The recorder's own thread sends
-    many spans at once. While the server cannot be reached, they wait in memory, and are written when it is
-    back; if more come than may wait, the oldest are dropped, counted and logged. Several services may write
-    to one database, and start at the same time.
+    Use it for several services with one database; they may start at the same time. It has the methods,
+    options and guarantees of ``SQLiteRecorder``. While the server cannot be reached, spans wait in memory and
+    are written when it is back. If more come than may wait, the oldest are dropped, counted and logged.
 
     Args:
-        path: The URL of the database, such as ``postgresql://user@host/traces``. Its tables are
-            created in the first schema of the user's ``search_path``. The password is in no log line, error
-            or ``repr``; better leave it out of the URL, and use ``PGPASSWORD`` or a password file.
-        max_queue: As for ``SQLiteRecorder``, with a larger default for the time that a server is away.
-        **options: As for ``SQLiteRecorder``. ``adopt`` is about a schema that has tables of another program.
+        path: The URL of the database, such as ``postgresql://user@host/traces``. Its tables are created in
+            the first schema of the user's ``search_path``. No log line, error or ``repr`` contains the
+            password; better use ``PGPASSWORD`` or a password file.
+        max_queue: As for ``SQLiteRecorder``, with a larger default for the time that a server is down.
+        **options: As for ``SQLiteRecorder``. ``adopt`` allows a schema with tables of another program.
             ``search_index`` creates an index with the extension ``pg_trgm`` for new tables; without the
-            extension, searches read all texts, and a warning is logged once.
+            extension, searches read all spans, and a warning is logged once.
 
     Raises:
         PostgresMissingError: E140, the driver is not installed.
@@ -81,24 +79,17 @@ class PostgresRecorder(SQLiteRecorder):
 
 
 class ServerDatabase:
-    """A database in Postgres for the thread that writes to it; not thread-safe.
-
-    It has the methods of ``Database``, which writes to a file.
-
-    Args:
-        url: The database.
-        adopt: Whether to add the tables to a schema with tables of another program.
-        search_index: Whether new tables get a search index.
+    """A Postgres database for the writing thread, with the methods of ``Database``; not thread-safe.
 
     Attributes:
-        replaced: 0; a file can be replaced while it is open.
+        replaced: Always 0; only a file can be replaced.
     """
 
     def __init__(self, url: PostgresUrl, *, adopt: bool = False, search_index: bool = True) -> None:
         self.replaced = 0
         self.changed_traces = 0
-        """At least so many traces may have figures that are not stored."""
-        self.unindexed_traces = 0  # the server keeps its index itself
+        """Lower bound of the traces whose statistics are outdated."""
+        self.unindexed_traces = 0  # the server maintains its index
         self._url = url
         self._adopt = adopt
         self._search_index = search_index
@@ -108,11 +99,7 @@ class ServerDatabase:
         self._doubtful: set[str] = set()
 
     def open(self) -> None:
-        """Connect, unless there is a connection; create the tables if they are missing.
-
-        Raises:
-            sqlite3.Error: The server cannot be reached, or refuses.
-        """
+        """Connect unless connected; create missing tables. ``sqlite3.Error``: the server fails."""
         self._open()
 
     def _open(self) -> ServerConnection:
@@ -134,13 +121,13 @@ class ServerDatabase:
         return connection
 
     def _create_weeks_ahead(self, connection: ServerConnection) -> None:
-        """Create the partitions of this week and the next now, and not when their first spans wait."""
+        """Create the partitions of this week and the next before their first spans wait."""
         today = datetime.now(timezone.utc).date()
         ahead = {week_of(str(today + timedelta(days=days)), today) for days in (0, 7)}
         try:
             create_partitions(connection, ahead - self._weeks)
         except ServerError as error:
-            if not error.is_locked:  # somebody reads; the first span of the week tries again
+            if not error.is_locked:  # a reader holds a lock; the week's first span retries
                 raise
         else:
             self._weeks |= ahead
@@ -180,7 +167,7 @@ class ServerDatabase:
         try:
             connection.execute("COMMIT")
         except ServerError as error:
-            if error.sqlstate is not None:  # the server says that it has not committed
+            if error.sqlstate is not None:  # the server reports that it has not committed
                 self._doubtful -= ids
             self.close()
             raise
@@ -189,11 +176,11 @@ class ServerDatabase:
         self.changed_traces += len(changed)
 
     def _latest(self, spans: Sequence[SpanRow]) -> list[SpanRow]:
-        """Return the spans, each once: the last of those with the same id, as in a file."""
+        """Return the last span for each id, as a file stores it."""
         return [*{span.values[0]: span for span in spans}.values()]
 
     def _written(self, connection: ServerConnection, ids: set[str]) -> set[str]:
-        """Return those whose transaction was committed although the connection was lost.
+        """Return the spans whose transaction was committed although the connection was lost.
 
         Their tokens are in the sum of their trace already.
         """

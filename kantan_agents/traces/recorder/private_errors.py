@@ -1,4 +1,4 @@
-"""Removes from a span's error what a model may have written, in runs that record no sensitive data."""
+"""Removes model output from errors, in runs without sensitive data."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from kantan_agents.core.pipeline import current_run
 
 WITHHELD = "not recorded"
 
-# Messages that the SDK writes itself, each with the data that holds no text of a model or a tool. Any other
-# text may be an argument, or a name that the model has invented.
+# The SDK's fixed messages, with their data without output of a model or a tool. Other strings may be
+# arguments, or names that the model invented.
 _FIXED: dict[str, tuple[str, ...]] = {
     "Error running tool": ("tool_name", "error", "error_type", "code"),
     "Tool execution cancelled": ("tool_name", "error"),
@@ -32,14 +32,14 @@ _OWN = ("error_type", "code")
 
 
 def records_sensitive_data() -> bool:
-    """Return whether the run of this task records sensitive data; outside a run, the SDK's default."""
+    """Return whether the current run records sensitive data; by default as the SDK."""
     run = current_run.get()
     config = RunConfig() if run is None or run.run_config is None else run.run_config
     return bool(config.trace_include_sensitive_data)
 
 
 def private_error(error: Any) -> Any:
-    """Return the error of a span without texts that a model or a tool may have written."""
+    """Drop strings of a span's error that a model or a tool may have produced."""
     if not isinstance(error, dict):
         return {"message": WITHHELD, "data": None}
     message, data = error.get("message"), error.get("data")
@@ -47,6 +47,6 @@ def private_error(error: Any) -> Any:
     if message in _FIXED:
         kept = _FIXED[message]
     else:
-        kept = _OWN  # the message of an error of this library is the name of its class
+        kept = _OWN  # the message of this library's errors is their class name
         message = message if message == data.get("error_type") else WITHHELD
     return {"message": message, "data": {key: data[key] for key in kept if key in data} or None}

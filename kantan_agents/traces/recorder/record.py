@@ -41,35 +41,35 @@ def record_traces(
     """Record all traces of the SDK and of kantan-llm in the database at ``path``, and nowhere else.
 
     This replaces all other trace processors, including the SDK's exporter, which sends traces to OpenAI. To
-    keep them, pass a ``SQLiteRecorder`` to ``add_trace_processor`` instead.
+    retain them, pass a ``SQLiteRecorder`` to ``add_trace_processor`` instead.
 
-    The recorder of an earlier call writes what it has, ends its thread and closes its file at once. A call on
-    an event loop does not wait for it.
+    The recorder of an earlier call immediately writes its spans, stops its thread and closes its file. A call
+    on an event loop does not wait for it.
 
     Args:
         path: The database file, as for ``SQLiteRecorder``; or the URL of a database in Postgres, as for
             ``PostgresRecorder``.
-        otel: Whether to send the traces of the SDK to OpenTelemetry too, or the ``OtelExporter`` that does.
-            With True, ``redact`` also applies to what is sent.
+        otel: Whether to send the traces of the SDK to OpenTelemetry too, or the ``OtelExporter`` to use. With
+            True, ``redact`` also applies to the sent data.
         **options: As for ``SQLiteRecorder``.
 
     Returns:
         The recorder.
 
     Raises:
-        PostgresMissingError: E140, the path is a URL, and the driver of Postgres is not installed.
+        PostgresMissingError: E140, the path is a URL, and the Postgres driver is not installed.
         TraceDatabaseError: E60, the path is a directory, its directory does not exist, the file is the
             database of another program, or the default file is a symbolic link.
         InvalidOptionError: E75, an option is invalid.
         TelemetryMissingError: E130, OpenTelemetry is not installed.
-        TelemetrySettingError: E131, an environment variable asks for another exporter or protocol.
+        TelemetrySettingError: E131, an environment variable requests another exporter or protocol.
     """
     exporters = _exporters(otel, options.get("redact"))
     recorder = recorder_at(path, **options)
     replaced = registry.main_recorder()
     registry.register_main(recorder)
-    processors: list[Any] = [recorder]  # typed as Any: kantan-llm has its own interface of the same shape
-    # The exporter first: it notes the id of its trace in the metadata that the recorder copies.
+    processors: list[Any] = [recorder]  # Any: kantan-llm has its own interface of the same shape
+    # The exporter first: it adds its trace id to the metadata that the recorder copies.
     set_trace_processors([*exporters, *processors])
     kantan_llm.tracing.set_trace_processors(processors)
     if replaced is not None:
@@ -78,11 +78,7 @@ def record_traces(
 
 
 def _exporters(otel: Any, redact: Redact | None) -> list[TracingProcessor]:
-    """Return the exporter to OpenTelemetry, if there is to be one.
-
-    Raises:
-        InvalidOptionError: E75, ``otel`` is neither a bool nor a trace processor.
-    """
+    """Return the OpenTelemetry exporter, if any; raise E75 unless ``otel`` is a bool or a trace processor."""
     if isinstance(otel, TracingProcessor):
         return [otel]
     if not isinstance(otel, bool):
@@ -90,16 +86,16 @@ def _exporters(otel: Any, redact: Redact | None) -> list[TracingProcessor]:
         raise InvalidOptionError(option="otel", reason=reason)
     if not otel:
         return []
-    # By its name: it is above this package, and a process that only records imports nothing of it.
+    # By its name: it is above this package, and many processes do not need it.
     made: TracingProcessor = import_module("kantan_agents.traces.telemetry").OtelExporter(redact=redact)
     return [made]
 
 
 def recorder_at(path: str | os.PathLike[str], **options: Unpack[RecorderOptions]) -> SQLiteRecorder:
-    """Return a recorder to a file, or to a database in Postgres; it is not a trace processor yet."""
+    """Return a recorder for a file or Postgres; it is not a trace processor yet."""
     if not is_url(path):
         return SQLiteRecorder(path, **options)
-    # Imported late: recording to a file needs none of it.
+    # Imported late: few processes need it.
     from kantan_agents.traces.recorder.postgres_recorder import PostgresRecorder
 
     return PostgresRecorder(cast("str", path), **options)

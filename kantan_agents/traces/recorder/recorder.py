@@ -45,42 +45,39 @@ _MAX_LOGGED = 100
 class SQLiteRecorder(BackgroundRecorder):
     """Records traces in a kantan-llm database without blocking the event loop.
 
-    Pass it to ``set_trace_processors`` of the SDK or of kantan-llm, or call ``record_traces``. The thread
-    that ends a span only copies it. The recorder's own thread writes many spans in one transaction.
+    Call ``record_traces``, or pass a recorder to ``set_trace_processors`` of the SDK or of kantan-llm. The
+    thread that ends a span only copies it; the recorder's thread writes many spans in one transaction.
     ``TraceStore`` and kantan-llm's ``SQLiteTracer`` can read the file at the same time.
 
-    A recorder never makes a run fail. Errors are logged on ``kantan_agents.tracing`` with their code (E62 to
-    E65) and counted in ``stats()``.
+    A recorder never fails a run. Errors are logged on ``kantan_agents.tracing`` with their code (E62 to E65)
+    and counted in ``stats()``.
 
     Args:
-        path: The database file. Its directory must exist. A missing file is created, and only its owner may
-            read it; an existing file keeps its mode.
+        path: The database file. Its directory must exist. A missing file is created, readable only for its
+            owner; an existing file retains its mode.
         max_queue: Number of spans and traces that may wait to be written.
-        max_queue_bytes: Bytes of memory that the waiting spans and traces may take, with those that are being
-            written. A span that alone takes more than a quarter of it is dropped.
-        max_wait: Seconds that a thread which ends a span waits if the queue is full. After that, or at once
+        max_queue_bytes: Bytes of memory for spans and traces that wait or are being written. A span that
+            alone takes more than a quarter of it is dropped.
+        max_wait: Seconds that a thread which ends a span waits if the queue is full. Then, or immediately
             with 0, the oldest span is dropped. On an event loop, this wait blocks every task.
         flush_interval: Seconds during which spans are collected before they are written together. If the
             process is killed, these spans are lost. While the event loop is blocked, it may take half a
             second longer.
         redact: Receives each span and trace as a dict of JSON data (the result of ``export()``, and for
-            ``response`` spans also input, output and model). Returns the data to record, or None to leave the
-            content out. Called in the thread that ends the span, before anything is stored. If it raises, the
-            content is left out.
-        flush_on_sigterm: Whether to flush when a SIGTERM arrives, or a SIGINT whose action is the default one
-            of the system. An existing handler is called as before, and each trace that ends afterwards is
-            written immediately. If the handler restores the default action and sends the signal again, as
-            uvicorn does, everything is written first: after the SIGTERM, ``signal.signal`` sets the
-            recorder's handler instead, once. In a forked child, as of ``gunicorn --preload``, it does so
-            until the child has set its action. A recorder that is created outside the main thread does not
+            ``response`` spans also input, output and model). Returns the data to record, or None to omit the
+            content. Called in the thread that ends the span, before anything is stored. If it raises, the
+            content is omitted.
+        flush_on_sigterm: Whether to flush when a SIGTERM arrives, or a SIGINT with the system's default
+            action. An existing handler is called as before, and each trace that ends afterward is written
+            immediately. If the handler restores the default action and sends the signal again, as uvicorn
+            does, everything is written first. A recorder that is created outside the main thread does not
             handle the signals.
-        adopt: Whether the file may be the database of another program, to which the tables for traces are
-            added.
-        record_requests: Whether the complete record of each run is stored beside its trace: prompts,
-            instructions, tools, settings, and what the rules decided. It is masked and redacted as the spans
-            are. Without it, a run cannot be replayed, and ``TraceStore`` says that its record is missing.
-        search_index: Whether a new file gets an index for searches. An existing file keeps the one that it
-            has; if it has none, ``TraceStore.build_index`` adds it.
+        adopt: Whether to add the tables for traces to a file that is the database of another program.
+        record_requests: Whether to store the complete record of each run with its trace: prompts,
+            instructions, tools, settings and decisions of the rules, masked and redacted like spans. Without
+            it, a run cannot be replayed, and ``TraceStore`` reports its record as missing.
+        search_index: Whether a new file gets an index for searches. An existing file retains its index;
+            without one, ``TraceStore.build_index`` adds it.
 
     Raises:
         TraceDatabaseError: E60, the path is a directory, its directory does not exist, or the file is the
@@ -123,19 +120,19 @@ class SQLiteRecorder(BackgroundRecorder):
         lifecycle.watch_process()
         if flush_on_sigterm:
             sigterm.flush_on_sigterm()
-        # Opens the file at once, so that it can be read, and a file that cannot be used is logged now.
+        # Opens the file immediately: it can be read, and an unusable file is logged now.
         self._queue.put_marker()
         self._start_writer()
 
     def _checked_place(self, path: str | os.PathLike[str]) -> Place:
-        """Return where the database is; other recorders write elsewhere."""
+        """Return the location of the database."""
         checked = _checked_path(path)
         if not self._adopt:
             _check_file_owner(checked)
         return checked
 
     def _make_database(self) -> Database:
-        """Return what writes to the database; other recorders write elsewhere."""
+        """Return the writer's database."""
         return Database(self.path, adopt=self._adopt, search_index=self._search_index)
 
     def _reset(self) -> None:
@@ -149,7 +146,7 @@ class SQLiteRecorder(BackgroundRecorder):
         self._put_trace(trace)
 
     def on_trace_end(self, trace: Any) -> None:
-        """Record the trace if its start was not seen; after a SIGTERM, have it written at once."""
+        """Record the trace if its start was missed; after a SIGTERM, have it written immediately."""
         trace_id = trace.trace_id
         if trace_id in self._open:
             self._open.discard(trace_id)
@@ -163,12 +160,12 @@ class SQLiteRecorder(BackgroundRecorder):
         """Do nothing; a span is recorded when it ends."""
 
     def on_run_start(self, span: Any) -> None:
-        """Record the span of a run without its end, until that is recorded: the run is unfinished."""
+        """Record the span of an unfinished run without its end, until the end is recorded."""
         if self.records(span.trace_id):
             self._put_span(span)
 
     def on_span_end(self, span: Any) -> None:
-        """Record a span, unless it is one of a call that an earlier process has made and recorded."""
+        """Record a span, unless an earlier process recorded its call."""
         data = getattr(span, "span_data", None)
         if hasattr(data, REPLAYED):
             return
@@ -186,14 +183,14 @@ class SQLiteRecorder(BackgroundRecorder):
         except RedactionError as error:
             self._log_once(error, error.reason)
             snapshot = withheld_span(span)
-        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+        except Exception as error:  # noqa: BLE001 - recording must not fail a run
             self._discard(span.span_id, error, spans=1)
             return
         if snapshot is not None:
             self._put(snapshot)
 
     def _put_run(self, record_id: str) -> None:
-        """Record the run whose trace or span has this id, if it is one of a run that is just ending."""
+        """Record the ending run whose trace or span has this id, if there is one."""
         run = ending.get()
         if run is None or run.record_id != record_id or not self._records_requests:
             return
@@ -201,7 +198,7 @@ class SQLiteRecorder(BackgroundRecorder):
             self._put(run if self._redact is None else redact_run(run, self._redact))
         except RedactionError as error:
             self._log_once(error, error.reason)
-        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+        except Exception as error:  # noqa: BLE001 - recording must not fail a run
             self._discard(record_id, error, spans=0)
 
     @property
@@ -210,18 +207,18 @@ class SQLiteRecorder(BackgroundRecorder):
         return self._redact is not None
 
     def records(self, trace_id: str) -> bool:
-        """Return whether it has received the start of a trace that is open."""
+        """Return whether it received the start of this open trace."""
         return trace_id in self._open
 
     def misses(self, trace_id: str) -> bool:
-        """Return whether it has not received the start of an open trace, and was not shut down."""
+        """Return whether it missed the start of this open trace; False after a shutdown."""
         return trace_id not in self._open and self._writer.thread is not None
 
     def retire(self) -> None:
         """Do the same as ``shutdown``; on an event loop, do not wait for it."""
         if sigterm.may_wait([self]):
             self.shutdown()
-        self._writer.retire()  # also if not everything could be written within the time
+        self._writer.retire()  # even if not everything could be written within the time
 
     def _put_trace(self, trace: Any) -> None:
         try:
@@ -229,12 +226,12 @@ class SQLiteRecorder(BackgroundRecorder):
         except RedactionError as error:
             self._log_once(error, error.reason)
             snapshot = withheld_trace(trace.trace_id)
-        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+        except Exception as error:  # noqa: BLE001 - recording must not fail a run
             self._discard(trace.trace_id, error, spans=0)
             return
         if snapshot is not None:
             if len(self._open) >= _OPEN_TRACES:
-                # These traces may never end. The others are put once more when they end, which is harmless.
+                # These traces may never end. The others are put again at their end, which is harmless.
                 self._open.clear()
             self._open.add(snapshot.id)
             self._put(snapshot)
@@ -246,7 +243,6 @@ class SQLiteRecorder(BackgroundRecorder):
         self._log_once(SpanNotRecordedError(span_id=span_id, reason=reason), reason)
 
     def _log_once(self, error: KantanAgentsError, reason: str) -> None:
-        """Log ``error`` unless the same error has been logged before."""
         with self._lock:
             known = (error.code, reason)
             if known in self._logged or len(self._logged) >= _MAX_LOGGED:
@@ -259,8 +255,8 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
     """Return ``path`` as an absolute path at which a database file can be created.
 
     Raises:
-        TraceDatabaseError: E60, it is a directory, its directory does not exist, or the default
-            file is a link.
+        TraceDatabaseError: E60, it is a directory, its directory does not exist, or the default file is a
+            link.
         InvalidOptionError: E75, it is not a path, or it is empty, a URL or ``:memory:``.
     """
     if not isinstance(path, (str, os.PathLike)) or not str(path):
@@ -285,18 +281,15 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
 
 
 def _check_file_owner(path: Path) -> None:
-    """Check that an existing file at ``path`` is not the database of another program; change nothing.
+    """Raise E60 if the file is the database of another program; change nothing.
 
     A file that cannot be read now is not an error: the writer checks each file again before it writes.
-
-    Raises:
-        TraceDatabaseError: E60, it is the database of another program.
     """
     with suppress(sqlite3.Error, OSError):
         if not path.is_file() or not path.stat().st_size:
             return
         log = Path(f"{path}-wal")
-        # Immutable: SQLite creates no files beside it. In mode "ro", it leaves the log where it is.
+        # Immutable creates no files next to it; "ro" leaves the log in place.
         mode = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
         with closing(sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True)) as connection:
             try:

@@ -1,4 +1,4 @@
-"""Redaction: the user's ``redact`` function, how it is called, and ``redact_texts``, which creates one."""
+"""Redaction: calls the user's ``redact`` function; ``redact_texts`` creates one."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from kantan_agents.traces.recorder.plain_json import encode_anything
 
 Redact = Callable[[dict[str, Any]], "dict[str, Any] | None"]
 
-# The fields that place a span in its trace and in time. They are not content and are never redacted.
+# Fields that locate a span in its trace and in time; never redacted.
 PLACE = ("object", "id", "trace_id", "parent_id", "started_at", "ended_at")
 
 
 def placement(exported: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an exported span or trace that place it: ids, times and kind of object."""
+    """Return the fields that locate an exported span or trace: ids, times and kind of object."""
     return {name: exported.get(name) for name in PLACE}
 
 
 def change_content(exported: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return an exported span or trace with ``change`` applied to everything but its placement and type."""
+    """Apply ``change`` to an exported span or trace, except to its placement and type."""
     changed = {name: value if name in PLACE else change(value) for name, value in exported.items()}
     data = exported.get("span_data")
     if isinstance(data, Mapping) and "type" in data:
@@ -30,7 +30,7 @@ def change_content(exported: Mapping[str, Any], change: Callable[[Any], Any]) ->
 
 
 def call_redact(redact: Redact, exported: Mapping[str, Any], span_id: str) -> dict[str, Any] | None:
-    """Call ``redact`` with a copy of ``exported``; return its result, None to leave the content out.
+    """Call ``redact`` with a copy of ``exported``; return its result, None to omit the content.
 
     Raises:
         RedactionError: E64, it raised, or returned neither a suitable dict nor None.
@@ -49,12 +49,12 @@ def call_redact(redact: Redact, exported: Mapping[str, Any], span_id: str) -> di
 
 
 def redact_texts(change: Callable[[str], str]) -> Redact:
-    """Return a ``redact`` function for ``SQLiteRecorder`` that passes every text through ``change``.
+    """Return a ``redact`` function for ``SQLiteRecorder`` that passes every string through ``change``.
 
-    Texts are all strings in inputs, outputs, tool calls, errors, names and metadata, including keys.
+    It covers all strings in inputs, outputs, tool calls, errors, names and metadata, including keys.
 
     Args:
-        change: Receives a text and returns the text to record instead.
+        change: Receives a string and returns the string to record instead.
     """
 
     def redact(record: dict[str, Any]) -> dict[str, Any]:

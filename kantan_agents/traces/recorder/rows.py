@@ -1,4 +1,4 @@
-"""Converts snapshots to rows of kantan-llm's tables; pure functions, called on the writer's thread."""
+"""Converts snapshots to rows of kantan-llm's tables, on the writer's thread."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _NO_CONTENT = (None, None, None, None, None, None, None, "null")
 
 
 class SpanRow(NamedTuple):
-    """A row without its ``ingest_seq``, which the database assigns, and the usage to add to its trace."""
+    """A row before its ``ingest_seq``, and the usage to add to its trace."""
 
     values: tuple[Any, ...]
     usage: dict[str, Any] | None
 
 
 def trace_row(snapshot: TraceSnapshot) -> tuple[Any, ...]:
-    """Return the row of a trace, with secrets masked."""
+    """Return the masked row of a trace."""
     given = snapshot.exported
     exported: dict[str, Any] = given if isinstance(given, dict) else decode(given)
     metadata = encode_metadata(exported.get("metadata"))
@@ -38,12 +38,9 @@ def trace_row(snapshot: TraceSnapshot) -> tuple[Any, ...]:
 
 
 def span_row(snapshot: SpanSnapshot, *, limited: bool) -> SpanRow:
-    """Return the row of a span, with secrets masked in every column.
+    """Return the masked row of a span, truncated if ``limited``.
 
-    Args:
-        snapshot: The span.
-        limited: Whether kantan-llm limits the length of texts. If so, the texts in all columns are truncated,
-            except names and keys, which searches need.
+    Names and keys are not truncated: searches need them.
     """
     exported: dict[str, Any] = decode(snapshot.packed) if snapshot.exported is None else snapshot.exported
     raw = snapshot.packed if isinstance(snapshot.packed, str) else spaced(snapshot.packed)
@@ -55,7 +52,7 @@ def span_row(snapshot: SpanSnapshot, *, limited: bool) -> SpanRow:
             input=searchable_text(data.get("input")),
             output=searchable_text(data.get("output")),
         )
-    # Texts derived from live objects may contain secrets that the JSON text of these objects does not.
+    # Columns from live objects may contain secrets that their JSON does not.
     is_masked = limited or may_contain_secret(raw) or snapshot.derived is not None
     if is_masked:
         exported = _masked_export(raw)
@@ -88,7 +85,6 @@ def _masked_export(raw: str) -> dict[str, Any]:
 
 
 def _content(derived: Derived, *, is_masked: bool) -> tuple[Any, ...]:
-    """Return the columns for input, output, kind of output, tool calls, structured output and rubric."""
     kind, *parts = derived.parts
     texts = [None if part is None else encode_anything(part) for part in parts]
     if not is_masked:
@@ -98,7 +94,6 @@ def _content(derived: Derived, *, is_masked: bool) -> tuple[Any, ...]:
 
 
 def _has_content(exported: dict[str, Any], data: dict[str, Any]) -> bool:
-    """Return whether the span has content for the columns; an agent's span, for example, has none."""
     get = data.get
     if (
         get("input") is not None

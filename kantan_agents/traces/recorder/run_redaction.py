@@ -1,8 +1,7 @@
-"""Applies the user's ``redact`` function to the record of a run.
+"""Applies the user's ``redact`` function, which expects spans, to the record of a run.
 
-The function knows spans. It gets each part of the record in the form of the span that has the same content: a
-model call as a ``response`` span whose input begins with the instructions, a tool call as a ``function``
-span, input and output of the run as a ``generation`` span, everything else as ``custom`` spans.
+A model call becomes a ``response`` span whose input starts with the instructions, a tool call a ``function``
+span, the run's input and output a ``generation`` span, everything else ``custom`` spans.
 """
 
 from __future__ import annotations
@@ -29,11 +28,7 @@ _NOT_LISTS = "the redact function returned something else than a list of items"
 
 
 def redact_run(captured: CapturedRun, redact: Redact) -> CapturedRun:
-    """Return the record of a run as ``redact`` allows it to be stored.
-
-    Raises:
-        RedactionError: E64, ``redact`` raised, or returned what no record can be made of.
-    """
+    """Return the redacted record, or raise E64 if none results."""
     run = _read(captured)
     data = _Redaction(run, redact).data()
     try:
@@ -126,7 +121,7 @@ class _Redaction:
         for name in ("model", "settings", "tools", "handoffs", "output", "options", "context", "error"):
             if name in call:
                 call[name] = self._custom(name, call[name])
-        # An empty context says that none is known; without the entry, it would be the agent's.
+        # Empty: none is known. Without the entry, it would be the agent's.
         call["context"] = call.get("context") or {}
         return {name: value for name, value in call.items() if value is not None}
 
@@ -151,7 +146,7 @@ class _Redaction:
         for name in parts:
             if name in call:
                 call[name] = self._custom(name, call[name])
-        if "rules" in call:  # without the entry, they would be those of the run
+        if "rules" in call:  # without the entry, the run's rules would apply
             call["rules"] = self._custom("rules", call["rules"]) or _NO_RULES
         return {name: value for name, value in call.items() if value is not None}
 
@@ -160,7 +155,6 @@ class _Redaction:
         return name if isinstance(name, str) else ""
 
     def _custom(self, name: str, value: Any) -> Any:
-        """Return a part that no kind of span has."""
         if not value:
             return value
         key = json.dumps([name, value], sort_keys=True, default=str)

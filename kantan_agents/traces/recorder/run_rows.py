@@ -1,4 +1,4 @@
-"""Converts the record of a run to what is stored of it; called on the writer's thread."""
+"""Converts the record of a run to its stored form, on the writer's thread."""
 
 from __future__ import annotations
 
@@ -18,13 +18,9 @@ TRUNCATED: Final = "long texts were truncated: KANTAN_LLM_TRACING_MAX_CHARS is s
 
 
 class Content(NamedTuple):
-    """A content as it is stored.
+    """A stored content item; ``hash`` is the SHA-256 of its canonical JSON.
 
-    Attributes:
-        hash: SHA-256 of its canonical JSON.
-        kind: What it is.
-        body: Its canonical JSON; empty if it consists of parts.
-        parts: What it consists of.
+    ``body`` is that JSON; empty if it consists of ``parts``.
     """
 
     hash: bytes
@@ -34,7 +30,7 @@ class Content(NamedTuple):
 
 
 class RunRow(NamedTuple):
-    """The record of a run as it is stored, except for the ids of its contents."""
+    """A stored record, before its items have ids."""
 
     trace_id: str
     run_id: bytes
@@ -43,19 +39,14 @@ class RunRow(NamedTuple):
 
 
 class RunRows:
-    """Makes rows, and remembers the contents that most records have in common."""
+    """Builds rows, and remembers shared items."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str | bytes], Content] = {}
         self._bytes = 0
 
     def row(self, captured: CapturedRun, *, limited: bool) -> RunRow:
-        """Return the row of a run, with secrets masked.
-
-        Args:
-            captured: The run.
-            limited: Whether kantan-llm limits the length of texts.
-        """
+        """Return the masked row; ``limited``: kantan-llm limits the length of strings."""
         packed = pack(captured.data)
         body = packed.own.decode()
         if limited or may_contain_secret(body):
@@ -77,7 +68,6 @@ class RunRows:
         return content
 
     def _known_content(self, shared: Shared) -> Content:
-        """Return a content that is made only once, also if it was encoded again for this run."""
         key = (shared.kind, shared.value)
         known = self._known.get(key)
         if known is None:
@@ -98,7 +88,7 @@ def _masked_content(shared: Shared, *, limited: bool) -> Content:
 
 
 def _mark_changed(data: dict[str, Any], original: dict[str, Any]) -> None:
-    """Note the tool calls whose arguments are not those that the rules saw."""
+    """Note the tool calls whose arguments the rules did not see."""
     for call, before in zip(data["tool_calls"], original["tool_calls"], strict=True):
         if any(call.get(name) != before.get(name) for name in ("arguments", "received")):
             call["has_other_arguments"] = True
@@ -108,14 +98,13 @@ def _content_of(kind: str, data: Any) -> Content:
     text = (ordered if kind == "rules" else canonical)(data)
     if kind == "tools":
         return Content(digest(text), kind, "", tuple(_content_of("tool", tool) for tool in data))
-    # The hash is the same for every order of keys, except in rules; what people and models see has the first.
+    # The hash ignores the order of keys, except in rules; users and models see the first order.
     return Content(digest(text), kind, _text(data))
 
 
 def _text(data: Any) -> str:
-    """Return data as JSON text that SQLite can store."""
     text = encode(data)
-    # Half a surrogate pair has no UTF-8, but an escape in JSON.
+    # Half a surrogate pair has an escape in JSON, but no UTF-8.
     return text if text.isascii() or _is_utf8(text) else json.dumps(data)
 
 

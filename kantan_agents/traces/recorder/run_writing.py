@@ -13,22 +13,14 @@ from kantan_agents.traces.record_tables import CONTENTS, RUNS
 from kantan_agents.traces.recorder.run_rows import Content, RunRow
 
 _HASHES_PER_STATEMENT = 500
-# SQLite executes a statement without the GIL, which takes long to get back from a busy event loop.
+# SQLite executes a statement without the GIL, which a busy event loop returns late.
 _ROWS_PER_STATEMENT = 50
 
 _T = TypeVar("_T")
 
 
 def write_runs(connection: sqlite3.Connection, rows: Sequence[RunRow]) -> None:
-    """Write the records and the contents that they refer to.
-
-    Args:
-        connection: A connection inside a transaction.
-        rows: The records.
-
-    Raises:
-        sqlite3.Error: The database cannot be used.
-    """
+    """Write records and their items, inside a transaction."""
     new = _unwritten(connection, rows)
     if not new:
         return
@@ -37,7 +29,7 @@ def write_runs(connection: sqlite3.Connection, rows: Sequence[RunRow]) -> None:
     uses: Counter[int] = Counter()
     values: list[tuple[Any, ...]] = []
     for row in new:
-        # Each content counts once for a record, however often the record refers to it.
+        # Each item counts once for a record.
         own = [ids[content.hash] for content in row.contents]
         uses.update(set(own))
         values.append((row.trace_id, row.run_id, _packed(own), row.body))
@@ -57,7 +49,7 @@ def has_run(connection: sqlite3.Connection, row: RunRow) -> bool:
 
 
 def _unwritten(connection: sqlite3.Connection, rows: Sequence[RunRow]) -> list[RunRow]:
-    # A batch may be written twice, if it is unknown whether the first attempt has reached the file.
+    # A batch is written twice if the first attempt's result is unknown.
     written: set[tuple[str, bytes]] = set()
     for chunk in _chunks(rows, _HASHES_PER_STATEMENT):
         marks = ",".join("?" * len(chunk))
@@ -67,7 +59,7 @@ def _unwritten(connection: sqlite3.Connection, rows: Sequence[RunRow]) -> list[R
 
 
 def _ids_of(connection: sqlite3.Connection, wanted: dict[bytes, Content]) -> dict[bytes, int]:
-    """Return the ids of contents by hash; contents that are not in the file are added, used by nothing."""
+    """Return item ids by hash; add missing items, unused."""
     ids = _found(connection, list(wanted))
     missing = [content for hashed, content in wanted.items() if hashed not in ids]
     parts = {part.hash: part for content in missing for part in content.parts}

@@ -1,7 +1,7 @@
-"""Which threads are inside a recorder's locks, and what they do when they have left them.
+"""Tracks which threads hold a recorder's locks, and their deferred actions.
 
-A signal handler or a destructor may run in the middle of a section and end a span. It must not wait there for
-another thread, which may itself wait for the section to end.
+A signal handler or a destructor may end a span inside a section. It must not wait there for another thread,
+which may wait for the section.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class Sections:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Mark the calling thread as inside a section; at the end, call what was deferred."""
+        """Mark this thread as inside; at the end, call the deferred actions."""
         thread_id = get_ident()
-        # Before the lock is taken, because a destructor may run between any two lines.
+        # Before the lock: a destructor may run between any two lines.
         self._depths[thread_id] = self._depths.get(thread_id, 0) + 1
         try:
             yield
@@ -41,7 +41,7 @@ class Sections:
         return get_ident() in self._depths
 
     def defer(self, action: Callable[[], None]) -> bool:
-        """Call ``action`` when the calling thread leaves its section; return False if it is in none."""
+        """Call ``action`` when this thread leaves; return False if it is outside."""
         if not self.hold_this_thread():
             return False
         self._deferred.setdefault(get_ident(), []).append(action)

@@ -1,7 +1,6 @@
-"""Recognises spans that nobody changes after their end, and those whose contents are quick to copy.
+"""Recognizes spans that cannot change, or whose content is quick to copy.
 
-Most spans of a run hold nothing but texts and numbers: they are copied and encoded in the writer's thread, so
-the run does not wait for it. Of the spans of model calls, it waits for a copy of the messages.
+Most spans hold only strings and numbers, so the writer's thread encodes them.
 """
 
 from __future__ import annotations
@@ -26,25 +25,23 @@ from agents.tracing.spans import SpanImpl
 
 from kantan_agents.traces.final_span import GenerationSpanData
 
-# What a span and its data take beside the texts of the data.
+# Size of a span and its data without its strings.
 _SPAN_BYTES = 1_024
 _NAME_BYTES = 16
-# Contents are counted twice: the span still has them, beside the copy.
+# Counted twice: the span and the copy.
 _TIMES_COPIED = 2
-# Longer contents are encoded at once instead.
+# Longer content is encoded immediately instead.
 _LONGEST_COPIED = 65_536
 _MOST_MESSAGES = 100
-# Later formats store an object that occurs twice only once, so that their length says nothing.
+# Later formats store a repeated object once, which falsifies the length.
 _FORMAT = 2
 
 
-# The garbage collector never looks at these, for which runs would wait. So nothing in them may refer to them.
+# Runs would wait for the garbage collector, so it ignores these: nothing in them may refer to them.
 class SettledSpan(msgspec.Struct, eq=False, gc=False):
-    """A span that has ended and does not change any more, so that it is encoded when it is written.
+    """A span that cannot change, encoded when it is written.
 
-    Attributes:
-        size: The bytes that the span takes in the queue.
-        contents: A copy of its contents, if only they may change.
+    ``size`` is its bytes in the queue; ``contents`` is a copy, if only that may change.
     """
 
     span: Any
@@ -60,9 +57,9 @@ class SettledSpan(msgspec.Struct, eq=False, gc=False):
 
 
 def settled_span(span: Any, data: Any) -> SettledSpan | None:
-    """Return a span that does not change any more; None if it may, or may hold other values.
+    """Return a span that cannot change, or None.
 
-    Only the SDK's own classes are known well enough: a subclass, or a span with an error, is not settled.
+    A subclass of the SDK's classes, or a span with an error, is not settled.
     """
     # Every run waits for this several times.
     if type(span) is not SpanImpl or span.error is not None:
@@ -81,9 +78,9 @@ def settled_span(span: Any, data: Any) -> SettledSpan | None:
 
 
 def copied_contents(data: agents.GenerationSpanData) -> bytes | None:
-    """Return a copy of what the span of a model call has; None if that is long, or not only data.
+    """Copy a model call's content; None if it is long, or not only data.
 
-    Objects with a buffer, such as bytes or a number of numpy, are copied as bytes.
+    Objects with a buffer, such as a NumPy number, become bytes.
     """
     # Nothing else in Python copies data as fast.
     try:
@@ -97,14 +94,14 @@ def copied_contents(data: agents.GenerationSpanData) -> bytes | None:
 
 
 def data_of(contents: bytes) -> dict[str, Any]:
-    """Return what a span exported whose contents were copied."""
+    """Return the export for copied content."""
     return agents.GenerationSpanData(*marshal.loads(contents)).export()  # noqa: S302 - of this process
 
 
 def _agent(data: AgentSpanData) -> int:
     if data.metadata is not None:
         return 0
-    # The names themselves are those of tools and hand-offs, which exist anyway.
+    # Tools and handoffs own the name strings.
     return _SPAN_BYTES + _NAME_BYTES * (len(data.tools or ()) + len(data.handoffs or ()))
 
 

@@ -1,4 +1,4 @@
-"""Writes what waits before a SIGTERM ends the process, without blocking an event loop."""
+"""Writes waiting spans before a SIGTERM ends the process, without blocking a loop."""
 
 from __future__ import annotations
 
@@ -16,39 +16,36 @@ from typing import Any
 from kantan_agents.traces import registry
 from kantan_agents.traces.recorder import bound
 
-# If the process still runs this long after a SIGTERM, it is assumed to go on.
+# A process that still runs after this is assumed to continue.
 SHUTDOWN_SECONDS = 60.0
 _LOG_SECONDS = 1.0
 
 
-# Ctrl-C usually raises KeyboardInterrupt, after which the exit functions are called. A pre-fork server sets
-# the default action for it in its workers, which ends them like a SIGTERM.
+# Ctrl-C usually raises KeyboardInterrupt, before the exit functions. Pre-fork servers set its default action
+# in their workers, which ends them like a SIGTERM.
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class _Process:
-    """Whether a recorder of this process wants its data flushed, and what puts ``signal.signal`` back."""
-
     is_flushed = False
     shuts_down_until = 0.0
     undo: Callable[[], None] | None = None
 
 
 def flush_on_sigterm() -> None:
-    """Write everything before a SIGTERM ends the process, with or without a handler for it.
+    """Write everything before a SIGTERM ends the process.
 
-    The same holds for a SIGINT if its action is the default one, as in the workers of a pre-fork server, or
-    if one handler is set for both.
+    So does a SIGINT with the default action, as in the workers of a pre-fork server, or with the handler of
+    SIGTERM.
 
-    Without a handler, this function installs one that flushes and then ends the process as usual. An existing
-    handler is called as before. It may let the process work for a while, so nothing waits on an event loop:
-    each trace that ends is written as soon as possible by the recorder's own thread.
+    Without a handler, this installs one that flushes and then ends the process as usual. An existing handler
+    is called as before. It may let the process work for a while, so nothing waits on an event loop: the
+    recorder's thread writes each ending trace as soon as possible.
 
     Some servers, such as uvicorn, finish their requests, restore the default action and send themselves the
-    signal again. Neither the end of the loop nor the exit functions are reached then, and Python has no hook
-    for it. After the first SIGTERM, ``signal.signal`` is therefore replaced by a function that sets the
-    handler of this module instead of the default action, which flushes first. The standard function is put
-    back as soon as that has happened, and when the process is found to go on.
+    signal again. That skips the end of the loop and the exit functions, and Python has no hook for it.
+    Therefore, after the first SIGTERM, ``signal.signal`` installs this module's handler, which flushes first,
+    instead of the default action, until that has happened or the process continues.
 
     Does nothing outside the main thread, or if the signal is ignored.
     """
@@ -65,11 +62,11 @@ def flush_on_sigterm() -> None:
 
 
 def flush_in_child() -> None:
-    """Let a forked child flush as its parent would; call it in the child.
+    """Make a forked child flush as its parent would; call it in the child.
 
-    The child has the parent's handlers. A worker of a pre-fork server sets the default actions next, and then
-    runs a server that restores them at its end (see ``flush_on_sigterm``). So until the child has set its
-    action for SIGTERM, the default action becomes the handler of this module.
+    A worker of a pre-fork server resets the inherited handlers, and its server restores the default actions
+    at the end (see ``flush_on_sigterm``). So until the child sets an action for SIGTERM, this module's
+    handler replaces the default one.
     """
     was_shutting_down = is_shutting_down()
     _Process.shuts_down_until = 0.0
@@ -79,7 +76,7 @@ def flush_in_child() -> None:
 
 
 def is_shutting_down() -> bool:
-    """Return whether the application has handled a SIGTERM within the last ``SHUTDOWN_SECONDS``."""
+    """Return whether a SIGTERM arrived within the last ``SHUTDOWN_SECONDS``."""
     if not _Process.shuts_down_until:
         return False
     if time.monotonic() < _Process.shuts_down_until:
@@ -90,7 +87,7 @@ def is_shutting_down() -> bool:
 
 
 def flush_in_shutdown(recorder: registry.Recorder) -> None:
-    """Write what a recorder holds: wait for it if no event loop runs in this thread, else only request it."""
+    """Flush a recorder; on an event loop, do not wait."""
     if may_wait([recorder]):
         bound.flush_within_bound(recorder.force_flush, is_ending=True)
     else:
@@ -98,8 +95,6 @@ def flush_in_shutdown(recorder: registry.Recorder) -> None:
 
 
 class _Handler:
-    """Calls the application's signal handler, then flushes; marks the process as shutting down."""
-
     def __init__(self, handler: Callable[[int, FrameType | None], Any]) -> None:
         self._handler = handler
 
@@ -118,7 +113,7 @@ class _Handler:
 
 
 def may_wait(recorders: list[registry.Recorder]) -> bool:
-    """Return whether this thread blocks neither an event loop nor, inside a lock, a recorder's thread."""
+    """Return whether waiting blocks neither an event loop nor a recorder's thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -131,10 +126,9 @@ def _is_own(handler: Any) -> bool:
 
 
 def _replace_default_action(*, only_once: bool = False) -> None:
-    """Replace ``signal.signal``, so that the default action flushes first, until it was set for SIGTERM.
+    """Replace ``signal.signal`` until SIGTERM gets an action: the default one flushes first.
 
-    Args:
-        only_once: Whether to do so until any action was set for SIGTERM, and not only in a shutdown.
+    With ``only_once``, any action restores it.
     """
     if _Process.undo is not None:
         return
@@ -151,7 +145,7 @@ def _replace_default_action(*, only_once: bool = False) -> None:
         return before
 
     def undo() -> None:
-        # Another library may have wrapped this function since; then it only passes its arguments on.
+        # If another library wrapped this function since, it now only passes its arguments on.
         if signal.signal is flushing_first:
             signal.signal = present
 
@@ -166,20 +160,20 @@ def _put_back() -> None:
 
 
 def _flush_and_end(number: int, frame: FrameType | None) -> None:
-    # Inside a recorder's lock, the recorder's thread would wait for this one. The section lasts microseconds.
+    # Inside its lock, the recorder's thread would wait for this one, but only for microseconds.
     again = partial(_flush_and_end, number, frame)
     if any(recorder.defer(again) for recorder in registry.recorders()):
         return
     try:
         bound.flush_within_bound(registry.flush_at_end, is_ending=True)
     finally:
-        set_handler(number, signal.SIG_DFL)  # another signal now ends the process at once
+        set_handler(number, signal.SIG_DFL)  # another signal now ends the process immediately
         _log_unwritten()
         signal.raise_signal(number)
 
 
 def _log_unwritten() -> None:
-    # In a thread, which is not waited for long: this one may be inside a lock or a write of what logs.
+    # In a thread, briefly: this one may hold a lock of the logging handler.
     logging = threading.Thread(target=registry.log_unwritten, name="kantan-agents-log", daemon=True)
     with suppress(RuntimeError):  # no more threads
         logging.start()

@@ -1,7 +1,6 @@
-"""Snapshots: immutable copies of ended spans and traces, made in the thread that ends them.
+"""Snapshots: immutable copies of ended spans and traces.
 
-That thread pays for the SDK's ``export`` and one copy as JSON; for a settled span, it pays at most for a copy
-of the contents. The writer's thread does the rest.
+The ending thread pays only for the SDK's ``export`` and a copy, or less if the span is settled.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from kantan_agents.traces.recorder.private_errors import (
 from kantan_agents.traces.recorder.redaction import Redact, call_redact, placement
 from kantan_agents.traces.recorder.settled import SettledSpan, copied_contents, data_of
 
-# Span types whose data the SDK fills with strings and integers only.
+# The SDK fills these only with strings and integers.
 _TEXT_ONLY_TYPES = frozenset({"agent", "guardrail", "handoff", "mcp_tools"})
 _TEXT_ONLY_CUSTOM_KEYS = frozenset({"sdk_span_type", "name", "turn", "agent_name", "usage"})
 
@@ -45,20 +44,15 @@ _TEXT_ITEMS = {"message", "reasoning"}
 _PLAIN = frozenset({str, int, bool, float, type(None)})
 _TEXTS = frozenset({str, int, type(None)})
 
-# What an item takes beside its text: its objects, its id and its place in the queue.
+# Size of an item without its strings.
 _ITEM_BYTES = 256
-# The same of a trace whose metadata is a dict.
+# The same for a trace whose metadata is a dict.
 _TRACE_BYTES = 1_024
 
 
-# The garbage collector never looks at these, for which runs would wait. So nothing in them may refer to them.
+# Runs would wait for the garbage collector, so it ignores these: nothing in them may refer to them.
 class TraceSnapshot(msgspec.Struct, eq=False, gc=False):
-    """A trace.
-
-    Attributes:
-        exported: Its export, whose values nobody changes; or the same as JSON.
-        size: The bytes that the trace takes in the queue.
-    """
+    """A trace; ``exported`` never changes, or is JSON."""
 
     id: str
     exported: dict[str, Any] | str | bytes
@@ -67,12 +61,9 @@ class TraceSnapshot(msgspec.Struct, eq=False, gc=False):
 
 @attrs.define
 class Derived:
-    """Columns derived from live objects, because the snapshot only has the objects' texts.
+    """Columns from live objects, because the snapshot has only their strings.
 
-    Attributes:
-        parts: Kind of output, tool calls, structured output and rubric.
-        input: The input as one text.
-        output: The output as one text.
+    ``parts`` are kind of output, tool calls, structured output and rubric.
     """
 
     parts: list[Any]
@@ -80,18 +71,15 @@ class Derived:
     output: str | None
 
     def size(self) -> int:
-        """Return about how many bytes it takes."""
+        """Return its approximate bytes."""
         return sum(getsizeof(text) for text in (self.input, self.output)) + 2 * getsizeof(str(self.parts))
 
 
 @attrs.define(eq=False)
 class SpanSnapshot:
-    """A span that has ended; ``packed`` is its export as JSON, a str or the bytes of ``encode_texts``.
+    """An ended span; ``packed`` is its export as JSON, a str or the bytes of ``encode_texts``.
 
-    Attributes:
-        exported: The same as ``packed``, decoded, if it is known.
-        derived: The columns that cannot be derived from ``packed``; usually None.
-        size: The bytes that the span takes in the queue.
+    ``exported`` is ``packed`` decoded, if known; ``derived`` are the columns that it does not give.
     """
 
     id: str
@@ -108,18 +96,14 @@ class SpanSnapshot:
 
 
 def snapshot_settled(settled: SettledSpan) -> SpanSnapshot:
-    """Return a snapshot of a span as it was when it ended: without an error.
-
-    Raises:
-        Exception: The span's ``export`` raised.
-    """
+    """Return a snapshot of a settled span, without an error."""
     exported = {**(recorded_export(settled.span) or {}), "error": None}
     if settled.contents is not None:
         data = data_of(settled.contents)
         copied = {**exported, "span_data": data}
         with suppress(ValueError, TypeError, RecursionError):  # there are objects among them
             return SpanSnapshot(exported["id"], _packed(copied, data), exported=copied)
-        # The copy of an object is bytes, so the span itself is better, as long as nobody has changed it.
+        # The copy of an object is bytes, so an unchanged span is better.
         if copied_contents(settled.span.span_data) != settled.contents:
             return _snapshot(copied)
     snapshot = _snapshot(exported)
@@ -129,11 +113,11 @@ def snapshot_settled(settled: SettledSpan) -> SpanSnapshot:
 
 
 def snapshot_trace(trace: Any, redact: Redact | None) -> TraceSnapshot | None:
-    """Return a snapshot of ``trace``; None if it exports nothing.
+    """Return a snapshot; None if the trace exports nothing.
 
     Raises:
-        RedactionError: E64, ``redact`` raised or returned something else than a dict or None.
-        Exception: The trace's ``export`` raised.
+        RedactionError: E64, ``redact`` raised, or returned neither a dict nor None.
+        Exception: ``export`` raised.
     """
     exported: dict[str, Any] | None = trace.export()
     if not exported:
@@ -150,7 +134,7 @@ def snapshot_trace(trace: Any, redact: Redact | None) -> TraceSnapshot | None:
         and type(metadata) is dict
         and _PLAIN.issuperset(map(type, metadata.values()))
     ):
-        # So that nobody changes what is encoded in the writer's thread.
+        # So that the writer's thread encodes an unchanged copy.
         exported["metadata"] = {**metadata}
         return TraceSnapshot(trace_id, exported, _TRACE_BYTES + sum(map(getsizeof, metadata.values())))
     return _packed_trace(trace_id, encode_anything(exported))
@@ -161,12 +145,7 @@ def _packed_trace(trace_id: str, packed: str) -> TraceSnapshot:
 
 
 def snapshot_span(span: Any, redact: Redact | None) -> SpanSnapshot | None:
-    """Return a snapshot of ``span``; None if it exports nothing.
-
-    Raises:
-        RedactionError: E64, ``redact`` raised or returned something else than a dict or None.
-        Exception: The span's ``export`` raised.
-    """
+    """Return a snapshot; None if the span exports nothing. It raises as ``snapshot_trace``."""
     exported = recorded_export(span)
     if not exported:
         return None
@@ -188,7 +167,7 @@ def _snapshot(exported: dict[str, Any]) -> SpanSnapshot:
     try:
         return SpanSnapshot(exported["id"], _packed(exported, data))
     except (ValueError, TypeError, RecursionError):
-        # Objects in the data become texts, in which no tool call would be found.
+        # Objects become strings, in which no tool call would be found.
         derived = Derived(
             parts=json.loads(encode_anything(output_parts(data))),
             input=searchable_text(data.get("input")),
@@ -198,12 +177,12 @@ def _snapshot(exported: dict[str, Any]) -> SpanSnapshot:
 
 
 def withheld_trace(trace_id: str) -> TraceSnapshot:
-    """Return a snapshot of a trace with nothing but its id."""
+    """Return a snapshot with only the id."""
     return _packed_trace(trace_id, encode({"id": trace_id, "workflow_name": trace_id}))
 
 
 def withheld_span(span: Any) -> SpanSnapshot:
-    """Return a snapshot of ``span`` with its placement, its type and whether it failed, without content."""
+    """Return a snapshot of placement, type and failure, without content."""
     exported = span.export()
     span_type = (exported.get("span_data") or {}).get("type")
     error = {"message": WITHHELD, "data": None} if exported.get("error") else None
@@ -212,11 +191,6 @@ def withheld_span(span: Any) -> SpanSnapshot:
 
 
 def _packed(exported: dict[str, Any], data: dict[str, Any]) -> str | bytes:
-    """Return the export of a span as JSON.
-
-    Raises:
-        ValueError, TypeError, RecursionError: It contains something that is not plain data.
-    """
     if _has_only_texts(exported, data):
         try:
             return encode_texts(exported)
@@ -226,7 +200,6 @@ def _packed(exported: dict[str, Any], data: dict[str, Any]) -> str | bytes:
 
 
 def _has_only_texts(exported: dict[str, Any], data: dict[str, Any]) -> bool:
-    """Return whether the export certainly contains only strings and integers."""
     if exported.get("error") is not None:
         return False
     get = data.get
@@ -252,10 +225,9 @@ def _has_no_model(data: dict[str, Any]) -> bool:
 
 
 def response_data(span_data: Any) -> dict[str, Any]:
-    """Return input, output and model of a ``response`` span, which the SDK does not export.
+    """Return input, output and model, which the SDK does not export.
 
-    The output is a text if the response consists of text only; otherwise it is the list of items, in which
-    kantan-llm finds tool calls. With sensitive data switched off, the SDK puts neither on the span.
+    The output is a str for pure text, otherwise the list of items, in which kantan-llm finds tool calls.
     """
     data: dict[str, Any] = {}
     given = getattr(span_data, "input", None)
@@ -279,26 +251,25 @@ def _as_data(item: Any) -> Any:
     return item
 
 
-# Private functions, as kantan-llm has no public ones. With copies of them, its search might one day find
-# something else in these rows than in kantan-llm's own.
+# Private, but copies might let kantan-llm's search differ for these rows one day.
 
 
 def searchable_text(value: Any) -> str | None:
-    """Return an input or output as the text that is searched; None for None."""
+    """Return an input or output as the str to search."""
     if value is None:
         return None
     if isinstance(value, str):
-        return str.__str__(value)  # the plain text of a subclass, such as an enum's
+        return str.__str__(value)  # the plain str of a subclass, such as an enum
     with suppress(Exception):  # NaN, half a surrogate pair, objects whose __str__ raises
         return encode_indented(value)
     try:
         return str.__str__(_to_text(value))
-    except Exception:  # noqa: BLE001 - a __str__ that raises, also when kantan-llm calls it again
+    except Exception:  # noqa: BLE001 - a __str__ that raises, even when kantan-llm calls it again
         return encode_anything(value)
 
 
 def output_parts(data: dict[str, Any]) -> tuple[Any, ...]:
-    """Return kind of output, tool calls, structured output and rubric of a span's data."""
+    """Return kind of output, tool calls, structured output and rubric."""
     output = data.get("output_raw", data.get("output"))
     if type(output) is str and not output.lstrip().startswith("{"):
         output = "0"  # neither contains a rubric, and this is faster to parse than prose
@@ -310,7 +281,7 @@ def output_parts(data: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def usage_of(exported: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the usage of a span under kantan-llm's names; None if it has no usage."""
+    """Return the usage under kantan-llm's names, if any."""
     usage = exported.get("usage") or data.get("usage")
     if not isinstance(usage, dict):
         return None

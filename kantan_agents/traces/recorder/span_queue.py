@@ -1,8 +1,7 @@
-"""The bounded queue between the threads that end spans and the one that writes them.
+"""The bounded queue between the threads that end spans and the writer.
 
-In the usual case, appending consists of operations that are atomic in the interpreter, so it needs no lock. A
-signal handler or a destructor may therefore end a span while another span is being appended. Only taking
-items out needs the lock.
+Appending is atomic and usually needs no lock: a signal handler or a destructor may end a span while another
+one is being appended.
 """
 
 from __future__ import annotations
@@ -21,18 +20,17 @@ from kantan_agents.traces.recorder.settled import SettledSpan
 from kantan_agents.traces.recorder.snapshot import SpanSnapshot, TraceSnapshot
 from kantan_agents.traces.recorder.waking import FlushMarker, WriterWake
 
-# At least this many traces whose spans were dropped are kept: they are small, and needed to find other spans.
+# These traces with dropped spans remain: they are small, and needed to find other spans.
 _TRACES_KEPT = 10_000
 
 
-# At most this much of the limit is written at once. The rows of a batch take up to three times its size, so
-# this much is kept free for them.
+# Share of the limit for a batch, whose rows take up to three times its size.
 _BATCH_PART = 16
 _LARGEST_BATCH = 8 * 1024 * 1024
 _ROWS_PER_BYTE = 3
 
-# The writer's thread may be unable to start before the waiting thread continues: the wait may happen in a
-# destructor that runs while its thread holds a lock of the ``threading`` module.
+# The writer's thread may be unable to start before the waiting one continues, if a destructor waits while its
+# thread holds a lock of ``threading``.
 _START_SECONDS = 2.0
 
 SPANS = (SpanSnapshot, SettledSpan)
@@ -42,20 +40,14 @@ Item = Snapshot | FlushMarker
 
 @attrs.define(eq=False)
 class SpanQueue:
-    """A bounded queue of snapshots and flush markers.
+    """A bounded queue of snapshots and flush requests.
 
     Attributes:
-        limit: How many items may wait.
-        max_bytes: How many bytes the waiting and in-flight items may take, with the rows made from them.
-        max_wait: Seconds that a thread waits while the queue is full; then the oldest span is dropped.
-        waking: Wakes the writer.
-        may_wait: Returns whether the calling thread may wait for the writer at all; starts the writer.
+        max_bytes: Limit for waiting and in-flight items, with their rows.
+        may_wait: Returns whether the caller may wait for the writer; starts it.
         is_served: Returns whether the writer's thread runs.
-        on_drop: Called after the first of a series of spans has been dropped.
-        sections: The threads that hold a lock of the recorder.
-        dropped: Number of spans dropped so far.
-        in_flight: The items that the writer is writing.
-        lock: Held while items are taken out.
+        on_drop: Called after the first of a series of drops.
+        lock: Held while items are removed.
         version: Odd during a change. A read is consistent if it is even and the same before and after.
     """
 
@@ -74,7 +66,7 @@ class SpanQueue:
     _items: deque[Item] = attrs.field(factory=deque)
     _saved: deque[Item] = attrs.field(factory=deque)
     _dropping: bool = False
-    # Changed only by augmented assignments of a number, within which Python switches no threads.
+    # Only augmented assignments of a number change it, within which Python switches no threads.
     _bytes: int = 0
     _bytes_of_rows: int = 0
     _few_items: int = attrs.field(init=False)
@@ -85,10 +77,10 @@ class SpanQueue:
 
     def __attrs_post_init__(self) -> None:
         self._batch_bytes = min(self.max_bytes // _BATCH_PART, _LARGEST_BATCH)
-        # Alone in a batch, it has to fit together with its rows.
+        # A batch of one has to fit with its rows.
         self._largest_item = self.max_bytes // (1 + _ROWS_PER_BYTE)
         self._limit_bytes = self.max_bytes - _ROWS_PER_BYTE * self._batch_bytes
-        # With fewer items and bytes than these, there is nothing to check.
+        # Below these, there is nothing to check.
         self._few_items = 0 if self.max_wait > 0 else self.limit // 2 - 1
         self._few_bytes = min(self._limit_bytes, self._largest_item)
 
@@ -97,7 +89,7 @@ class SpanQueue:
 
     @contextmanager
     def modifying(self) -> Iterator[None]:
-        """Hold the lock, with ``version`` odd: waiting, in-flight or dropped items are about to change."""
+        """Hold the lock, with ``version`` odd."""
         with self.sections.entered(), self.lock:
             self.version += 1
             try:
@@ -106,9 +98,9 @@ class SpanQueue:
                 self.version += 1
 
     def put(self, item: Snapshot) -> None:
-        """Append ``item``; if the queue is full and stays full, drop the oldest spans."""
+        """Append ``item``; if the queue stays full, drop the oldest spans."""
         size, items = item.size, self._items
-        # Every run waits for this, and the queue is almost always far from full.
+        # Runs wait for this, and the queue is usually far from full.
         if len(items) < self._few_items and self._bytes + size < self._few_bytes:
             self._bytes += size
             items.append(item)
@@ -125,18 +117,14 @@ class SpanQueue:
             self.waking.request_write()
 
     def put_marker(self) -> FlushMarker:
-        """Append a flush marker, request a write, and return the marker."""
+        """Append a ``FlushMarker``, request a write, and return it."""
         marker = FlushMarker()
         self._items.append(marker)
         self.waking.request_write()
         return marker
 
     def take(self, count: int) -> list[Item]:
-        """Move the oldest items to ``in_flight``, and return these.
-
-        Args:
-            count: How many at most; at most the limit, and no more than fit into a batch, but at least one.
-        """
+        """Move the oldest items to ``in_flight``: at least one, at most ``count`` and a batch."""
         with self.modifying():
             size = sum(item.size for item in self.in_flight)
             for source in (self._saved, self._items):
@@ -144,8 +132,7 @@ class SpanQueue:
                     size += source[0].size
                     if size > self._batch_bytes and self.in_flight:
                         break
-                    # In this order: a reader without the lock looks here first and then at `in_flight`, so it
-                    # never misses the item.
+                    # In this order: a reader without the lock looks here first, so it never misses the item.
                     self.in_flight.append(source[0])
                     source.popleft()
                 else:
@@ -154,7 +141,7 @@ class SpanQueue:
             return self.in_flight
 
     def reserve_rows(self, size: int) -> None:
-        """Count ``size`` bytes for the rows of the in-flight items, beyond what is kept free for rows."""
+        """Count ``size`` bytes for in-flight rows, beyond the reserved space."""
         excess = size - self.max_bytes + self._limit_bytes
         if excess <= self._bytes_of_rows:
             return
@@ -167,7 +154,7 @@ class SpanQueue:
             self.on_drop()
 
     def put_back(self) -> None:
-        """Return the in-flight items, which could not be written, to the front of the queue."""
+        """Return unwritten in-flight items to the front of the queue."""
         with self.modifying():
             waiting = [item for item in self.in_flight if not _is_abandoned(item)]
             self._items.extendleft(reversed(waiting))
@@ -178,14 +165,14 @@ class SpanQueue:
             self.on_drop()
 
     def remove_in_flight(self, items: Iterable[Item]) -> None:
-        """Remove items that are written or discarded; call it inside ``modifying``."""
+        """Remove finished items; call it inside ``modifying``."""
         removed = {id(item) for item in items}
         size = sum(item.size for item in self.in_flight if id(item) in removed)
         self._bytes -= size
         self.in_flight = [item for item in self.in_flight if id(item) not in removed]
 
     def clear_in_flight(self) -> None:
-        """Remove the in-flight items, which are written or discarded."""
+        """Remove the finished in-flight items."""
         with self.modifying():
             self.remove_in_flight(self.in_flight)
             self._release_rows()
@@ -197,25 +184,24 @@ class SpanQueue:
         self._bytes_of_rows = 0
 
     def unwritten(self) -> list[Item]:
-        """Return a list of the waiting and the in-flight items."""
+        """Return the waiting and the in-flight items."""
         waiting = [*self._saved.copy(), *self._items.copy()]
         return [*self.in_flight, *waiting]
 
     def markers(self) -> list[FlushMarker]:
-        """Return the markers at which a flush waits."""
+        """Return each ``FlushMarker`` at which a flush waits."""
         return [item for item in self.unwritten() if isinstance(item, FlushMarker) and not item.is_abandoned]
 
     def _is_full(self, size: int) -> bool:
-        # The in-flight items come back if they cannot be written. Threads that wait leave slots for them.
-        # Otherwise the oldest are dropped when they come back, and these are the in-flight items.
+        # Waiting threads leave slots for unwritten in-flight items. Otherwise the oldest items are dropped
+        # when they come back, and these are the in-flight items.
         in_flight = len(self.in_flight) if self.max_wait > 0 else 0
         return len(self._items) + in_flight >= self.limit or self._bytes + size > self._limit_bytes
 
     def _free_space(self, item: Snapshot) -> bool:
-        """Free space for ``item``; return whether it may be appended."""
         self.waking.request_write()
         fits = item.size <= self._largest_item
-        # In a destructor that runs in the middle of a change of the queue, which takes out what it has seen.
+        # A destructor in the middle of a change, which removes the items it has seen.
         if fits and self.sections.defer(self._drop_later):
             return True
         if fits and self.max_wait > 0 and self.may_wait() and self._wait_for_slot(item.size, self.max_wait):
@@ -241,12 +227,7 @@ class SpanQueue:
             self.on_drop()
 
     def _drop_excess(self, size: int, slots: int = 0) -> bool:
-        """Drop the oldest spans until there is space; return whether a series of drops begins here.
-
-        Args:
-            size: Bytes that are needed.
-            slots: Items that are needed.
-        """
+        """Drop the oldest spans; return whether a series of drops starts."""
         was_dropping = self._dropping
         while len(self._items) + slots > self.limit or self._bytes + size > self._limit_bytes:
             if self._drop_oldest() is None and not self._drop_oldest_trace(size):
@@ -271,7 +252,7 @@ class SpanQueue:
         return True
 
     def _drop_oldest(self) -> SpanSnapshot | SettledSpan | CapturedRun | None:
-        """Drop the oldest span or record of a run and return it; keep the traces and markers before it."""
+        """Drop the oldest span; retain traces and flushes before it."""
         while self._items:
             item = self._items.popleft()
             if isinstance(item, (*SPANS, CapturedRun)):

@@ -13,12 +13,11 @@ from kantan_agents.traces.recorder.run_rows import RunRow
 from kantan_agents.traces.recorder.run_writing import has_run, write_runs
 from kantan_agents.traces.schema import COLUMNS
 
-# SQLite executes a statement without the GIL, and getting the GIL back from a busy event loop takes up to
-# 5 ms. With one statement for each row, that would be the cost of a row. A span has 17 values, and older
-# versions of SQLite accept at most 999 in a statement.
+# SQLite executes a statement without the GIL, and a busy event loop returns it after up to 5 ms. A span has
+# 17 values, and older versions of SQLite accept at most 999 in a statement.
 ROWS_PER_STATEMENT = 58
 
-# Not REPLACE: a trace keeps its rowid, by which traces are listed.
+# Not REPLACE: traces are listed by rowid, which must stay.
 _UPDATE = "ON CONFLICT(id) DO UPDATE SET " + ", ".join(
     f"{column} = excluded.{column}" for column in COLUMNS["traces"][1:]
 )
@@ -30,12 +29,7 @@ def write_rows(
     spans: Sequence[SpanRow],
     runs: Sequence[RunRow],
 ) -> None:
-    """Write all rows or none.
-
-    Raises:
-        sqlite3.Error: The database cannot be used, temporarily or at all.
-        Exception: SQLite cannot store a value.
-    """
+    """Write all rows or none."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         traces_of_spans = {span.values[1]: None for span in spans}
@@ -57,7 +51,7 @@ def has_rows(
     spans: Sequence[SpanRow],
     runs: Sequence[RunRow],
 ) -> bool:
-    """Return whether the last of the rows, which are written in one transaction, is in the database."""
+    """Return whether the database has these rows, by the last of the transaction."""
     if runs:
         return has_run(connection, runs[-1])
     table, row_id = ("spans", spans[-1].values[0]) if spans else ("traces", traces[-1][0] if traces else None)
@@ -66,7 +60,6 @@ def has_rows(
 
 
 def _found(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, TraceRow]:
-    """Return the rows of the traces that are in the file already, by id."""
     columns = ",".join(COLUMNS["traces"])
     found: dict[str, TraceRow] = {}
     for chunk in _chunks(trace_ids):
@@ -92,7 +85,6 @@ def _insert(
 def _numbered(
     connection: sqlite3.Connection, spans: Sequence[SpanRow], trace_ids: Sequence[str]
 ) -> list[tuple[Any, ...]]:
-    """Return the rows, each with the next ``ingest_seq`` of its trace."""
     last: dict[str, int] = {}
     for chunk in _chunks(trace_ids):
         marks = ",".join("?" * len(chunk))

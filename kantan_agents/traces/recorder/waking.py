@@ -1,4 +1,4 @@
-"""How threads wake one another: the writer when there is work, and a flush when it is done."""
+"""Wakes the writer for work, and flushes when it is done."""
 
 from __future__ import annotations
 
@@ -9,35 +9,31 @@ from contextvars import Context
 
 import attrs
 
-# Timers are not cancelled by a flush, so that many flushes would leave many of them.
+# Flushes do not cancel timers, so long ones would pile up.
 _LONGEST_TIMER = 1.0
 
 
 class Wake:
-    """An event for one waiting thread; ``set`` never blocks and is safe in signal handlers."""
+    """An event for one waiting thread; ``set`` never blocks, even in signal handlers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._lock.acquire()
 
     def set(self) -> None:
-        """Wake the waiting thread, or the next one that waits."""
+        """Wake the waiting thread, or the next one."""
         try:
             self._lock.release()
         except RuntimeError:
             return  # set already
 
     def wait(self, seconds: float) -> bool:
-        """Wait until the event is set, and clear it; return False after ``seconds``."""
+        """Wait for the event and clear it; return False after ``seconds``."""
         return self._lock.acquire(timeout=min(max(0.0, seconds), threading.TIMEOUT_MAX))
 
 
 class FlushMarker:
-    """A position in the queue; a flush waits here until everything before it is written.
-
-    Attributes:
-        is_abandoned: Whether the flush no longer waits.
-    """
+    """A position in the queue; a flush waits until everything before it is written."""
 
     size = 0
 
@@ -47,12 +43,12 @@ class FlushMarker:
         self._written = False
 
     def resolve(self, *, written: bool) -> None:
-        """Set whether everything before the marker is written or cannot be written, and wake the flush."""
+        """Wake the flush."""
         self._written = written
         self._wake.set()
 
     def wait(self, seconds: float) -> bool:
-        """Return whether everything before the marker was written within ``seconds``."""
+        """Return whether everything before it was written within ``seconds``."""
         self._wake.wait(seconds)
         self.is_abandoned = True
         return self._written
@@ -60,32 +56,29 @@ class FlushMarker:
 
 @attrs.define(eq=False)
 class WriterWake:
-    """Wakes the writer: at once on request, otherwise when items have been collected.
+    """Wakes the writer on request, or ``interval`` seconds after an item.
 
-    Attributes:
-        interval: Seconds during which items are collected before they are written together.
-        sleeping: Whether the writer waits for work, and nothing has come yet.
-        urgent: Whether the writer should write at once.
+    ``sleeping``: the writer waits, and no item has arrived.
     """
 
     interval: float
     sleeping: bool = False
     urgent: bool = False
-    _collecting_since: float | None = None  # when the first item came while the writer was waiting
+    _collecting_since: float | None = None  # time of the first item since the writer waits
     _wake: Wake = attrs.field(factory=Wake)
 
     def request_write(self) -> None:
-        """Make the writer write at once."""
+        """Make the writer write immediately."""
         self.urgent = True
         self._wake.set()
 
     def begin_collecting(self) -> None:
-        """Have the writer woken when items have been collected, by a timer of the running event loop.
+        """Wake the writer after ``interval``, by a timer of the running event loop.
 
-        Without a loop, it is woken at once. A thread that is woken waits for the interpreter lock, often for
-        many steps of the loop, each of which takes longer meanwhile; so it is not woken only to wait for
-        more. If no timer fires, because the loop is blocked or has ended, or because the interval is long,
-        the writer finds the items when it looks for its file.
+        Without a loop, wake it immediately. A thread that wakes waits for the GIL, often for many steps of
+        the loop, and slows each; so it does not wake only to wait for more. If no timer fires, because the
+        loop is blocked or has ended, or the interval is long, the writer finds the items at its next check of
+        the file.
         """
         self.sleeping = False
         self._collecting_since = since = time.monotonic()
@@ -96,8 +89,8 @@ class WriterWake:
         if self.interval > _LONGEST_TIMER:
             return
         try:
-            # In the next step of the loop: this may be a destructor in the middle of its code. In an empty
-            # context, so that the timer does not keep a run in memory.
+            # In the next step of the loop, because this may be a destructor. In an empty context, so that the
+            # timer does not keep a run in memory.
             loop.call_soon(loop.call_later, self.interval, self._end_collecting, since, context=Context())
         except RuntimeError:
             self._wake.set()
@@ -107,16 +100,16 @@ class WriterWake:
             self._wake.set()
 
     def is_due(self) -> bool:
-        """Return whether items have been collected long enough, although nobody has woken the writer."""
+        """Return whether items were collected long enough without a wake-up."""
         since = self._collecting_since
         return since is not None and time.monotonic() - since >= self.interval
 
     def wait(self, seconds: float) -> bool:
-        """Wait until somebody wakes the writer; return False after ``seconds``."""
+        """Wait for a wake-up; return False after ``seconds``."""
         return self._wake.wait(seconds)
 
     def wait_for_more(self) -> None:
-        """Wait until the interval has passed since the first item came, or a write is requested."""
+        """Wait until the interval has passed, or a write is requested."""
         since = self._collecting_since
         deadline = (time.monotonic() if since is None else since) + self.interval
         while not self.urgent and self._wake.wait(deadline - time.monotonic()):

@@ -1,4 +1,4 @@
-"""The recorder's thread: starts on demand, collects spans briefly, writes them, and retries on errors."""
+"""The recorder's thread: starts on demand, collects and writes spans, and retries."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from kantan_agents.traces.recorder.span_queue import SpanQueue
 
 BATCH = 1_000
 IDLE_SECONDS = 10.0
-# How often an idle writer looks whether its file is still at its path, and whether there are items for which
-# no timer has woken it.
+# How often an idle writer looks for its file, and for items without a timer.
 CHECK_SECONDS = 0.5
-# How long an idle writer waits for spans before it catches up with more traces, if there are more.
+# Wait of an idle writer before it catches up with more traces.
 CATCH_UP_PAUSE = 0.05
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
@@ -31,10 +30,8 @@ class Writer:
     """Writes a queue to a database, on a thread that exists while there is work.
 
     Attributes:
-        batches: Writes the batches, and counts the spans that were written and discarded.
-        thread: The thread, or None.
-        is_running: Whether the thread has begun its work.
-        is_stopping: Whether the thread ends after its current batch, even if items are waiting.
+        is_running: Whether the thread has started its work.
+        is_stopping: Whether it ends after its batch.
     """
 
     def __init__(self, path: Place, database: Database, queue: SpanQueue, sections: Sections) -> None:
@@ -53,20 +50,17 @@ class Writer:
         self._retry_delay = FIRST_PAUSE
 
     def start(self) -> None:
-        """Start the thread, or let a stopping one continue; do nothing while the writer is paused.
+        """Start the thread, or let a stopping one continue, unless paused.
 
         This never waits for another thread's lock: a destructor that ends a span may run while its thread
         holds a lock of ``threading`` that the other thread needs to start the writer. Instead, the other
         thread starts it.
-
-        Raises:
-            RuntimeError: The interpreter is shutting down and starts no more threads.
         """
         if self._sections.defer(self._start_if_possible):
             return
         self._is_wanted = True
         with self._sections.entered():
-            # The thread that holds the lock looks at `_is_wanted` again after releasing it.
+            # The thread that holds the lock checks `_is_wanted` again after releasing it.
             while self._is_wanted and self._lock.acquire(blocking=False):
                 try:
                     self._start_wanted()
@@ -91,43 +85,43 @@ class Writer:
         try:
             thread.start()
         except BaseException:
-            # If only the wait for its start was interrupted, the thread exists.
+            # It is alive if only the wait for its start was interrupted.
             if not thread.is_alive():
                 self.thread = None
             raise
 
     def stop(self, seconds: float) -> None:
-        """End the thread after its current batch; wait for at most ``seconds``."""
+        """Stop after the current batch; wait up to ``seconds``."""
         thread = self.thread or self._ending
         if thread is None or thread.ident == threading.get_ident():
             return
         self.is_stopping = True
         self._queue.waking.request_write()
         deadline = time.monotonic() + seconds
-        # Another thread may start it again for new items; then it continues.
+        # For new items, another thread may start it again.
         while self.is_stopping and thread.is_alive() and time.monotonic() < deadline:
             thread.join(_JOIN_SECONDS)
 
     def retire(self) -> None:
-        """Let the thread end as soon as nothing is left to write, without waiting for it."""
+        """Let the thread end when everything is written; do not wait."""
         self._is_retiring = self.thread is not None
         self._queue.waking.request_write()
 
     def pause(self, seconds: float) -> None:
-        """Stop the thread, and do not start it again before ``resume``."""
+        """Stop the thread until ``resume``."""
         with self._locked():
             self._is_paused = True
         self.stop(seconds)
 
     def resume(self) -> None:
-        """Allow the thread to start again, and start it if items are waiting."""
+        """Allow the thread, and start it if items wait."""
         with self._locked():
             self._is_paused = False
         if self._queue.unwritten():
             self.start()
 
     def write_in_this_thread(self) -> None:
-        """Write everything in the calling thread; for interpreter exit, when no thread can be started."""
+        """Write everything in this thread, for interpreter exit."""
         with self._locked():
             if self.thread is not None or self._is_writing_in_caller:
                 return
@@ -140,19 +134,18 @@ class Writer:
                 self._is_writing_in_caller = False
 
     def abandon(self) -> sqlite3.Connection | None:
-        """Return the connection without closing it, in a forked child."""
+        """Return the connection unclosed, in a forked child."""
         return self.batches.abandon()
 
     def can_be_waited_for(self) -> bool:
-        """Return whether the calling thread may wait for the writer without a deadlock.
+        """Return whether waiting for the writer cannot deadlock.
 
-        It may not on the writer's own thread, or in a destructor that runs while the thread holds a lock.
+        It can on the writer's own thread, or in a destructor while the thread holds a lock.
         """
         return not self.owns_this_thread() and not self._sections.hold_this_thread()
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock for starting and ending the thread."""
         try:
             with self._sections.entered(), self._lock:
                 yield
@@ -161,8 +154,8 @@ class Writer:
                 self._start_if_possible()
 
     def owns_this_thread(self) -> bool:
-        """Return whether the calling thread is the writer's, which must not wait for itself."""
-        # By its id, which is set first: a span may end before `current_thread()` returns the new thread.
+        """Return whether this is the writer's thread."""
+        # By id, which is set first: a span may end before `current_thread()` works.
         return self.thread is not None and self.thread.ident == threading.get_ident()
 
     def _run(self) -> None:
@@ -171,7 +164,7 @@ class Writer:
             while self.owns_this_thread():
                 self._work()
                 with self._locked():
-                    # If it was started again while stopping, it continues.
+                    # It continues if it was started again.
                     if self.owns_this_thread() and (self.is_stopping or not self._queue.unwritten()):
                         self._end()
         finally:
@@ -192,11 +185,11 @@ class Writer:
                 self._wait_before_retry()
 
     def _has_work(self) -> bool:
-        """Wait until items are collected; return False if none came for ``IDLE_SECONDS``."""
+        """Wait for items; return False after ``IDLE_SECONDS``."""
         queue = self._queue
         while not queue.take(BATCH):
             queue.waking.sleeping = True
-            # Check again: an item that was appended before `sleeping` was set did not wake this thread.
+            # Again: an item appended before `sleeping` was set did not wake this thread.
             woken = bool(len(queue)) or (not self._is_retiring and self._wait_idly())
             queue.waking.sleeping = False
             if self._is_retiring and not len(queue):
@@ -207,10 +200,7 @@ class Writer:
         return True
 
     def _wait_idly(self) -> bool:
-        """Wait until items are collected, for ``IDLE_SECONDS``; return whether there are any.
-
-        Meanwhile, catch up, and leave a file that is replaced.
-        """
+        """Wait for items; meanwhile, catch up, and close a replaced file."""
         deadline = time.monotonic() + IDLE_SECONDS
         pause = CHECK_SECONDS
         while (remaining := deadline - time.monotonic()) > 0:
@@ -224,8 +214,7 @@ class Writer:
         with self._locked():
             thread, is_retiring = self.thread, self._is_retiring
             self._end()
-            # Checked last: a thread that appends an item now either sees that there is no writer thread, or
-            # its item is seen here.
+            # Last: a thread that appends an item now either sees no writer thread, or its item is seen here.
             if not len(self._queue):
                 return True
             self.thread, self._is_retiring = thread, is_retiring
@@ -233,7 +222,7 @@ class Writer:
             return False
 
     def _wait_before_retry(self) -> None:
-        """Wait before the next attempt: longer each time, but only ``FIRST_PAUSE`` while a flush waits."""
+        """Wait longer each time, but briefly while a flush waits."""
         queue = self._queue
         now = time.monotonic()
         soon, deadline = now + FIRST_PAUSE, now + self._retry_delay

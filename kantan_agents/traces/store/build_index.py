@@ -1,4 +1,4 @@
-"""Builds the search index of a file, keeps it after traces were deleted, and removes it."""
+"""Builds, prunes and removes the search index of a file."""
 
 from __future__ import annotations
 
@@ -34,14 +34,10 @@ _log = get_logger("kantan_agents.tracing")
 
 
 def build(path: Path, progress: Progress | None) -> IndexResult:
-    """Put all traces into the search index, and make it if there is none.
+    """Index all traces; create the index if missing.
 
-    Args:
-        path: The file.
-        progress: Called after each transaction with the number of traces done so far and in total.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be read or changed. What was indexed stays so.
+    After an error (E60), indexed traces stay indexed. ``progress`` gets the numbers of done and of all
+    traces.
     """
     before = size_of(path)
     with reading(path, by_trace=False, keep_wal=True) as connection:
@@ -58,11 +54,7 @@ def build(path: Path, progress: Progress | None) -> IndexResult:
 
 
 def remove(path: Path) -> IndexResult:
-    """Remove the search index.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be read or changed.
-    """
+    """Remove the search index, or raise E60."""
     before = size_of(path)
     with changing(path) as connection:
         remove_index(connection)
@@ -74,7 +66,7 @@ def remove(path: Path) -> IndexResult:
 
 
 def keep_after_deletion(connection: sqlite3.Connection, steps: TransactionSteps) -> None:
-    """Drop the parts of the index of which most is gone, and index the rest of them again."""
+    """Drop sparse parts of the index, and index the rest of them again."""
     pace = Pace()
     try:
         dropped = False
@@ -91,7 +83,6 @@ def keep_after_deletion(connection: sqlite3.Connection, steps: TransactionSteps)
 def _fill(
     connection: sqlite3.Connection, steps: TransactionSteps, progress: Progress | None
 ) -> tuple[int, int]:
-    """Index all traces; return how many were done, and how many of them were skipped."""
     total = count_unindexed(connection, _ALL)
     done = skipped = 0
     pace = Pace()

@@ -1,10 +1,9 @@
-"""Selects the traces that meet a condition, newest first: among those of the search index, or among all.
+"""Selects the traces that meet a condition, latest first, with or without the search index.
 
-The index names the traces that may contain a word, and the condition decides for each. For a word that many
-traces contain, the newest of them are found sooner without the index. Therefore it is asked for a limited
-number. If it names more, so many of the newest traces are read, and then it is asked for a larger number.
-That takes about as long as the faster of the two ways, whichever it is. A few of the newest traces are read
-before the index is asked at all: that is fast for any word, and all that a search for a frequent one needs.
+The index names traces that may contain a word. A frequent word is found sooner without it, so it may name
+only a limited number. If it exceeds the limit, that many of the latest traces are read, and the limit grows:
+about the time of the faster method. A few of the latest traces are read first: fast for any word, and enough
+for a frequent one.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _BEFORE_INDEX = 32
 _FIRST = 128
 _GROWTH = 4
 
-# Reading more traces than these, which the index does not hold, would take longer than the index saves.
+# Reading more unindexed traces would take longer than the index saves.
 _MOST_UNINDEXED = 8_192
 
 NEWEST = 2**63 - 1
@@ -36,8 +35,6 @@ _TRACES_OF_DOCUMENTS = (
 
 
 class _Window(NamedTuple):
-    """Some of the traces: a condition on their rowids, as SQL with values."""
-
     condition: str
     values: dict[str, Any]
 
@@ -49,14 +46,10 @@ def newest_first(
     values: Mapping[str, Any],
     newest: int = NEWEST,
 ) -> Generator[sqlite3.Row, None, None]:
-    """Yield ``position``, which is the rowid, and ``id`` of the traces that meet the condition.
+    """Yield ``position`` (the rowid) and ``id`` of the traces that meet the condition.
 
-    Args:
-        connection: From ``reading``, in a transaction, so that the index and the traces belong together.
-        words: What the condition requires the texts of a trace to contain.
-        condition: SQL on ``main.traces t``.
-        values: The values of its parameters.
-        newest: The largest rowid that is looked at.
+    The connection is in a transaction, so that the index and the traces are consistent. ``condition`` is SQL
+    on ``main.traces t``, and requires ``words``.
     """
     queries = [query for query in map(match_query, words) if query is not None]
     if queries:
@@ -107,26 +100,26 @@ def _between(oldest: int, newest: int) -> _Window:
 
 
 def _unindexed(connection: sqlite3.Connection) -> set[int] | None:
-    """Return the traces with texts that the index does not hold; None if they are too many."""
+    """Return None if there are too many."""
     query = f"SELECT trace_id FROM main.{UNINDEXED} LIMIT {_MOST_UNINDEXED + 1}"  # noqa: S608
     count = connection.execute(f"SELECT COUNT(*) FROM ({query})").fetchone()[0]  # noqa: S608
     return _positions(connection, query) if count <= _MOST_UNINDEXED else None
 
 
 def _found(connection: sqlite3.Connection, queries: Sequence[str], most: int) -> set[int] | None:
-    """Return the traces that may contain all words; None if each word is in more than ``most``."""
+    """Return None if each word is in more than ``most``."""
     found: set[int] | None = None
     for query in queries:
         documents = _documents(connection, query, most)
         if documents is not None:
             positions = _positions(connection, _TRACES_OF_DOCUMENTS, json.dumps(documents))
-            # One word may be in another document of the trace than the other.
+            # The words may be in different documents of the trace.
             found = positions if found is None else found & positions
     return found
 
 
 def _documents(connection: sqlite3.Connection, query: str, most: int) -> list[int] | None:
-    """Return the documents with all sequences of a word; None if they are more than ``most``."""
+    """Return None if there are more than ``most``."""
     found: list[int] = []
     parts = connection.execute(f"SELECT part FROM main.{PARTS} ORDER BY part DESC").fetchall()  # noqa: S608
     for (part,) in parts:
@@ -141,13 +134,11 @@ def _documents(connection: sqlite3.Connection, query: str, most: int) -> list[in
 
 
 def _positions(connection: sqlite3.Connection, trace_ids: str, *values: str) -> set[int]:
-    """Return the rowids of the traces whose ids a query returns."""
     query = f"SELECT json_group_array(t.rowid) FROM ({trace_ids}) i JOIN main.traces t ON t.id = i.trace_id"  # noqa: S608
     return set(json.loads(connection.execute(query, values).fetchone()[0]))
 
 
 def _oldest_of(connection: sqlite3.Connection, newest: int, size: int) -> int | None:
-    """Return the rowid of the oldest of so many traces; None if there are none."""
     query = (
         "SELECT MIN(p) FROM (SELECT rowid AS p FROM main.traces WHERE rowid <= ? ORDER BY rowid DESC LIMIT ?)"
     )

@@ -1,4 +1,4 @@
-"""Opens short-lived connections to a trace database, in the thread that uses them."""
+"""Opens short-lived connections to a trace database."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kantan_agents.traces.trace_file import ImmutableConnection, check_file, ope
 _CHANGE_WAIT_SECONDS = 30.0
 
 TRUNCATE_WAIT_MS = 50
-"""How long a writer may have to wait while the write-ahead log is truncated, if others still read it."""
+"""How long a writer may wait while the log is truncated."""
 
 
 @contextmanager
@@ -29,17 +29,17 @@ def reading(
     keep_wal: bool = False,
     with_views: bool = True,
 ) -> Iterator[sqlite3.Connection]:
-    """Open the database at ``path`` to read it.
+    """Open an existing database for reading.
 
     Args:
-        path: The file; it is never created.
-        by_trace: Whether spans will be read by trace, for which a file written by kantan-llm has no index.
-        any_thread: Whether other threads may use the connection too, one at a time.
+        path: The file.
+        by_trace: Whether to read spans by trace; kantan-llm's files have no index for that.
+        any_thread: Whether other threads may use it too, one at a time.
         keep_wal: As for ``FileBackend.open_to_read``.
         with_views: As for ``FileBackend.prepare``.
 
     Raises:
-        TraceDatabaseError: E60, the file cannot be opened, or a statement on the connection fails.
+        TraceDatabaseError: E60, the file cannot be opened, or a statement fails.
     """
     with sqlite_errors(path):
         backend = backend_of(path)
@@ -53,9 +53,9 @@ def reading(
 
 @contextmanager
 def reading_again(path: Place, kept: KeptConnections) -> Iterator[sqlite3.Connection]:
-    """Do the same as ``reading`` without views, on a connection that was used before, if there is one.
+    """Do the same as ``reading`` without views, on a pooled connection if possible.
 
-    The block must leave the connection as it is, but may define functions.
+    The block may define functions, but must change nothing else.
     """
     identity = kept.identity()
     connection = kept.take(identity)
@@ -88,16 +88,12 @@ def _has_views(connection: sqlite3.Connection) -> bool:
 def changing(
     path: Place, *, wait: float | None = None, keep_log: bool = False, is_long: bool = False
 ) -> Iterator[sqlite3.Connection]:
-    """Open the database at ``path`` to change it in this thread; the caller controls the transactions.
+    """Open an existing database for changes; the caller controls the transactions.
 
-    Args:
-        path: The file; it is never created.
-        wait: Seconds to wait for other writers; by default half a minute.
-        keep_log: As for ``FileBackend.open_to_change``.
-        is_long: As for ``FileBackend.open_to_change``.
+    The options are as for ``FileBackend.open_to_change``; ``wait`` is 30 seconds by default.
 
     Raises:
-        TraceDatabaseError: E60, the file cannot be opened, or a statement on the connection fails.
+        TraceDatabaseError: E60, the file cannot be opened, or a statement fails.
     """
     seconds = _CHANGE_WAIT_SECONDS if wait is None else wait
     with sqlite_errors(path):
@@ -109,13 +105,10 @@ def changing(
 
 
 def empty_log(path: Path) -> None:
-    """Move the pages in the write-ahead log to the file, if the disk has space for all of them.
+    """Checkpoint the whole log; raise E60 if the disk has too little space.
 
-    Moving those that fit would take the space that is left and leave the log as large as it is. So would
-    closing the last connection, unless that one only reads.
-
-    Raises:
-        TraceDatabaseError: E60, the disk has too little space; nothing was moved.
+    Moving only some pages would fill the disk and leave the log as large as before. So would closing the last
+    connection, unless it only reads.
     """
     check_file(path)
     with (
@@ -133,14 +126,14 @@ def empty_log(path: Path) -> None:
                 f"and {free:,} are; nothing was changed"
             )
             raise TraceDatabaseError(path=str(path), reason=reason)
-        # Pages that other connections read stay there.
+        # Pages that other connections read stay in the log.
         connection.execute(f"PRAGMA busy_timeout = {TRUNCATE_WAIT_MS}")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit what the block changes; if it raises, change nothing."""
+    """Commit the block, or roll it back."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -152,15 +145,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def create_tables(path: Place, *, adopt: bool = False) -> None:
-    """Create the tables of traces, if they are missing.
-
-    Args:
-        path: The database; a file is created.
-        adopt: Whether to add the tables to the database of another program.
-
-    Raises:
-        TraceDatabaseError: E60, it is the database of another program, or cannot be changed.
-    """
+    """Create missing tables, or raise E60; with ``adopt``, in another program's database."""
     with sqlite_errors(path):
         try:
             backend_of(path).make_tables(adopt=adopt)
@@ -170,7 +155,7 @@ def create_tables(path: Place, *, adopt: bool = False) -> None:
 
 @contextmanager
 def sqlite_errors(path: Place) -> Iterator[None]:
-    """Turn SQLite's errors about the file at ``path`` into E60."""
+    """Turn SQLite's errors into E60."""
     try:
         yield
     except sqlite3.Error as error:
@@ -178,11 +163,7 @@ def sqlite_errors(path: Place) -> Iterator[None]:
 
 
 def check_path(path: Place) -> None:
-    """Check that ``path`` can be resolved.
-
-    Raises:
-        TraceDatabaseError: E60, it contains a zero byte or a circle of links.
-    """
+    """Raise E60 for a zero byte or a circle of links."""
     try:
         path.resolve()
     except (OSError, RuntimeError, ValueError) as error:

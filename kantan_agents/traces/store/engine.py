@@ -1,4 +1,4 @@
-"""``Engine``: how the traces of a database are found, pruned and indexed, in a file or in Postgres."""
+"""``Engine``: functions that differ for a file and for Postgres."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Prune(Protocol):
 
 
 class Engine(NamedTuple):
-    """What is written once for a file and once for Postgres, as the two have nothing in common there."""
+    """Finding, pruning and indexing."""
 
     find: Callable[[sqlite3.Connection, Filters, int | None, tzinfo, int], list[str]]
     prune: _Prune

@@ -1,4 +1,4 @@
-"""Keys of the trace metadata of runs that an experiment has made."""
+"""Metadata keys of traces from an experiment."""
 
 from __future__ import annotations
 

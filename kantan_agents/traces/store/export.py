@@ -1,4 +1,4 @@
-"""Converts traces to flat dicts, for JSON Lines, pandas or kantan-lab."""
+"""Converts traces to flat dicts."""
 
 from __future__ import annotations
 
@@ -27,12 +27,9 @@ _FROM_METADATA = ("agent_name", "prompt_name", "prompt_version", "prompt_id", "a
 def export_pages(
     path: Place, filters: Filters, limit: int | None, tz: tzinfo
 ) -> Generator[list[dict[str, Any]], None, None]:
-    """Yield pages of traces as plain data; between two pages, the file is open but not locked.
+    """Yield pages of traces; in between, the file is open but not locked.
 
-    Each page may be requested from another thread. Traces that were deleted meanwhile are left out.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be read.
+    Each page may be requested from another thread. Traces deleted in the meantime are omitted.
     """
     with reading(path, any_thread=True) as connection:
         trace_ids = engine_of(path).find(connection, filters, limit, tz, NEWEST)
@@ -42,17 +39,17 @@ def export_pages(
 
 
 def as_plain_data(trace: StoredTrace) -> dict[str, Any]:
-    """Return a trace as JSON data: its summary, its agent and prompt, its runs, and its spans."""
+    """Return a trace as JSON data."""
     summary = trace.summary
     plain: dict[str, Any] = attrs.asdict(summary, recurse=False)
     plain["metadata"] = dict(summary.metadata)
     plain["rubric"] = summary.rubric and dict(summary.rubric)
     plain |= {"duration": summary.duration, "status": summary.status}
     plain |= {key: summary.metadata.get(key) for key in _FROM_METADATA}
-    # The spans have this key below; their number has another one.
+    # The spans have this key below.
     plain["span_count"] = plain.pop("spans")
     plain["missing"] = trace.missing
-    # Runs and spans come last, as they are long.
+    # Runs and spans last: they are long.
     plain["runs"] = [{"run_id": run.id, **data_of(run)} for run in trace.runs]
     plain["spans"] = [_span(span) for span in trace.spans]
     data: dict[str, Any] = finite(_with_iso_times(plain))

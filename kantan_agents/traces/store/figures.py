@@ -1,7 +1,7 @@
-"""Computes the figures of traces from their spans: those that are kept, and those that are not kept yet.
+"""Computes the statistics of traces, from a trace's own row and spans.
 
-A trace's figures depend on nothing but its own row and its own spans. Rows are fetched as one JSON text for
-many traces, because sqlite3 takes the GIL again for each row, which can take 5 ms beside a busy event loop.
+One JSON string holds the rows of many traces, because sqlite3 takes the GIL again for each row, up to 5 ms
+next to a busy event loop.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from kantan_agents.traces.store.verdicts import named_by
 PromptVersion = tuple[str, str | None]
 
 CHOSEN = 500
-"""Traces in the table ``chosen``, whose figures are computed at once."""
+"""Traces in the table ``chosen``, computed together."""
 
-# Start and end of a trace, and the state of the span that ends a run: 1 if it exists, 2 if it has an error.
-# The error is stored behind the long texts of a row, so it is read for this span only.
+# Start and end of a trace, and the final span: 1 if it exists, 2 if it has an error. Errors are stored after
+# the long columns, so only this one is read.
 _EXTENT = """SELECT json_array(CAST(MIN(s.started_at) AS TEXT), CAST(MAX(s.ended_at) AS TEXT), MAX(
   CASE WHEN s.span_type = 'generation' AND s.name IS NULL AND s.parent_id IS NULL
   THEN CASE WHEN s.error_json IS NOT NULL AND s.error_json != 'null' THEN 2 ELSE 1 END END))
@@ -54,15 +54,13 @@ FROM temp.chosen c CROSS JOIN spans ON trace_id = c.chosen_id WHERE c.with_spans
 
 @attrs.frozen
 class RunFigures:
-    """The figures of one run.
+    """The statistics of one run.
 
     Attributes:
-        prompt: Name and version of its prompt; None if none is recorded.
-        is_judge: Whether it is a run of a ``judge_agent``, whose recorded prompt is the judged one.
-        started_at: Its start; None if no span of it is recorded yet.
-        failed: Whether an error ended it.
-        microseconds: Its duration; None unless it ended without an error.
-        tokens: The tokens of its own model calls, by kind.
+        prompt: Name and version.
+        is_judge: Whether a ``judge_agent`` ran, whose recorded prompt is the judged one.
+        microseconds: None unless it ended without an error.
+        tokens: By kind, without inner runs.
     """
 
     prompt: PromptVersion | None
@@ -80,7 +78,7 @@ class RunFigures:
 
 @attrs.frozen
 class Verdict:
-    """A score: about the first run of the trace ``judged`` or, if no trace is named, about ``prompt``."""
+    """A score for the first run of ``judged`` or else for ``prompt``."""
 
     score: float
     judged: str | None
@@ -89,14 +87,7 @@ class Verdict:
 
 @attrs.frozen
 class TraceFigures:
-    """The figures of one trace.
-
-    Attributes:
-        trace_id: Its id.
-        position: Its rowid, by which traces are ordered.
-        runs: Its runs, in the order of ``TraceRuns``.
-        verdicts: The scores recorded in it.
-    """
+    """The statistics of one trace; ``position`` is its rowid, which orders traces."""
 
     trace_id: str
     position: int
@@ -105,11 +96,9 @@ class TraceFigures:
 
 
 def compute_figures(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> Iterator[TraceFigures]:
-    """Yield the figures of those of the traces that exist.
+    """Yield the statistics of the traces that exist.
 
-    Args:
-        connection: A connection with the views of ``create_views``, in a transaction.
-        trace_ids: Ids of traces, each once.
+    The connection needs ``create_views`` and a transaction; ids are unique.
     """
     connection.execute(
         "CREATE TEMP TABLE IF NOT EXISTS chosen(chosen_id TEXT PRIMARY KEY, with_spans INTEGER)"
@@ -141,7 +130,6 @@ def _of_chosen(connection: sqlite3.Connection) -> Iterator[TraceFigures]:
 def _has_ended(
     connection: sqlite3.Connection, trace_id: str, metadata: Mapping[str, Any], extent: Sequence[Any]
 ) -> bool:
-    """Return the same as ``TraceRuns.has_ended``, which few traces need the spans for."""
     if extent[2] is not None or "agent_run_id" in metadata:
         return extent[2] is not None
     return runs_of_trace(connection, trace_id, metadata).has_ended
@@ -153,7 +141,6 @@ def _one(connection: sqlite3.Connection, query: str, **values: Any) -> list[Any]
 
 
 def _spans(connection: sqlite3.Connection, trace_ids: set[str]) -> dict[str, list[SpanRecord]]:
-    """Return the spans of these traces, in the order in which they were stored."""
     connection.execute(_MARK_INNER, {"name": RUN_SPAN})
     found: dict[str, list[SpanRecord]] = {trace_id: [] for trace_id in trace_ids}
     for values in _one(connection, _SPANS):
@@ -167,7 +154,7 @@ def _spans(connection: sqlite3.Connection, trace_ids: set[str]) -> dict[str, lis
 def _figures_of_runs(
     runs: TraceRuns, spans: Sequence[SpanRecord], metadata: Mapping[str, Any], extent: Sequence[Any]
 ) -> Iterator[RunFigures]:
-    """Yield the figures of each run in a trace; a model call counts for the innermost run around it."""
+    """A model call counts for the innermost run around it."""
     owners = [(span, runs.around(span.span_id)) for span in spans]
     for run in runs.all:
         used: Mapping[str, Any] = (
@@ -185,7 +172,6 @@ def _figures_of_runs(
 
 
 def _of_trace(run: AgentRun, extent: Sequence[Any], used: Mapping[str, Any]) -> RunFigures:
-    """Return the figures of the run that a trace was opened for."""
     first, last, ending = extent
     start, end = parse_time(first), parse_time(last)
     failed = ending == _FAILED

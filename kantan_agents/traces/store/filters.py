@@ -1,4 +1,4 @@
-"""The filters of a search: validation, and conversion to kantan-llm's query."""
+"""The filters of a search: validation, and kantan-llm's query."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.arguments import checked_int
 
 _LARGEST_INTEGER = 2**63 - 1
-# In JSON these characters are escaped, and SQLite compares keys in their escaped form. Not every version of
-# SQLite supports the empty key.
+# JSON escapes these characters, and SQLite compares escaped keys. Some versions of SQLite lack the empty key.
 _ESCAPED_IN_JSON = re.compile(r'["\\\x00-\x1f]|^$')
 
 
@@ -40,19 +39,12 @@ class TraceFilters(TypedDict, total=False):
 
 @attrs.frozen
 class Filters:
-    """The filters of one search; a trace must match all of them.
+    """The filters of one search; a trace must match all.
 
     Attributes:
-        keywords: Words that must all occur in the input or output of spans.
-        metadata: Values by key, including agent, prompt and version.
-        tool: Name of a tool that was called.
+        metadata: Includes agent, prompt and version.
         has_error: Whether a span has an error.
-        has_failed: Whether an error ended the run, or it ended without one.
-        has_refusal: Whether the tool rules refused a call.
-        has_cut_answer: Whether an answer of a model was cut off.
-        rubric_below: A verdict has a score below this.
-        started_from: Earliest start of a span.
-        started_to: Latest start of a span.
+        has_failed: Whether the run ended with an error; False if it ended without one.
     """
 
     keywords: tuple[str, ...] = ()
@@ -68,7 +60,7 @@ class Filters:
 
     @property
     def has_special_keys(self) -> bool:
-        """Whether SQLite cannot look up one of the metadata keys."""
+        """Whether SQLite cannot look up a metadata key."""
         return any(_ESCAPED_IN_JSON.search(key) for key in self.metadata)
 
     @property
@@ -77,8 +69,8 @@ class Filters:
         return self.has_failed is not None or self.query() is not None
 
     def query(self) -> TraceQuery | None:
-        """Return the query for kantan-llm's search, without keywords; None if it would match every trace."""
-        # A run that failed has a span with an error, which kantan-llm finds faster.
+        """Return kantan-llm's query without keywords; None if it matches all."""
+        # A failed run has a span with an error, which kantan-llm finds faster.
         has_error = self.has_error if self.has_error is not None else self.has_failed or None
         if not self.metadata and has_error is None and self.started_from is None and self.started_to is None:
             return None
@@ -90,7 +82,7 @@ class Filters:
         )
 
     def _json_key(self, key: str) -> str:
-        # In quotes, a key is literal: "a.b" is one key, not the key b inside a.
+        # Quoted, "a.b" is one key, not the key b inside a.
         return key if self.has_special_keys else f'"{key}"'
 
 
@@ -110,11 +102,7 @@ def checked_filters(
     started_from: datetime | None = None,
     started_to: datetime | None = None,
 ) -> Filters:
-    """Return the validated filters; agent, prompt and version become filters for metadata.
-
-    Raises:
-        InvalidOptionError: E75, a filter has an invalid value.
-    """
+    """Validate the filters (E75); agent, prompt and version become metadata."""
     if isinstance(keywords, str) or not isinstance(keywords, Sequence):
         _reject("keywords", f"must be a list of words, not {type(keywords).__name__}")
     for keyword in keywords:
@@ -149,13 +137,13 @@ def checked_filters(
 
 
 def check_limit(limit: int | None) -> None:
-    """Check that ``limit`` is a positive int or missing; raise E75 otherwise."""
+    """Raise E75 unless it is a positive int or None."""
     if limit is not None:
         checked_int("limit", limit, 1)
 
 
 def check_time(name: str, time: datetime | None) -> None:
-    """Check that ``time`` is a datetime or missing; raise E75 for the option ``name`` otherwise."""
+    """Raise E75 unless it is a datetime or None."""
     if time is not None and not isinstance(time, datetime):
         _reject(name, f"must be a datetime, not {type(time).__name__}")
     if time is not None and time.tzinfo is not None:
@@ -166,14 +154,14 @@ def check_time(name: str, time: datetime | None) -> None:
 
 
 def check_number(name: str, number: float) -> None:
-    """Check that ``number`` is a number; raise E75 for the option ``name`` otherwise."""
+    """Raise E75 unless it is a number."""
     is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
     if not is_number or math.isnan(number):
         _reject(name, f"must be a number, not {number!r}")
 
 
 def check_text(option: str, text: Any) -> None:
-    """Check that ``text`` is a str that SQLite accepts; raise E75 for ``option`` otherwise."""
+    """Raise E75 unless it is a str that SQLite accepts."""
     if not isinstance(text, str):
         _reject(option, f"must be a str, not {type(text).__name__}")
     try:

@@ -1,10 +1,9 @@
-"""Finds the traces that match filters, newest first.
+"""Finds the traces that match filters, latest first.
 
-kantan-llm's search decides which traces match, except for keywords, in which it takes ``%`` and ``_`` for
-wildcards. It is called for one window of traces at a time, newest first, and each window is four times as
-large as the one before. A filter that many traces pass needs only the first window; a rare one costs about as
-much as one search of the whole file. A window adds what kantan-llm lacks: it includes the metadata of runs
-inside an open trace, and only traces that pass the filters kantan-llm does not have.
+kantan-llm's search decides, except for keywords, where it takes ``%`` and ``_`` for wildcards. It searches
+one window of traces at a time, each four times as large as the one before: a rare filter costs about one
+search of the whole file. A window adds the metadata of inner runs, and contains only traces that pass the
+filters kantan-llm lacks.
 """
 
 from __future__ import annotations
@@ -32,9 +31,8 @@ _FIRST_WINDOW = 256
 _GROWTH = 4
 _LARGEST_WINDOW = 65_536
 
-# kantan-llm stores tool calls in a list of their own. The calls of hosted tools are only in the list of items
-# that is the output of a `response` span.
-# Directly in the list, or in the "function" of one of its items: not in the arguments of a call.
+# kantan-llm lists tool calls, but hosted tools only in the output items of a `response` span: in the list, or
+# in the "function" of an item, not in arguments.
 _ITEM = "'$[' || CAST(substr(c.path, 3) AS INTEGER) || ']"
 _CALL = f"""EXISTS (
   SELECT 1 FROM spans s, json_tree({{calls}}) c
@@ -73,8 +71,8 @@ _NAMED = """EXISTS (
 _REFUSED = _NAMED.format(REFUSAL_SPAN)
 _CUT = _NAMED.format(CUT_SPAN)
 
-# Not LIKE, which has wildcards, a limit on the length of the word, and no case outside ASCII. A text with
-# more bytes than characters is not ASCII. Only that is folded in Python, which takes longer than lower().
+# LIKE has wildcards, a limit on length, and no case outside ASCII. A value with more bytes than characters is
+# not ASCII: only that is folded in Python, which is slower than lower().
 _IN_TEXT = (
     "(instr(lower({text}), :{word}) OR instr(lower({text}), :folded_{word})"
     " OR length(CAST({text} AS BLOB)) <> length({text}) AND instr(fold({text}), :folded_{word}))"
@@ -85,28 +83,20 @@ _CONTAINS = (
     + "))"
 )
 
-# In SQLite, a text or an array in place of a score is larger than any number, so it never matches.
+# In SQLite, a string or an array is larger than any number, so it never matches as a score.
 
 
 def find(
     connection: sqlite3.Connection, filters: Filters, limit: int | None, tz: tzinfo, newest: int
 ) -> list[str]:
-    """Return the ids of the traces that pass ``filters``, newest first; search only as far as needed.
-
-    Args:
-        connection: From ``reading``.
-        filters: What to look for.
-        limit: Maximum number of ids; None for all.
-        tz: The time zone of naive times.
-        newest: The largest rowid of a trace.
-    """
-    # SQLite allows changes of functions and views only while no statement is running: therefore this comes
-    # first, and the window is closed last.
+    """Return the ids of matching traces, latest first; search only as far as needed."""
+    # SQLite allows changes of functions and views only while no statement runs: so this is first, and closing
+    # the window last.
     _define_functions(connection, filters)
     query = filters.query()
     if query is not None or filters.has_failed is not None:
         create_views(connection, by_trace=True)
-    connection.execute("BEGIN")  # the search index and the traces must be read in the same state of the file
+    connection.execute("BEGIN")  # the index and the traces must be read in the same state
     try:
         return _find(connection, _Search(filters, query, newest), limit, tz)
     finally:
@@ -131,7 +121,7 @@ def _find(connection: sqlite3.Connection, wanted: _Search, limit: int | None, tz
         closing(_candidates(connection, filters, newest)) as candidates,
     ):
         search = KantanSearch(connection, tz)
-        # For a common filter the first traces suffice; a larger window would be read in vain.
+        # A common filter needs only the first traces.
         first = _FIRST_WINDOW if limit is None else min(max(limit, 1), _FIRST_WINDOW)
         found = _passing(candidates, window, search, query, first)
         return [*islice(ended_as_wanted(connection, found, filters.has_failed), limit)]
@@ -150,7 +140,6 @@ def _passing(
 def _candidates(
     connection: sqlite3.Connection, filters: Filters, newest: int
 ) -> Generator[sqlite3.Row, None, None]:
-    """Select rowid and id of the traces that pass the filters kantan-llm lacks, newest first."""
     conditions = ["1"]
     values: dict[str, Any] = {"tool": filters.tool, "score": filters.rubric_below}
     if filters.tool is not None:
@@ -169,7 +158,7 @@ def _candidates(
 
 
 class _Window:
-    """Restricts the view ``traces`` to some traces, and adds a row for each run inside them."""
+    """Restricts the view ``traces``, and adds a row for each inner run."""
 
     def __init__(self, connection: sqlite3.Connection, *, inner_runs: bool) -> None:
         self._connection = connection
@@ -177,7 +166,7 @@ class _Window:
         connection.create_function("run_metadata", 2, _run_metadata, deterministic=True)
         connection.execute("CREATE TEMP TABLE shown(position INTEGER, metadata_json TEXT)")
         connection.execute("DROP VIEW temp.traces")
-        # CROSS JOIN fixes the order of the join: the window is small, the table is large.
+        # CROSS JOIN fixes the order: the window is small, the table is large.
         connection.execute(
             "CREATE TEMP VIEW traces AS SELECT t.id AS id, t.workflow_name AS workflow_name, "
             "t.group_id AS group_id, COALESCE(w.metadata_json, t.metadata_json) AS metadata_json "
@@ -191,7 +180,7 @@ class _Window:
 
     def show(self, candidates: list[sqlite3.Row]) -> None:
         self._connection.execute("DELETE FROM temp.shown")
-        # Oldest first, the order in which the file is read fastest.
+        # Oldest first: fastest to read.
         positions = [(row["position"],) for row in reversed(candidates)]
         self._connection.executemany("INSERT INTO temp.shown(position) VALUES(?)", positions)
         self._connection.executemany(
@@ -203,14 +192,13 @@ class _Window:
 
 
 def _run_metadata(metadata_json: str | None, raw_json: str | None) -> str:
-    """Return the metadata of a run inside an open trace: the trace's, overridden by its own."""
     span_data = mapping_of(mapping_of(raw_json).get("span_data"))
     merged = {**mapping_of(metadata_json), **mapping_of(span_data.get("data"))}
     return storable_json(merged)
 
 
 def _define_functions(connection: sqlite3.Connection, filters: Filters) -> None:
-    """Define the SQL functions that these filters need; in Python, they are slower than SQLite's own."""
+    """Define only the needed functions: Python is slower than SQLite."""
     if filters.has_special_keys:
         connection.create_function("json_extract", 2, _value_of_key, deterministic=True)
     if filters.keywords:

@@ -1,8 +1,6 @@
-"""Finds the traces that match filters in Postgres: the same ones, in the same order, as in a file.
+"""Finds the traces that match filters in Postgres, as ``find`` in a file.
 
-Traces are looked at in windows, newest first, each four times as large as the one before. A filter that many
-traces pass needs only the first. Before the windows become large, the index of trigrams is asked for the
-traces that may contain a word.
+Before the windows become large, the trigram index selects traces that may contain a word.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from kantan_agents.traces.trigrams import LENGTH, forms_of
 _FIRST_WINDOW: Final = 256
 _GROWTH: Final = 4
 _BEFORE_INDEX: Final = 2
-"""So many windows are looked at before the index is asked."""
+"""Windows before the index is used."""
 
 _MOST_CANDIDATES: Final = 20_000
 """If a word may be in more traces, the index saves nothing."""
@@ -40,7 +38,7 @@ _ERROR: Final = _OF_TRACE.format("s.error_json IS NOT NULL AND s.error_json != '
 _REFUSED: Final = _OF_TRACE.format(_CUSTOM.format(REFUSAL_SPAN))
 _CUT: Final = _OF_TRACE.format(_CUSTOM.format(CUT_SPAN))
 
-# The name of a call is in an item of the list itself, or in its "function"; not in the arguments of a call.
+# In an item of the list, or in its "function"; not in the arguments.
 _ITEM: Final = (
     "'strict $[*] ? (@.name == $tool || @.function.name == $tool "
     "|| @.type == $call || @.function.type == $call)'"
@@ -71,23 +69,15 @@ _JUDGED_BELOW: Final = _OF_TRACE.format(
     f"{_CUSTOM.format(JUDGE_SPAN)} AND {_NUMBER}({_JSON}(s.rubric_json) -> 'score') < %(score)s"
 )
 
-# Each form of a word is compared with the text in lower case, and with the folded text, which is stored if it
-# differs from that. For a word in ASCII there is only one form.
+# A word is compared with the lower-case text, and with the folded text, which is stored if it differs. A word
+# in ASCII has only one form.
 _TEXTS: Final = ("lower(s.input)", "lower(s.output)", "s.folded_input", "s.folded_output")
 
 
 def find_in_server(
     connection: sqlite3.Connection, filters: Filters, limit: int | None, tz: tzinfo, newest: int
 ) -> list[str]:
-    """Return the ids of the traces that pass ``filters``, newest first; search only as far as needed.
-
-    Args:
-        connection: From ``reading``.
-        filters: What to look for.
-        limit: Maximum number of ids; None for all.
-        tz: The time zone of naive times.
-        newest: The largest rowid of a trace.
-    """
+    """Return the ids of matching traces, as ``find``."""
     server = server_of(connection)
     connection.execute("BEGIN")  # the index and the traces must be read in the same state
     try:
@@ -131,7 +121,6 @@ def _of_window(
 
 
 def _oldest_of(server: ServerConnection, newest: int, size: int) -> int | None:
-    """Return the rowid of the oldest of so many traces; None if there are none."""
     query = """SELECT MIN(rowid) FROM (
     SELECT rowid FROM traces WHERE rowid <= %s ORDER BY rowid DESC LIMIT %s) AS chosen"""
     row = server.native(query, (newest, size)).fetchone()
@@ -139,7 +128,7 @@ def _oldest_of(server: ServerConnection, newest: int, size: int) -> int | None:
 
 
 def _candidates(server: ServerConnection, words: Sequence[str]) -> set[str] | None:
-    """Return the traces that may contain all words, by the index; None if it is missing or saves nothing."""
+    """Return None if the index is missing or saves nothing."""
     if not has_trigrams(server):
         return None
     found: set[str] | None = None
@@ -178,7 +167,7 @@ def _conditions(filters: Filters, tz: tzinfo) -> tuple[list[str], dict[str, Any]
         found = " OR ".join(f"strpos({text}, %({word})s) > 0" for word in words for text in _TEXTS)
         conditions.append(_OF_TRACE.format(f"({found})"))
         values |= words
-    # A run that failed has a span with an error.
+    # A failed run has a span with an error.
     has_error = filters.has_error if filters.has_error is not None else filters.has_failed or None
     if has_error is not None:
         conditions.append(_ERROR if has_error else f"NOT {_ERROR}")
@@ -189,7 +178,7 @@ def _conditions(filters: Filters, tz: tzinfo) -> tuple[list[str], dict[str, Any]
 
 
 def _times(filters: Filters, tz: tzinfo, values: dict[str, Any]) -> Iterator[str]:
-    """Yield the condition on the start of one span; times are compared as texts in UTC."""
+    """Compare times as UTC strings."""
     parts: list[str] = []
     for name, sign, time in (("from", ">=", filters.started_from), ("to", "<=", filters.started_to)):
         if time is not None:
@@ -205,7 +194,7 @@ def _utc_text(time: datetime, tz: tzinfo) -> str:
 
 
 def _metadata(filters: Filters, values: dict[str, Any]) -> str:
-    """Return the condition on the metadata of the trace, or of a run inside it, which overrides it."""
+    """Compare metadata; an inner run's overrides the trace's."""
     own = _metadata_of(f"{_JSON}(t.metadata_json)", filters, values)
     merged = (
         f"(CASE WHEN jsonb_typeof({_JSON}(t.metadata_json)) = 'object' THEN {_JSON}(t.metadata_json) "
@@ -238,7 +227,6 @@ def _metadata_of(source: str, filters: Filters, values: dict[str, Any]) -> str:
 
 
 def _stored(value: Any) -> Any:
-    """Return a value in the form in which it is stored."""
     if isinstance(value, bool):
         return int(value)
     return storable_text(value) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Follows a file: finds new traces whenever another connection has changed it."""
+"""Follows a file: finds new traces after another connection has changed it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kantan_agents.traces.store.records import TraceSummary
 from kantan_agents.traces.store.span_records import mapping_of
 from kantan_agents.traces.store.summarise import read_summaries
 
-# More than one, because these traces may be deleted, and SQLite then reuses their rowids.
+# Several: they may be deleted, and SQLite then reuses their rowids.
 _REMEMBERED = 100
 
 _FINAL = "span_type = 'generation' AND name IS NULL AND parent_id IS NULL"
@@ -28,26 +28,20 @@ _GONE = "it was deleted or replaced while it was followed"
 
 @attrs.frozen
 class _State:
-    """The recorded state of a trace."""
-
     spans: int
     last: int
     ended: bool
 
 
 def newest_traces(path: Place) -> list[str]:
-    """Return the ids of the newest traces, the newest last; later traces are new.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the ids of the latest traces, the latest last."""
     with reading(path, by_trace=False) as connection:
         rows = connection.execute("SELECT id FROM all_traces ORDER BY rowid DESC LIMIT ?", (_REMEMBERED,))
         return [row["id"] for row in rows][::-1]
 
 
 def traces_without_spans(connection: sqlite3.Connection, known: Collection[str]) -> list[str]:
-    """Return those of the known traces that have no span yet, so that nothing says when they started."""
+    """Return the known traces without spans, and so without a start."""
     marks = ",".join("?" * len(known))
     rows = connection.execute(
         f"SELECT id FROM all_traces WHERE id IN ({marks}) "  # noqa: S608
@@ -58,7 +52,7 @@ def traces_without_spans(connection: sqlite3.Connection, known: Collection[str])
 
 
 def follow_traces(follower: Follower, poll: float) -> Generator[TraceSummary, None, None]:
-    """Yield completed traces, checking every ``poll`` seconds; close ``follower`` at the end."""
+    """Yield completed traces, polling; close ``follower`` at the end."""
     with closing(follower):
         while True:
             yield from follower.poll()
@@ -66,12 +60,9 @@ def follow_traces(follower: Follower, poll: float) -> Generator[TraceSummary, No
 
 
 class Follower:
-    """Finds the traces that were completed since the last poll; for one thread at a time.
+    """Finds the traces completed since the last poll; for one thread at a time.
 
-    Args:
-        path: The file, opened by the first poll.
-        known: Ids from ``newest_traces``; traces that were stored later are new.
-        earlier: Ids of older traces to include, the oldest first.
+    ``known`` is from ``newest_traces``; ``earlier`` are ids of older traces to include.
     """
 
     def __init__(self, path: Place, known: Iterable[str], earlier: Iterable[str] = ()) -> None:
@@ -84,12 +75,10 @@ class Follower:
         self._identity = self._backend.identity()
 
     def poll(self) -> list[TraceSummary]:
-        """Return the traces that were completed since the last poll, the oldest first.
+        """Return the traces completed since the last poll, the oldest first.
 
-        A trace is complete if its final span is recorded and nothing was added since the last poll.
-
-        Raises:
-            TraceDatabaseError: E60, the file cannot be read, or was deleted or replaced.
+        A trace is complete if its final span is recorded and nothing was added since the last poll. E60 also
+        for a deleted or replaced file.
         """
         if self._backend.identity() != self._identity:
             raise TraceDatabaseError(path=str(self._path), reason=_GONE)
@@ -129,7 +118,6 @@ class Follower:
             self._known.append(row["id"])
 
     def _update(self, connection: sqlite3.Connection, trace_id: str) -> bool:
-        """Update the state of a waiting trace; return whether it is complete."""
         before, now = self._waiting[trace_id], _state(connection, trace_id)
         if now is None:
             del self._waiting[trace_id]
@@ -139,11 +127,10 @@ class Follower:
 
 
 def _state(connection: sqlite3.Connection, trace_id: str) -> _State | None:
-    """Return the state of a trace; None if it was deleted."""
     trace = connection.execute("SELECT metadata_json FROM all_traces WHERE id = ?", (trace_id,)).fetchone()
     if trace is None:
         return None
-    # A run of this library records its final span last, shortly after the SDK's own spans end.
+    # A run records its final span last, shortly after the SDK's spans.
     has_final_span = "agent_run_id" in mapping_of(trace["metadata_json"])
     ending = _FINAL if has_final_span else "parent_id IS NULL"
     spans, last, ended, is_open = connection.execute(

@@ -1,4 +1,4 @@
-"""Gives the free pages of a file back to the disk, some at a time."""
+"""Returns the free pages of a file to the disk in steps."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from functools import partial
 
 from kantan_agents.traces.store.steps import Pace, TransactionSteps
 
-# The value of `PRAGMA auto_vacuum` in a file whose free pages can be given back in steps.
+# `PRAGMA auto_vacuum` of a file that shrinks in steps.
 INCREMENTAL = 2
 
 
 def can_shrink(connection: sqlite3.Connection) -> bool:
-    """Return whether the file's free pages can be given back in steps."""
+    """Return whether the file's free pages can be released in steps."""
     return bool(connection.execute("PRAGMA main.auto_vacuum").fetchone()[0] == INCREMENTAL)
 
 
 def free_bytes(connection: sqlite3.Connection) -> int:
-    """Return the bytes of the file that are free."""
+    """Return the file's free bytes."""
     pages, size = (
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("freelist_count", "page_size")
     )
@@ -25,7 +25,7 @@ def free_bytes(connection: sqlite3.Connection) -> int:
 
 
 def free_some(connection: sqlite3.Connection, steps: TransactionSteps, pace: Pace) -> None:
-    """Give some pages of a file that can shrink back to the disk, in a transaction."""
+    """Release some free pages in a transaction."""
     steps.run(partial(_free, connection, steps), pace)
 
 
@@ -34,5 +34,5 @@ def _free(connection: sqlite3.Connection, steps: TransactionSteps, pages: int) -
     for _ in range(min(pages, free)):
         if steps.is_due():
             break
-        # One page for each call, because sqlite3 does not run a statement without columns to its end.
+        # Page by page: sqlite3 does not run a statement without columns to its end.
         connection.execute("PRAGMA incremental_vacuum(1)")

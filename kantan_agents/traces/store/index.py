@@ -1,4 +1,4 @@
-"""Fills the search index: some traces at a time, on the recorder's thread or for ``TraceStore.index``."""
+"""Fills the search index in steps, for the recorder or ``TraceStore.build_index``."""
 
 from __future__ import annotations
 
@@ -24,26 +24,24 @@ from kantan_agents.traces.search_index import (
 from kantan_agents.traces.store.connection import changing
 from kantan_agents.traces.trigrams import indexed_text
 
-# One transaction, during which other writers wait, takes a few hundredths of a second for these.
+# One transaction; other writers wait for a few hundredths of a second.
 _TRACES_AT_ONCE = 64
 _CHARACTERS_AT_ONCE = 500_000
 _WAIT_SECONDS = 0.05
 
-# The text of a trace, each line once. A longer one would hold up other writers for seconds.
+# Characters of unique lines. A longer trace would block other writers for seconds.
 _LONGEST = 5_000_000
 
 # A part is dropped in one transaction too.
 _LARGEST_PART = 32_000_000
 _MOST_DOCUMENTS = 32_768
 
-# SQLite executes a statement without the GIL, and older versions accept at most 999 values in one.
+# SQLite executes a statement without the GIL; older versions accept at most 999 values.
 _ROWS_PER_STATEMENT = 80
 
 
 @attrs.frozen
 class _Trace:
-    """A trace to be indexed: its note, its last span, and the spans whose texts are not indexed yet."""
-
     note: int
     last_seq: int
     spans: tuple[tuple[int, int], ...]
@@ -55,14 +53,13 @@ class _Trace:
 
 
 def index_new(path: Place, seconds: float, at_least: int) -> bool:
-    """Index traces for about this long, if so many wait; return whether there are as many left.
+    """Index for about ``seconds`` if ``at_least`` traces wait; return whether as many remain.
 
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read or changed now. No text is missed by that.
+    E60 loses nothing.
     """
     deadline = time.monotonic() + seconds
     with changing(path, wait=_WAIT_SECONDS) as connection:
-        # The log belongs to the recorder, which moves its pages to the file less often.
+        # The recorder owns the log, and checkpoints it less often.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         while len(_notes(connection, at_least)) == at_least:
             connection.execute("BEGIN IMMEDIATE")
@@ -79,12 +76,7 @@ def index_new(path: Place, seconds: float, at_least: int) -> bool:
 
 
 def index_some(connection: sqlite3.Connection, most: int = _TRACES_AT_ONCE) -> tuple[int, int]:
-    """Index some traces, inside a transaction; return the number of notes done and of traces skipped.
-
-    Args:
-        connection: A connection to a file with an index and with the index for the spans of a trace.
-        most: Maximum number of traces.
-    """
+    """Index up to ``most`` traces, inside a transaction; return how many are done and skipped."""
     chosen = [*_fitting(_to_index(connection, _notes(connection, min(most, _TRACES_AT_ONCE))))]
     texts = [(trace, indexed_text(_texts(connection, trace))) for trace in chosen]
     skipped = [(trace.note,) for trace, text in texts if len(text) > _LONGEST]
@@ -100,7 +92,7 @@ def index_some(connection: sqlite3.Connection, most: int = _TRACES_AT_ONCE) -> t
 
 
 def drop_sparse_part(connection: sqlite3.Connection) -> bool:
-    """Drop a part of whose documents most are gone, inside a transaction; return False if there is none."""
+    """Drop a part with mostly deleted documents, in a transaction, if any."""
     if not has_index(connection):
         return False
     query = f"""SELECT p.part FROM main.{PARTS} p WHERE p.documents > 0 AND 2 * (
@@ -123,7 +115,6 @@ def _notes(connection: sqlite3.Connection, most: int) -> list[int]:
 
 
 def _to_index(connection: sqlite3.Connection, notes: Sequence[int]) -> Iterator[_Trace]:
-    """Yield the traces of these notes, with the sizes of their texts that are not indexed."""
     last = f"(SELECT MAX(d.last_seq) FROM main.{DOCUMENTS} d WHERE d.trace_id = u.trace_id)"  # noqa: S608
     size = " + ".join(f"COALESCE(LENGTH(CAST(s.{column} AS BLOB)), 0)" for column in ("input", "output"))
     query = f"""SELECT json_group_array(json_array(u.note, COALESCE(s.ingest_seq, 0), s.rowid, {size}))
@@ -139,7 +130,6 @@ def _to_index(connection: sqlite3.Connection, notes: Sequence[int]) -> Iterator[
 
 
 def _fitting(traces: Iterable[_Trace]) -> Iterator[_Trace]:
-    """Yield the first traces, until they have enough text for a transaction."""
     size = 0
     for trace in traces:
         size += trace.size
@@ -149,15 +139,14 @@ def _fitting(traces: Iterable[_Trace]) -> Iterator[_Trace]:
 
 
 def _texts(connection: sqlite3.Connection, trace: _Trace) -> Iterator[str]:
-    """Yield the inputs and outputs of the spans to be indexed."""
     for rowids in _slices(trace.spans):
-        # In one row, because the GIL is released for each. As bytes, because a text may be invalid UTF-8.
+        # In one row, because the GIL is released for each. As bytes, because of invalid UTF-8.
         query = """SELECT CAST(json_group_array(json_array(CAST(input AS TEXT), CAST(output AS TEXT)))
         AS BLOB) FROM main.spans WHERE rowid IN (SELECT value FROM json_each(?))"""
         (found,) = connection.execute(query, (json.dumps(rowids),)).fetchone()
         for texts in json.loads(found.decode("utf-8", "replace"), strict=False):
             yield from (text for text in texts if text is not None)
-        time.sleep(0)  # decoding holds the GIL, for which an event loop may wait
+        time.sleep(0)  # an event loop may wait for the GIL
 
 
 def _slices(spans: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
@@ -174,7 +163,6 @@ def _slices(spans: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
 
 
 def _add(connection: sqlite3.Connection, texts: Sequence[tuple[_Trace, str]]) -> None:
-    """Add documents to the newest part."""
     part, documents = _open_part(connection)
     first = part * PART_ROWIDS + documents
     _insert(
@@ -194,7 +182,6 @@ def _add(connection: sqlite3.Connection, texts: Sequence[tuple[_Trace, str]]) ->
 
 
 def _open_part(connection: sqlite3.Connection) -> tuple[int, int]:
-    """Return the number of the newest part, and of the documents added to it; if it is full, of a new one."""
     query = f"SELECT part, documents, characters FROM main.{PARTS} ORDER BY part DESC LIMIT 1"  # noqa: S608
     row = connection.execute(query).fetchone()
     if row is not None and row[1] < _MOST_DOCUMENTS and row[2] < _LARGEST_PART:

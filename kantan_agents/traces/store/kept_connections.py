@@ -1,4 +1,4 @@
-"""``KeptConnections``: connections to one file that are used again, while a ``with`` block keeps it open."""
+"""``KeptConnections``: a pool, while a ``with`` block holds the file open."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ _all: WeakSet[KeptConnections] = WeakSet()
 
 
 class KeptConnections:
-    """Connections to one file that no search is using now. Any thread may take one.
-
-    Args:
-        path: The file.
-    """
+    """A pool of idle connections to one file, for any thread."""
 
     def __init__(self, path: Place) -> None:
         self._path = path
@@ -32,18 +28,18 @@ class KeptConnections:
         _all.add(self)
 
     def identity(self) -> Identity | None:
-        """Return which file is at the path now; None if there is none, or it is not a file."""
+        """Return the identity of the file now at the path."""
         return backend_of(self._path).identity()
 
     def real_path(self) -> Place:
-        """Return the path without links, which is looked up once for each file that is there."""
+        """Resolve the path, once per file identity."""
         identity, real = self.identity(), self._real
         if real is None or identity is None or real[0] != identity:
             real = self._real = (identity, self._path.resolve())
         return real[1]
 
     def take(self, identity: Identity | None) -> sqlite3.Connection | None:
-        """Return a connection to this file, or None; close those to a file that it has replaced."""
+        """Take a connection to this file, if any; close others."""
         with suppress(IndexError):  # none is left
             while True:
                 connection, known = self._idle.pop()
@@ -53,12 +49,7 @@ class KeptConnections:
         return None
 
     def give_back(self, connection: sqlite3.Connection, identity: Identity | None) -> None:
-        """Keep a connection until the next search.
-
-        Args:
-            connection: The connection.
-            identity: The file that was at the path before it was opened.
-        """
+        """Return a connection; ``identity`` is the file before it was opened."""
         if identity is None or len(self._idle) >= _MOST:
             connection.close()
             return
@@ -67,19 +58,19 @@ class KeptConnections:
             self.close_idle()
 
     def close(self) -> None:
-        """Close the connections; those in use are closed when they are given back."""
+        """Close all connections; those in use on ``give_back``."""
         self._is_open = False
         self.close_idle()
 
     def close_idle(self) -> None:
-        """Close the connections that nobody uses now."""
+        """Close the idle connections."""
         with suppress(IndexError):  # none is left
             while True:
                 self._idle.pop()[0].close()
 
 
 def _close_before_fork() -> None:
-    # In the child, SQLite would take the parent's locks for its own, and write without any.
+    # In the child, SQLite would rely on the parent's locks.
     for kept in [*_all]:
         kept.close_idle()
 

@@ -1,8 +1,6 @@
-"""Reads the summaries of plain traces with one statement: most traces are plain.
+"""Reads the summaries of plain traces, which are most, with one statement.
 
-A trace is plain if it was opened for a run of an agent that has ended with an answer, and no span in it has
-an error or a verdict, or says that an answer was cut off. ``summarise`` gives the same summary for such a
-trace, but has to read each span.
+A trace is plain if its run ended with an answer, and no span has an error, a verdict or a cut answer.
 """
 
 from __future__ import annotations
@@ -26,11 +24,11 @@ _IS_SPECIAL = f"""s.error_json != 'null'
 OR s.span_type = 'custom' AND s.name IN ('{JUDGE_SPAN}', '{CUT_SPAN}')
 OR s.usage_json IS NOT NULL AND NOT json_valid(s.usage_json)"""
 
-# One object with the metadata and the usages, as decoding two texts takes longer.
+# One object, because decoding two strings takes longer.
 _JSON = f"""'{{{{"metadata":' || COALESCE({valid_json("t.metadata_json")}, 'null')
 || ',"usages":[' || COALESCE(group_concat(s.usage_json), '') || ']}}}}'"""
 
-# Of several endings, the last would count. One of one is the maximum, whatever its type.
+# Of several final spans, the last would count. MAX of one is its value, whatever its type.
 _PLAIN = f"""SELECT t.id, t.workflow_name, t.group_id, {_JSON}, COUNT(*), MIN(s.started_at), MAX(s.ended_at),
 MAX(CASE WHEN {_ENDING} THEN s.input END), MAX(CASE WHEN {_ENDING} THEN s.output END)
 FROM traces t CROSS JOIN spans s ON s.trace_id = t.id WHERE t.id IN ({{ids}})
@@ -53,7 +51,7 @@ _decode_facts = msgspec.json.Decoder(_Facts).decode
 
 
 def read_plain(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, TraceSummary]:
-    """Return the summaries of those of the traces that are plain, by trace id."""
+    """Return the summaries of plain traces by id."""
     found = [_summary(*row) for row in connection.execute(_query(len(trace_ids)), trace_ids)]
     return {summary.trace_id: summary for summary in found if summary is not None}
 

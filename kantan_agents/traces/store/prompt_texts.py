@@ -1,4 +1,4 @@
-"""Reads the texts of prompts from the records of runs."""
+"""Reads recorded prompts from the records of runs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kantan_agents.traces.store.figures import PromptVersion
 from kantan_agents.traces.store.run_records import has_run_tables
 
 NEWEST: Final = 10
-"""Texts of one version that are read; an agent without a prompt may have another text in each run."""
+"""Per version; dynamic instructions may have one for each run."""
 
-# A text that a damaged content lost is NULL, and half a surrogate pair must not become a text of Python.
+# NULL for a damaged item; half a surrogate pair must not become a str.
 _VALID: Final = "CASE WHEN json_valid(body) THEN body END"
 _BY_ID: Final = f"""SELECT CAST(body AS BLOB) FROM {CONTENTS}
 WHERE kind = 'prompt' AND json_extract({_VALID}, '$.id') = ? ORDER BY id"""  # noqa: S608
@@ -36,11 +36,9 @@ WHERE name IS NOT NULL AND place <= {NEWEST} AND (:name IS NULL OR name = :name)
 
 @attrs.frozen
 class PromptTexts:
-    """The recorded texts under one name and version.
+    """The recorded prompts of one name and version.
 
-    Attributes:
-        count: How many different texts there are.
-        prompts: The newest of them, the oldest first.
+    ``prompts`` are the latest of ``count``, the oldest first.
     """
 
     count: int
@@ -48,24 +46,14 @@ class PromptTexts:
 
 
 def prompts_with_id(connection: sqlite3.Connection, prompt_id: str) -> list[PromptRecord]:
-    """Return the recorded prompts of an id, the oldest first; several if they share an id of the user's.
-
-    Args:
-        connection: A connection to the file.
-        prompt_id: ``prompt_id`` of a trace.
-    """
+    """Return the prompts of an id, the oldest first; users may reuse an id."""
     if not has_run_tables(connection):
         return []
     return list(_prompts(body for (body,) in connection.execute(_BY_ID, (prompt_id,))))
 
 
 def texts_by_version(connection: sqlite3.Connection, name: str | None) -> Mapping[PromptVersion, PromptTexts]:
-    """Return the recorded texts of prompts by name and version.
-
-    Args:
-        connection: A connection to the file.
-        name: Name of a prompt; None for all.
-    """
+    """Return the prompts by name and version; ``name`` restricts them."""
     if not has_run_tables(connection):
         return {}
     found: dict[PromptVersion, PromptTexts] = {}
@@ -78,7 +66,6 @@ def texts_by_version(connection: sqlite3.Connection, name: str | None) -> Mappin
 
 
 def _prompts(bodies: Iterator[bytes] | Sequence[bytes]) -> Iterator[PromptRecord]:
-    """Yield the prompts of contents, without the damaged ones."""
     for body in bodies:
         with suppress(TypeError, ValueError):
             yield PromptRecord(**decode(body))

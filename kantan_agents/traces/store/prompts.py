@@ -1,4 +1,4 @@
-"""The methods of ``TraceStore`` about prompts, and the statistics for each prompt version."""
+"""The methods of ``TraceStore`` about prompts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kantan_agents.traces.store.records import PromptStats
 from kantan_agents.traces.store.search_service import SearchService
 from kantan_agents.traces.store.span_records import parse_time
 
-# The figures of a trace that changed since are computed anew.
+# For changed traces, the statistics are computed again.
 _UNCHANGED = f"NOT EXISTS (SELECT 1 FROM main.{CHANGED} c WHERE c.trace_id = {{table}}.trace_id)"  # noqa: S608
 _GROUPS = f"""SELECT r.prompt, r.version, COUNT(*), SUM(r.failed), SUM(r.input_tokens), SUM(r.output_tokens),
 SUM(r.total_tokens), MIN(r.started_at), MAX(r.started_at), json_group_array(r.microseconds),
@@ -53,13 +53,14 @@ class PromptReader(SearchService):
     def prompts(self, prompt: str | None = None) -> list[PromptStats]:
         """Compare the versions of all prompts, or of one, by their recorded runs.
 
-        A run counts once, for the prompt of the agent that was started, whether it has its own trace or is
-        inside an open trace or another run. The agents that it is handed off to belong to it. Its tokens are
-        those of its own model calls, without the runs inside it. It failed if an error ended it; a tool error
-        that it recovered from is not a failure. A run that has not ended is neither a success nor a failure.
-        Latencies are those of runs that ended without an error, by nearest rank. A verdict counts for the
-        answer that the judge's ``judged_trace_id`` names, if that trace is in the file. Without this key, it
-        counts for the run that contains it.
+        - Each run counts once, for the prompt of the agent that was started, wherever the run is: in its own
+          trace, an open trace or another run. Agents that take over by a handoff belong to it.
+        - Tokens are those that its own model calls used, without the runs inside it.
+        - A run failed if it ended with an error; a tool error that it recovered from does not count. A run
+          that has not ended is neither a success nor a failure.
+        - Latencies cover runs that ended without an error, by nearest rank.
+        - A verdict counts for the answer that the judge's ``judged_trace_id`` names, if that trace is in the
+          file. Without this key, it counts for the run that contains it.
 
         Args:
             prompt: Name of the prompt; None for all.
@@ -76,13 +77,13 @@ class PromptReader(SearchService):
             return prompt_stats(connection, prompt)
 
     def prompt(self, prompt_id: str) -> PromptRecord:
-        """Return a prompt with its text; if several have this id, the one that was first used last.
+        """Return a prompt with its text; if several share the id, the one whose first use is the latest.
 
         Args:
             prompt_id: ``prompt_id`` of a trace.
 
         Raises:
-            PromptNotRecordedError: E87, no recorded run has used a prompt of this id.
+            PromptNotRecordedError: E87, no recorded run used a prompt with this id.
             TraceDatabaseError: E60, the file cannot be read.
         """
         check_text("prompt_id", prompt_id)
@@ -93,21 +94,21 @@ class PromptReader(SearchService):
         return found[-1]
 
     def prompt_diff(self, prompt: str, old_version: str | None, new_version: str | None) -> str:
-        """Return the unified diff of the texts of two versions of a prompt.
+        """Return the unified diff between two versions of a prompt.
 
-        Of a version whose text was edited, the newest text is compared. With the same version twice, the
-        result shows these edits: a diff from each text to the next one.
+        If a version was edited, its latest text is compared. The same version twice gives the diffs between
+        its successive edits.
 
         Args:
             prompt: Name of the prompt.
-            old_version: A version; None for the version of plain text instructions.
+            old_version: A version; None for the version of plain str instructions.
             new_version: The version to compare it with.
 
         Returns:
-            The diff without a line end at its end; empty if the texts are equal.
+            The diff without a trailing line break; empty if both are equal.
 
         Raises:
-            PromptNotRecordedError: E87, no recorded run has used one of the versions.
+            PromptNotRecordedError: E87, no recorded run used one of the versions.
             TraceDatabaseError: E60, the file cannot be read.
         """
         check_text("prompt", prompt)
@@ -127,10 +128,9 @@ class PromptReader(SearchService):
 
 @attrs.define
 class _Group:
-    """The running totals of one prompt version, as a file may have very many runs.
+    """Running totals: a file may have very many runs.
 
-    Attributes:
-        position: Rowid of the trace of its first run in the file, and the place of the run in that trace.
+    ``position`` is the rowid of its first run's trace, and the index of the run in it.
     """
 
     position: _Position = _NOWHERE
@@ -159,15 +159,8 @@ class _Group:
 
 
 def prompt_stats(connection: sqlite3.Connection, prompt: str | None) -> list[PromptStats]:
-    """Return the statistics of each version of each prompt, or of the prompt with this name.
-
-    The versions of a prompt are ordered by their first runs in the file.
-
-    Args:
-        connection: From ``reading``.
-        prompt: Name of the prompt; None for all.
-    """
-    connection.execute("BEGIN")  # figures must not be stored between two of the following statements
+    """Return the statistics of each version, in the order of first runs."""
+    connection.execute("BEGIN")  # one state for the following statements
     is_kept = has_figures(connection)
     groups = _kept_groups(connection, prompt) if is_kept else {}
     changed = _changed(connection, is_kept=is_kept)
@@ -187,7 +180,7 @@ def prompt_stats(connection: sqlite3.Connection, prompt: str | None) -> list[Pro
                 first_runs[verdict.judged] = _version(*row) if row else None
             about = first_runs.get(verdict.judged)
         if about is not None and prompt in (None, about[0]):
-            # There may be no run: those that were judged are in another file, or were deleted.
+            # The judged runs may be in another file or deleted.
             groups.setdefault(about, _Group()).scores.append(verdict.score)
     ordered = sorted(groups.items(), key=lambda item: (item[0][0], item[1].position, item[0][1] or ""))
     texts = texts_by_version(connection, prompt)
@@ -199,7 +192,6 @@ def _version(name: str | None, version: str | None) -> PromptVersion | None:
 
 
 def _changed(connection: sqlite3.Connection, *, is_kept: bool) -> list[str]:
-    """Return the traces whose figures must be computed, the oldest first."""
     query = f"SELECT trace_id FROM main.{CHANGED} WHERE typeof(trace_id) = 'text'"  # noqa: S608
     if not is_kept:
         query = "SELECT id FROM main.traces WHERE typeof(id) = 'text' ORDER BY rowid"
@@ -213,7 +205,6 @@ def _add_runs(groups: dict[PromptVersion, _Group], trace: TraceFigures, prompt: 
 
 
 def _kept_groups(connection: sqlite3.Connection, prompt: str | None) -> dict[PromptVersion, _Group]:
-    """Return the totals of the figures that are kept."""
     groups: dict[PromptVersion, _Group] = {}
     for name, version, *row in connection.execute(_GROUPS, {"prompt": prompt}).fetchall():
         runs, failures, *used, first, last, microseconds, position, unfinished = row
@@ -232,7 +223,7 @@ def _kept_groups(connection: sqlite3.Connection, prompt: str | None) -> dict[Pro
 
 
 def nearest_rank(values: Iterable[float], percent: int) -> float | None:
-    """Return the smallest value that at least ``percent`` % of all do not exceed; None without values."""
+    """Return the smallest value that at least ``percent`` % do not exceed."""
     ordered = sorted(values)
     if not ordered:
         return None

@@ -1,4 +1,4 @@
-"""Deletes traces and gives their space back to the disk, in small transactions."""
+"""Deletes traces and frees their space, in small transactions."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from kantan_agents.traces.trace_file import size_of
 
 Progress = Callable[[int, int], None]
 
-# A trace may have more spans than one transaction deletes. The trace itself is deleted with its last spans:
-# an interrupted deletion leaves a trace that the same limits delete again.
+# A trace is deleted with its last spans, in any number of transactions: an interrupted deletion leaves a
+# trace that the same limits delete again.
 _DELETE_SPANS = """DELETE FROM spans WHERE rowid IN (
 SELECT rowid FROM spans WHERE trace_id = ? ORDER BY ingest_seq DESC LIMIT ?)"""
 
@@ -35,14 +35,9 @@ SELECT rowid FROM spans WHERE trace_id = ? ORDER BY ingest_seq DESC LIMIT ?)"""
 def prune_traces(
     path: Path, retention: Retention, progress: Progress | None, *, dry_run: bool, vacuum: bool = False
 ) -> PruneResult:
-    """Delete the traces that ``retention`` does not keep, the oldest first, and shrink the file if possible.
+    """Delete the traces that exceed ``retention``, the oldest first, and shrink the file.
 
-    Args:
-        path: The file.
-        retention: The limits.
-        progress: Called after each transaction with the number of traces deleted so far and in total.
-        dry_run: Whether to report only and change nothing.
-        vacuum: Whether to write the whole file anew.
+    ``progress`` gets the numbers of deleted and of all traces to delete; ``vacuum`` rewrites the file.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be read or changed. Deleted traces stay deleted.
@@ -69,7 +64,7 @@ def prune_traces(
                 pruning.shrink()
             if retention.max_size is None or not planned.to_delete:
                 break
-            # The estimated size of a trace may have been too low.
+            # The estimated sizes may be too low.
             limit = attrs.evolve(retention, older_than=None, keep=None)
             planned = _plan(path, limit, vacuum=vacuum)
         free = pruning.free_bytes()
@@ -85,14 +80,6 @@ def _plan(path: Path, retention: Retention, *, dry_run: bool = False, vacuum: bo
 
 
 class _Pruning:
-    """The changes to one file: each method leaves a file that is correct.
-
-    Args:
-        path: The file.
-        connection: From ``changing``.
-        vacuum: Whether to write the whole file anew, instead of freeing pages in steps.
-    """
-
     def __init__(self, path: Path, connection: sqlite3.Connection, *, vacuum: bool) -> None:
         self._path = path
         self._connection = connection
@@ -101,16 +88,16 @@ class _Pruning:
         self._deleting, self._freeing = Pace(), Pace()
         self._deleted = 0
         if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
-            # A commit then need not wait for the disk, with the file locked. A power cut may undo the last
-            # steps, but damages nothing.
+            # A commit then need not wait for the disk. A power cut may undo the last steps, but damages
+            # nothing.
             connection.execute("PRAGMA synchronous = NORMAL")
         self._frees = not vacuum and can_shrink(connection)
 
     def delete(self, trace_ids: Sequence[str], progress: Progress) -> int:
-        """Delete traces with their spans, and free pages in between; return the number of spans."""
+        """Delete traces, freeing pages in between; return the number of spans."""
         if not trace_ids:
             return 0
-        # Without an index, each trace would need a scan of all spans.
+        # Without an index, each trace would need a full scan.
         make_tables(self._path)
         make_indexes(self._connection)
         figures = (*FIGURES, CHANGED) if has_figures(self._connection) else ()
@@ -132,29 +119,29 @@ class _Pruning:
         return spans
 
     def remove_unused(self) -> None:
-        """Delete the contents that no run uses any more, also if another program has deleted the runs."""
+        """Delete unused content items, even of runs that another program deleted."""
         if has_records(self._connection):
             while self._steps.run(partial(remove_unused, self._connection), self._deleting):
                 continue
 
     def shrink(self) -> None:
-        """Free the pages that are left, or write the file anew."""
+        """Free the remaining pages, or rewrite the file."""
         if self._vacuum:
             with self._shrinking():
                 self._connection.execute(f"PRAGMA auto_vacuum = {INCREMENTAL}")
                 self._connection.execute("VACUUM")
         while self._frees and self.free_bytes():
             self._free()
-        # The new pages are in the write-ahead log. Pages that other connections read stay there.
+        # The new pages are in the log. Pages that other connections read stay there.
         self._connection.execute(f"PRAGMA busy_timeout = {TRUNCATE_WAIT_MS}")
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def free_bytes(self) -> int:
-        """Return the bytes of the file that are free."""
+        """Return the number of free bytes in the file."""
         return free_bytes(self._connection)
 
     def _some(self, trace_ids: Sequence[str], tables: Sequence[str], rows: int) -> tuple[int, int]:
-        """Delete so many rows, the first traces first; return the number of traces and of spans."""
+        """Return the numbers of traces and of spans."""
         execute = self._connection.execute
         traces = spans = 0
         for trace_id in trace_ids:
@@ -172,7 +159,6 @@ class _Pruning:
         return traces, spans
 
     def _free(self) -> None:
-        """Give some pages back to the disk."""
         with self._shrinking():
             free_some(self._connection, self._steps, self._freeing)
 

@@ -1,4 +1,4 @@
-"""Deletes traces in Postgres: whole weeks of spans are dropped, the rest is deleted in small transactions."""
+"""Deletes traces in Postgres: drops whole weeks, deletes the rest in small transactions."""
 
 from __future__ import annotations
 
@@ -29,17 +29,10 @@ _NOT_PERMITTED: Final = "42501"
 def prune_server(
     path: Place, retention: Retention, progress: Progress | None, *, dry_run: bool, vacuum: bool
 ) -> PruneResult:
-    """Delete the traces that ``retention`` does not keep, the oldest first.
-
-    Args:
-        path: The database.
-        retention: The limits.
-        progress: Called after each transaction with the number of traces deleted so far and in total.
-        dry_run: Whether to report only and change nothing.
-        vacuum: Not possible.
+    """Delete the traces that exceed ``retention``, as ``prune_traces``.
 
     Raises:
-        NotInPostgresError: E141, the size of the tables is limited, or they are to be written anew.
+        NotInPostgresError: E141, a size limit or ``vacuum`` is given.
         TraceDatabaseError: E60, the database cannot be read or changed. Deleted traces stay deleted.
     """
     if retention.max_size is not None:
@@ -83,7 +76,7 @@ def _delete(connection: sqlite3.Connection, planned: PrunePlan, progress: Progre
 
 
 def _drop_weeks(connection: sqlite3.Connection, server: ServerConnection, doomed: Sequence[str]) -> int:
-    """Drop the weeks in which every span belongs to a trace that is to be deleted; return their spans."""
+    """Drop the weeks with only doomed spans; return the number of spans."""
     spans = 0
     server.native("CREATE TEMP TABLE IF NOT EXISTS kantan_agents_doomed(id text PRIMARY KEY)")
     server.native("DELETE FROM kantan_agents_doomed")
@@ -98,7 +91,7 @@ def _drop_weeks(connection: sqlite3.Connection, server: ServerConnection, doomed
         for name in weeks_in(server).values():
             spans += _drop_week(connection, name)
     except ServerError as error:
-        if error.sqlstate != _NOT_PERMITTED:  # only their owner may drop them; the rows are deleted then
+        if error.sqlstate != _NOT_PERMITTED:  # only the owner may drop them; the rows are deleted then
             raise
     return spans
 

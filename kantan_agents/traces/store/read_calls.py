@@ -1,4 +1,4 @@
-"""Reads the tool calls of recorded runs, and nothing else of their records."""
+"""Reads only the tool calls of recorded runs."""
 
 from __future__ import annotations
 
@@ -42,13 +42,7 @@ FROM main.spans s WHERE s.trace_id IN ({{marks}}) AND s.span_type = 'custom' AND
 def read_calls(
     path: Place, filters: Filters, limit: int | None, tz: tzinfo
 ) -> Generator[TraceCalls, None, None]:
-    """Yield the tool calls of each trace that passes ``filters``, newest first.
-
-    Traces without a run of this library are left out.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Yield the tool calls of matching traces with runs of this library, latest first."""
     with reading(path, any_thread=True) as connection:
         trace_ids = engine_of(path).find(connection, filters, limit, tz, NEWEST)
         reader = _Reader(connection)
@@ -99,7 +93,6 @@ class _Reader:
             return [(row[0], bytes(row[1]).hex(), row[2], row[3]) for row in rows]
 
     def _named(self, trace_ids: Sequence[str]) -> dict[str, dict[str, None]]:
-        """Return the runs that the traces name, by trace."""
         named: dict[str, dict[str, None]] = {}
         query = _NAMED.format(marks=_marks(trace_ids))
         with closing(self._connection.execute(query, [*trace_ids, *trace_ids])) as rows:

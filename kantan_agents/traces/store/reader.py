@@ -69,12 +69,12 @@ class TraceReader(PromptReader):
         limit: int | None = 20,
         before: str | None = None,
     ) -> list[TraceSummary]:
-        """Find the traces that match all filters, newest first.
+        """Find the traces that match all filters, latest first.
 
         Args:
             keywords: Words that must all occur in the inputs or outputs of the trace's spans, ignoring case.
-                Each character stands for itself. An ASCII letter matches no letter outside ASCII, unless the
-                word has such letters too: "STRAßE" finds "strasse", but "strasse" does not find "Straße".
+                There are no wildcards. An ASCII letter matches a non-ASCII one only if the word has non-ASCII
+                letters too: "STRAßE" finds "strasse", but "strasse" does not find "Straße".
             metadata: Values by key: str, int, float, bool, or None for a missing key. The search includes the
                 metadata of the trace and of each run inside it.
             agent: Name of the agent; short for the key ``agent_name``.
@@ -82,16 +82,16 @@ class TraceReader(PromptReader):
             version: Version of the prompt; short for ``prompt_version``.
             tool: Name of a tool that the model called.
             has_error: Whether a span of the trace has an error, including errors that the run recovered from.
-            has_failed: Whether an error ended the run, or it ended without one. A run that has not ended is
-                neither.
-            has_refusal: Whether the tool rules refused a call in the trace.
-            has_cut_answer: Whether an answer of a model in the trace was cut off.
+            has_failed: True for runs that ended with an error, False for runs that ended without one. A run
+                that has not ended matches neither.
+            has_refusal: Whether the tool rules denied a call in the trace.
+            has_cut_answer: Whether a model's answer in the trace was cut off.
             rubric_below: A verdict in the trace has a score below this.
             started_from: A span of the trace started then or later.
             started_to: The same span started then or earlier.
             limit: Maximum number of traces; None for all.
-            before: Only traces that were stored before the one with this id: the last one of a page, for the
-                next page.
+            before: Only traces stored before the one with this id. For the next page, pass the last id of a
+                page.
 
         Raises:
             InvalidOptionError: E75, an argument is invalid.
@@ -116,7 +116,7 @@ class TraceReader(PromptReader):
             started_from=started_from,
             started_to=started_to,
         )
-        # A search that needs views would leave them on the connection.
+        # Views would stay on the connection.
         opened = self._reading(with_views=False) if filters.needs_views else self._reading_again()
         with opened as connection:
             newest = NEWEST if before is None else self._position(connection, before) - 1
@@ -134,8 +134,8 @@ class TraceReader(PromptReader):
         """Return a trace with all its spans.
 
         Args:
-            trace_id: A trace id, a run id, or a unique beginning of either, with or without ``trace_``; or
-                the end of a trace id, of at least 8 characters. ``"LAST"`` is the newest trace.
+            trace_id: A trace id, a run id, or a unique prefix of either, with or without ``trace_``; or the
+                end of a trace id, of at least 8 characters. ``"LAST"`` is the latest trace.
 
         Raises:
             TraceNotFoundError: E61, no trace matches, or several do.
@@ -156,14 +156,14 @@ class TraceReader(PromptReader):
         version: str | None = None,
         limit: int | None = None,
     ) -> list[JudgeSpan]:
-        """Return the verdicts with a score below ``threshold``, newest first.
+        """Return the verdicts with a score below ``threshold``, latest first.
 
         kantan-llm's ``group_failed_by_bucket`` groups them by their comments. ``judged`` returns the trace of
         the answer.
 
         Args:
             threshold: The lowest score that is not a failure.
-            prompt: Name of the prompt that the judged answer came from; None for any.
+            prompt: Name of the prompt of the judged answer; None for any.
             version: Version of that prompt; None for any.
             limit: Maximum number of verdicts; None for all.
 
@@ -186,10 +186,10 @@ class TraceReader(PromptReader):
             return [*islice(failed, limit)]
 
     def judged(self, trace_id: str) -> str:
-        """Return the id of the trace that the verdict in this one is about.
+        """Return the id of the trace that the verdict in this trace is about.
 
-        That is the trace named by ``judged_trace_id`` in the metadata of the judge's run, if it is in the
-        file; otherwise this one.
+        The metadata of the judge's run names it as ``judged_trace_id``. If that is missing or not in the
+        file, the result is this trace.
 
         Args:
             trace_id: As for ``trace``.
@@ -211,7 +211,7 @@ class TraceReader(PromptReader):
 
         Args:
             poll: Seconds between two checks of the file.
-            started_after: Begin with the traces that started then or later; None for new traces only.
+            started_after: Start with the traces that started then or later; None for new traces only.
 
         Raises:
             InvalidOptionError: E75, an argument is invalid.
@@ -223,12 +223,16 @@ class TraceReader(PromptReader):
     def export(
         self, *, limit: int | None = None, **filters: Unpack[TraceFilters]
     ) -> Generator[dict[str, Any], None, None]:
-        """Yield traces as flat dicts for JSON or pandas, newest first.
+        """Yield traces as flat dicts for JSON or pandas, latest first.
 
-        Each dict has the fields of ``TraceSummary`` (the number of spans as ``span_count``), ``duration``,
-        ``agent_name``, ``prompt_name``, ``prompt_version``, ``prompt_id`` and ``agent_run_id``. ``missing``
-        is that of ``StoredTrace``, ``runs`` a list of the complete records of its runs as JSON data, and
-        ``spans`` a list of dicts with the fields of kantan-llm's ``SpanRecord``. Times are ISO 8601 in UTC.
+        Each dict has these keys; times are ISO 8601 in UTC:
+
+        - the fields of ``TraceSummary``, with the number of spans as ``span_count``;
+        - ``duration``, ``agent_name``, ``prompt_name``, ``prompt_version``, ``prompt_id`` and
+          ``agent_run_id``;
+        - ``missing``, as in ``StoredTrace``;
+        - ``runs``: the complete records of its runs as JSON data;
+        - ``spans``: dicts with the fields of kantan-llm's ``SpanRecord``.
 
         Args:
             limit: Maximum number of traces; None for all.
@@ -244,11 +248,11 @@ class TraceReader(PromptReader):
     def recorded_calls(
         self, *, limit: int | None = None, **filters: Unpack[TraceFilters]
     ) -> Generator[TraceCalls, None, None]:
-        """Yield the tool calls of the runs in each matching trace, newest trace first.
+        """Yield the tool calls of the runs in each matching trace, latest trace first.
 
-        This is much faster than ``trace``, for questions about the calls of many runs, such as ``what_if``.
-        Traces without a run of an ``Agent`` are left out. The file is open until the iterator is closed, but
-        not locked.
+        For questions about the calls of many runs, such as ``what_if``: much faster than ``trace``. Traces
+        without a run of an ``Agent`` are omitted. The file is open, but not locked, until the iterator is
+        closed.
 
         Args:
             limit: Maximum number of traces; None for all.
@@ -275,22 +279,21 @@ class TraceReader(PromptReader):
     ) -> PruneResult:
         """Delete old traces with their spans, and shrink the file.
 
-        A trace is deleted if it exceeds any of the limits. Traces are deleted oldest first and in small
-        transactions, so that other processes can write to the file. If an error or an interrupt stops this
-        method, deleted traces stay deleted, and the next call continues.
+        A trace is deleted if it exceeds any of the limits, oldest first, in small transactions: other
+        processes can write in between. After an error or an interrupt, deleted traces stay deleted, and the
+        next call continues.
 
-        A file that this library has created shrinks in small transactions too. The file of an earlier version
-        or of kantan-llm's tracer does not shrink: new traces use its free space, and ``max_size`` limits the
-        bytes in use. Use ``vacuum`` once to change that.
+        A file that this library created shrinks in small transactions too. A file of an earlier version or of
+        kantan-llm's tracer does not shrink: new traces use its free space, and ``max_size`` limits the bytes
+        in use. Use ``vacuum`` once to change that.
 
         Args:
-            older_than: Delete a trace if its newest span started longer ago than this.
-            keep: Number of newest traces to keep.
+            older_than: Delete a trace if its latest span started longer ago than this.
+            keep: Number of latest traces to retain.
             max_size: Maximum size of the database in bytes, including its write-ahead log.
-            dry_run: Only report what would be deleted, and change nothing.
-            vacuum: Write the whole file anew, so that it shrinks now, and from then on in small transactions.
-                Until that is done, nobody can write to the file, and it needs up to twice as much free disk
-                space as the file will have.
+            dry_run: Only report the effect, and change nothing.
+            vacuum: Rewrite the whole file, so that it shrinks now, and in small transactions from then on.
+                This blocks all writers, and temporarily needs free disk space of up to twice the new size.
             progress: Called with the number of traces deleted so far, and of all traces to delete.
 
         Raises:
@@ -307,7 +310,7 @@ class TraceReader(PromptReader):
         if started_after is None:
             return Follower(self.path, known)
         with self._reading() as connection:
-            # Before the search: a trace is stored before its first span, and may get it in between.
+            # Before the search: a trace is stored before its first span.
             just_stored = traces_without_spans(connection, known)
             wanted = Filters(started_from=started_after)
             earlier = engine_of(self.path).find(connection, wanted, None, self.default_tz, NEWEST)
@@ -326,7 +329,7 @@ class TraceReader(PromptReader):
 
 
 def check_follow(poll: float, started_after: datetime | None) -> None:
-    """Check the arguments of ``follow``; raise E75 otherwise."""
+    """Raise E75 unless the arguments of ``follow`` are valid."""
     check_number("poll", poll)
     if poll <= 0 or math.isinf(poll):
         raise InvalidOptionError(option="poll", reason=f"must be a number of seconds above 0, not {poll}")

@@ -12,22 +12,22 @@ from kantan_llm.tracing import SpanRecord
 from kantan_agents.traces.capture import ModelCallRecord, PromptRecord, RunRecord, ToolCallRecord
 
 if TYPE_CHECKING:
-    # kantan-llm is not marked as typed, so mypy would know nothing of its records.
+    # kantan-llm is not marked as typed: mypy would know nothing of its records.
     class StoredSpan(SpanRecord):
-        """One span of a stored trace. At run time this is kantan-llm's ``SpanRecord``.
+        """One span of a stored trace; kantan-llm's ``SpanRecord`` at run time.
 
         Attributes:
             trace_id: Id of its trace.
             span_id: Its id.
             parent_id: Id of the span around it.
             span_type: The SDK's kind of span: ``"agent"``, ``"function"``, ``"custom"``, ...
-            name: Its name, such as that of a tool.
-            started_at: When it started, in UTC.
-            ended_at: When it ended, in UTC.
-            ingest_seq: Its place in the order in which spans were stored.
-            input: What went in, as text.
-            output: What came out, as text.
-            output_kind: What kind of output kantan-llm takes it for.
+            name: Its name, such as a tool's name.
+            started_at: Start, in UTC.
+            ended_at: End, in UTC.
+            ingest_seq: Its position in the order in which spans were stored.
+            input: Input, as a str.
+            output: Output, as a str.
+            output_kind: kantan-llm's classification of the output.
             tool_calls: The tool calls in the output.
             structured: The output as JSON data, if it is JSON.
             rubric: The score and comments of a judge.
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         raw: dict[str, Any] | None
 
     class JudgeSpan(StoredSpan):
-        """The span of a judge's verdict, which has a rubric; kantan-llm's ``SpanRecord`` at run time."""
+        """The span of a judge's verdict, with its rubric; kantan-llm's ``SpanRecord`` at run time."""
 
         rubric: dict[str, Any]
 
@@ -76,18 +76,17 @@ class TraceSummary:
         started_at: Start of the first span, in UTC; None if there is no span yet.
         ended_at: End of the last span, in UTC; None if the run has not ended, or its process was killed.
         spans: Number of spans so far.
-        input: The user's input, as recorded on the final ``generation`` span; without that span, the first
-            input found.
-        output: The final answer from the same span; None if the run has not ended. Without that span, as in
+        input: The user's input, from the final ``generation`` span; without that span, the first input found.
+        output: The final answer, from the same span; None if the run has not ended. Without that span, as in
             traces of the SDK alone, the last output found.
-        error: Message of the error that ended the run; None if it has not ended. Without a final span, the
-            first error found.
+        error: Message of the error that the run ended with; None if it has not ended. Without a final span,
+            the first error found.
         failed_spans: Number of spans with an error, including errors that the run recovered from.
         rubric: The verdict, if the trace has one.
         input_tokens: Sum over the model calls.
         output_tokens: Sum over the model calls.
         total_tokens: Sum over the model calls.
-        cut_answers: Number of answers of models that were cut off.
+        cut_answers: Number of model answers that were cut off.
     """
 
     trace_id: str
@@ -111,9 +110,10 @@ class TraceSummary:
     def status(self) -> Literal["ok", "recovered", "failed", "unfinished"]:
         """How the run ended.
 
-        ``"failed"``: an error ended it. ``"unfinished"``: it has not ended, or its process was killed.
-        ``"recovered"``: it ended well, although something in it has failed, such as a tool. ``"ok"``: it
-        ended well.
+        - ``"failed"``: it ended with an error.
+        - ``"unfinished"``: it has not ended, or its process was killed.
+        - ``"recovered"``: it ended well, although something in it failed, such as a tool.
+        - ``"ok"``: it ended well.
         """
         if self.error is not None:
             return "failed"
@@ -136,8 +136,8 @@ class StoredTrace:
     Attributes:
         summary: The trace in brief.
         spans: The spans in the order in which they were stored.
-        runs: The records of its runs in the order of their starts, those inside other runs included.
-        missing: What is not recorded; empty if all of its runs can be replayed.
+        runs: The records of its runs in the order of their starts, including runs inside other runs.
+        missing: Descriptions of missing records; empty if all of its runs can be replayed.
     """
 
     summary: TraceSummary
@@ -152,12 +152,12 @@ class StoredTrace:
 
     @property
     def model_calls(self) -> Sequence[ModelCallRecord]:
-        """The model calls of all its runs, in the order in which they began."""
+        """The model calls of all its runs, in the order of their starts."""
         return tuple(sorted((call for run in self.runs for call in run.model_calls), key=_start))
 
     @property
     def tool_calls(self) -> Sequence[ToolCallRecord]:
-        """The tool calls of all its runs, in the order in which they began."""
+        """The tool calls of all its runs, in the order of their starts."""
         return tuple(sorted((call for run in self.runs for call in run.tool_calls), key=_start))
 
     @property
@@ -176,7 +176,7 @@ class PromptStats:
 
     Attributes:
         prompt_name: Name of the prompt.
-        prompt_version: Its version; None for plain text instructions.
+        prompt_version: Its version; None for plain str instructions.
         runs: Number of runs; 0 if only verdicts are left.
         failures: Number of failed runs.
         unfinished: Number of runs that have not ended, or whose process was killed.
@@ -188,10 +188,10 @@ class PromptStats:
         latency_p50: Median duration of a run in seconds; None without a finished run.
         latency_p95: 95th percentile of the duration in seconds.
         first_run: Start of the oldest run, in UTC.
-        last_run: Start of the newest run, in UTC.
-        texts: Number of different texts that are recorded for it; 0 without complete records, more than one
-            if the text was edited and the version was not.
-        prompts: The newest of them, at most ten, in the order of their first runs.
+        last_run: Start of the latest run, in UTC.
+        texts: Number of different recorded prompts; 0 without complete records, more than one if it was
+            edited without a new version.
+        prompts: The latest of them, at most ten, in the order of their first runs.
     """
 
     prompt_name: str
@@ -213,18 +213,18 @@ class PromptStats:
 
     @property
     def failure_rate(self) -> float | None:
-        """The proportion of the runs that ended which failed; None if none has ended."""
+        """Failed runs as a proportion of ended runs; None if none has ended."""
         ended = self.runs - self.unfinished
         return self.failures / ended if ended else None
 
     @property
     def text(self) -> str | None:
-        """Its newest text; None if it is not recorded."""
+        """The text of its latest prompt; None if it is not recorded."""
         return self.prompts[-1].text if self.prompts else None
 
     @property
     def prompt_id(self) -> str | None:
-        """The id of its newest text; None if that is not recorded."""
+        """The id of its latest prompt; None if it is not recorded."""
         return self.prompts[-1].id if self.prompts else None
 
 
@@ -233,8 +233,8 @@ class IndexResult:
     """The result of building or removing a search index.
 
     Attributes:
-        traces: Number of traces that were indexed now; those that were indexed before do not count.
-        skipped: Number of traces that are too long for the index. Searches read their texts.
+        traces: Number of newly indexed traces.
+        skipped: Number of traces that are too long for the index. Searches read them directly.
         bytes_before: Size of the database before, in bytes, its write-ahead log included.
         bytes_after: Size afterwards.
     """
@@ -247,7 +247,7 @@ class IndexResult:
 
 @attrs.frozen
 class PruneResult:
-    """The result of pruning; of a dry run, what would be deleted.
+    """The result of pruning, or the expected result for a dry run.
 
     Attributes:
         traces: Number of deleted traces.

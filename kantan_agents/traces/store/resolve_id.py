@@ -1,4 +1,4 @@
-"""Resolves what a user enters for a trace to its id."""
+"""Resolves a user's reference to a trace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kantan_agents.traces.tables import valid_json
 
 LAST = "LAST"
 _LISTED = 3
-# So many characters of an id `kantan-agents traces list` shows. Shorter endings would be found by accident.
+# As in `kantan-agents traces list`. Shorter endings would match by accident.
 SHORT_ID = 8
 _HIGHEST = "\U0010ffff"
 
@@ -29,12 +29,9 @@ WHERE s.name = '{RUN_SPAN}' AND s.span_type = 'custom'
 
 
 def resolve_trace_id(connection: sqlite3.Connection, wanted: str, path: Place) -> str:
-    """Return the id of the trace that ``wanted`` refers to.
+    """Return the id of the trace that ``wanted`` names.
 
-    Args:
-        connection: From ``reading``.
-        wanted: A trace id, a run id, a unique beginning of either, the unique end of a trace id, or ``LAST``.
-        path: The file, for the error.
+    It is a trace id, a run id, a unique prefix of either, the unique end of a trace id, or ``LAST``.
 
     Raises:
         InvalidOptionError: E75, ``wanted`` is not a str.
@@ -59,7 +56,7 @@ def resolve_trace_id(connection: sqlite3.Connection, wanted: str, path: Place) -
 
 
 def _beginning_with(connection: sqlite3.Connection, beginning: str) -> list[str]:
-    """Return the ids of the traces whose id, with or without its prefix, has this beginning; newest first."""
+    """Match ids with or without their prefix, latest first."""
     with_prefix = trace_id_of(beginning)
     return _ids(
         connection,
@@ -69,7 +66,7 @@ def _beginning_with(connection: sqlite3.Connection, beginning: str) -> list[str]
 
 
 def _ending_with(connection: sqlite3.Connection, end: str) -> list[str]:
-    """Return the ids of the traces whose id has this end, unless it is too short; newest first."""
+    """Match the end of ids, unless it is too short, latest first."""
     if len(end) < SHORT_ID:
         return []
     return _ids(
@@ -80,7 +77,6 @@ def _ending_with(connection: sqlite3.Connection, end: str) -> list[str]:
 
 
 def _with_run(connection: sqlite3.Connection, beginning: str) -> list[str]:
-    """Return the ids of the traces with a run whose id has this beginning; newest first."""
     return _ids(
         connection,
         f"SELECT trace_id AS id FROM ({_RUN_IDS}) AS runs "  # noqa: S608

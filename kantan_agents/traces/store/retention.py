@@ -1,4 +1,4 @@
-"""Decides which traces to delete: the limits, and the plan for a file."""
+"""Decides which traces to delete."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _TIME_ORDERED = 7
 
 @attrs.frozen
 class Retention:
-    """The limits of a file; a trace is deleted if it exceeds any of them.
+    """The limits of a file; a trace is deleted if it exceeds any.
 
     Attributes:
-        older_than: Maximum age of a trace, which is the age of its newest span.
-        keep: Number of newest traces to keep.
-        max_size: Maximum size of the database in bytes.
+        older_than: Maximum age of a trace's latest span.
+        keep: Number of latest traces to retain.
+        max_size: Maximum bytes of the database.
     """
 
     older_than: timedelta | None = None
@@ -33,7 +33,7 @@ class Retention:
     max_size: int | None = None
 
     def __attrs_post_init__(self) -> None:
-        """Check that there is a limit and that each is valid; raise E75 otherwise."""
+        """Raise E75 unless there is a limit and each is valid."""
         if (self.older_than, self.keep, self.max_size) == (None, None, None):
             raise InvalidOptionError(
                 option="older_than, keep, max_size", reason="at least one of them must be given"
@@ -50,15 +50,9 @@ class Retention:
 
 @attrs.frozen
 class PrunePlan:
-    """The traces of a file and which of them to delete.
+    """The traces of a file and which of them to delete, the oldest first.
 
-    Attributes:
-        trace_ids: All traces, the oldest first.
-        to_delete: The traces to delete, the oldest first.
-        sizes: The size of each trace; empty if it is not needed.
-        used_bytes: Bytes of the file that are not free.
-        is_too_large: Whether the size exceeds its limit.
-        shrinks: Whether the file becomes smaller when traces are deleted.
+    ``sizes`` is empty if not needed; ``shrinks``: deletion makes the file smaller.
     """
 
     trace_ids: Sequence[str]
@@ -75,7 +69,7 @@ class PrunePlan:
 
     @property
     def size_after(self) -> int:
-        """Approximate size of the database in bytes after the deletion."""
+        """Approximate bytes of the database after the deletion."""
         total = sum(space.size for space in self.sizes.values())
         deleted = sum(self.sizes[trace_id].size for trace_id in self.to_delete)
         return self.used_bytes - round(self.used_bytes * deleted / total) if total else self.used_bytes
@@ -91,18 +85,11 @@ def plan(
     measure: bool = False,
     shrinks: bool = True,
 ) -> PrunePlan:
-    """Return the plan for a file.
+    """Return the plan for a file of ``size`` bytes, ``used_bytes`` of them not free.
 
-    Args:
-        connection: From ``reading``.
-        retention: The limits.
-        size: Size of the database in bytes, which the limit is compared with.
-        now: The current time, aware.
-        used_bytes: Bytes that are not free; by default those of the file.
-        measure: Whether to compute the sizes of traces even without a limit for the size.
-        shrinks: Whether the file becomes smaller when traces are deleted.
+    ``measure`` computes sizes even without a limit for them; ``shrinks``: deletion makes the file smaller.
     """
-    connection.execute("BEGIN")  # the following statements must read the same state of the file
+    connection.execute("BEGIN")  # one state for the following statements
     trace_ids = [row["id"] for row in connection.execute("SELECT id FROM traces ORDER BY rowid")]
     to_delete: set[str] = set()
     if retention.keep is not None:
@@ -119,7 +106,7 @@ def plan(
 
 
 def time_in(trace_id: str) -> datetime | None:
-    """Return the creation time in an id of this library; None for other ids, which have none."""
+    """Return the creation time in an id, if it is this library's."""
     try:
         uuid = UUID(trace_id[-32:])
     except ValueError:
@@ -146,7 +133,6 @@ def _older(trace_ids: Sequence[str], newest: Mapping[str, str | None], cutoff: d
 def _exceeding_share(
     trace_ids: Sequence[str], deleted: set[str], sizes: Mapping[str, Space], share: float
 ) -> Iterator[str]:
-    """Yield the oldest traces not ``deleted``, until the rest has at most ``share`` of the total size."""
     allowed = share * sum(space.size for space in sizes.values())
     left = sum(space.size for trace_id, space in sizes.items() if trace_id not in deleted)
     for trace_id in trace_ids:
@@ -158,7 +144,7 @@ def _exceeding_share(
 
 
 def bytes_in_use(connection: sqlite3.Connection) -> int:
-    """Return the bytes of the file that are not free."""
+    """Return the file's bytes that are not free."""
     pages, free, size = (
         connection.execute(f"PRAGMA main.{name}").fetchone()[0]
         for name in ("page_count", "freelist_count", "page_size")

@@ -25,39 +25,31 @@ READING_ERRORS: Final = (
     TypeError,
     ValueError,
 )
-"""What a damaged record may raise."""
+"""Errors that a damaged record may raise."""
 _IDS_PER_STATEMENT: Final = 500
 
 
 def has_run_tables(connection: sqlite3.Connection) -> bool:
-    """Return whether the file has tables for records of runs."""
+    """Return whether the tables for records exist."""
     query = "SELECT COUNT(*) FROM main.sqlite_master WHERE type = 'table' AND name IN (?, ?)"
     return bool(connection.execute(query, (CONTENTS, RUNS)).fetchone()[0] == 2)  # noqa: PLR2004
 
 
 class Contents:
-    """The contents of a file, each read once.
-
-    Args:
-        connection: A connection to a file that has the tables.
-    """
+    """The content items of a file, each read once."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._known: dict[int, Any] = {}
 
     def get(self, content: int) -> Any:
-        """Return a content as JSON data.
-
-        Raises:
-            KeyError: It is not in the file.
-        """
+        """Return an item as JSON data, or raise KeyError."""
         if content not in self._known:
             self.load([content])
         return self._known[content]
 
     def load(self, ids: Iterable[int]) -> None:
-        """Read contents that are going to be needed."""
+        """Prefetch items."""
         wanted = [content for content in dict.fromkeys(ids) if content not in self._known]
         for start in range(0, len(wanted), _IDS_PER_STATEMENT):
             chunk = wanted[start : start + _IDS_PER_STATEMENT]
@@ -72,15 +64,10 @@ class Contents:
 
 
 def read_runs(connection: sqlite3.Connection, trace_id: str) -> tuple[list[RunRecord], list[str]]:
-    """Return the records of the runs of a trace in the order of their starts, and what cannot be read.
-
-    Args:
-        connection: A connection to the file.
-        trace_id: Id of the trace.
-    """
+    """Return a trace's records by start, and descriptions of unreadable ones."""
     if not has_run_tables(connection):
         return [], []
-    # As bytes: text that is not UTF-8 must not stop the reading of everything else.
+    # As bytes: one invalid string must not stop everything else.
     columns = "CAST(run_id AS BLOB), CAST(contents AS BLOB), CAST(body AS BLOB)"
     query = f"SELECT {columns} FROM {RUNS} WHERE trace_id = ?"  # noqa: S608
     rows = connection.execute(query, (trace_id,)).fetchall()
@@ -99,7 +86,6 @@ def read_runs(connection: sqlite3.Connection, trace_id: str) -> tuple[list[RunRe
 def _record(
     known: Contents, trace_id: str, packed_id: bytes, contents: bytes, body: bytes
 ) -> RunRecord | str:
-    """Return the record of a run, or why it cannot be read."""
     run_id = packed_id.hex() if isinstance(packed_id, bytes) else str(packed_id)
     try:
         ids = json.loads(contents)
@@ -110,19 +96,13 @@ def _record(
 
 
 def unreadable(run_id: str, error: Exception) -> str:
-    """Return the sentence about a record that cannot be read."""
+    """Describe a record that cannot be read."""
     reason = str(error) if isinstance(error, UnknownVersionError) else "it is damaged"
     return f"the record of run {run_id} cannot be read: {reason}"
 
 
 def missing_of(runs: Sequence[RunRecord], run_ids: Iterable[str], unreadable: Sequence[str]) -> list[str]:
-    """Return what is not recorded of the runs in a trace.
-
-    Args:
-        runs: The records that were found.
-        run_ids: Ids of the runs that the spans of the trace name.
-        unreadable: Records that cannot be read.
-    """
+    """Describe the missing records; the spans name ``run_ids``."""
     found = {run.id for run in runs}
     inner = [run_id for run in runs for run_id in run.inner_runs]
     named = list(dict.fromkeys([*run_ids, *inner]))

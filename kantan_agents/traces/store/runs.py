@@ -1,4 +1,4 @@
-"""Finds the runs in a trace, and the run that a span belongs to."""
+"""Finds the runs in a trace, and the run of a span."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ _NEVER = datetime.max.replace(tzinfo=timezone.utc)
 class AgentRun:
     """One recorded run of an agent.
 
-    Attributes:
-        metadata: The trace's metadata, or the data of its ``agent_run`` span.
-        span: Its ``agent_run`` span; None for the run that the trace was opened for.
+    ``metadata`` is the trace's, or the data of ``span``, its ``agent_run`` span.
     """
 
     metadata: Mapping[str, Any]
@@ -35,7 +33,7 @@ class AgentRun:
 
     @property
     def prompt(self) -> tuple[str, str | None] | None:
-        """Name and version of its prompt; None if none is recorded."""
+        """Name and version of its prompt, if recorded."""
         name, version = self.metadata.get("prompt_name"), self.metadata.get("prompt_version")
         if not isinstance(name, str):
             return None
@@ -43,20 +41,14 @@ class AgentRun:
 
     @property
     def is_judge(self) -> bool:
-        """Whether it is a run of a ``judge_agent``, whose recorded prompt is the judged one."""
+        """Whether a ``judge_agent`` ran, whose recorded prompt is the judged one."""
         return JUDGE_PROMPT_ID in self.metadata
 
 
 class TraceRuns:
-    """The runs in one trace.
+    """The runs in one trace: first ``own``, which it was opened for, then inner runs by start.
 
-    The run that the trace was opened for comes first, if there is one. The runs inside it, or inside a trace
-    that the user opened, follow by their start. A hand-off target has an ``agent_run`` span too, with the id
-    of the run that it continues; it is not a separate run.
-
-    Attributes:
-        own: The run that the trace was opened for, or None.
-        all: All runs.
+    A handoff target's ``agent_run`` span has the id of the run that it continues.
     """
 
     def __init__(self, metadata: Mapping[str, Any], spans: Sequence[SpanRecord]) -> None:
@@ -70,12 +62,11 @@ class TraceRuns:
 
     @property
     def has_ended(self) -> bool:
-        """Whether all runs in the trace have ended: every reader of a run's status asks here.
+        """Whether all runs in the trace have ended; every reader of a run's status uses this.
 
-        A run of this library ends with its final span. Other traces have none: those of the SDK alone, and
-        those that the user opened. Spans are stored when they end, so a span inside one that is not stored
-        says that the outer one is still open, or that its process was killed. Only a run in the trace of a
-        user is stored when it begins, without an end.
+        A run of this library ends with its final span; traces of the SDK alone or of the user have none.
+        Spans are stored when they end, so a stored span inside a missing one shows that the outer one is
+        open, or that its process was killed. Only a run in a user's trace is stored at its start.
         """
         if self.own is not None and (self._has_final or "agent_run_id" in self.own.metadata):
             return self._has_final
@@ -83,7 +74,7 @@ class TraceRuns:
         return bool(known) and not self._open and {*known.values()} <= {None, *known}
 
     def inside_open(self) -> list[AgentRun]:
-        """Return the runs that have not ended, and those that have inside a span that has not."""
+        """Return unfinished runs, and ended ones inside an unfinished span."""
         return [run for run in self.all if self._is_inside_open(run.span_id)]
 
     def _is_inside_open(self, span_id: str | None) -> bool:
@@ -96,7 +87,7 @@ class TraceRuns:
         return False
 
     def around(self, span_id: str | None) -> AgentRun | None:
-        """Return the innermost run that a span belongs to; None if it belongs to no run."""
+        """Return the innermost run around a span."""
         seen = set()
         while span_id is not None and span_id not in seen:  # only a damaged file has a cycle
             if span_id in self._by_span:
@@ -106,7 +97,7 @@ class TraceRuns:
         return self.own
 
     def outermost(self) -> list[AgentRun]:
-        """Return the runs that are not inside another run."""
+        """Return the runs outside of other runs."""
         if self.own:
             return [self.own]
         open_ones = self.inside_open()
@@ -118,22 +109,22 @@ class TraceRuns:
 
 
 def is_run(metadata: Mapping[str, Any]) -> bool:
-    """Return whether a trace with this ``metadata`` was opened for a run of an agent."""
+    """Return whether a trace was opened for a run of an agent."""
     return isinstance(metadata.get("agent_run_id"), str) or isinstance(metadata.get("prompt_name"), str)
 
 
 def is_final(span: SpanRecord) -> bool:
-    """Return whether a span looks like the final span of a run; spans of model calls have other parents."""
+    """Return whether it looks like a final span, by its parent."""
     return span.span_type == "generation" and span.name is None
 
 
 def has_only_begun(span: SpanRecord) -> bool:
-    """Return whether this is the span of a run that has not ended; other programs omit the end elsewhere."""
+    """Return whether this is an unfinished run; other programs omit the end elsewhere."""
     return span.span_type == "custom" and span.started_at is not None and span.ended_at is None
 
 
 def traces_with_inner_runs(connection: sqlite3.Connection) -> set[str]:
-    """Return the ids of the traces that contain ``agent_run`` spans."""
+    """Return the traces that contain ``agent_run`` spans."""
     rows = connection.execute(
         "SELECT DISTINCT trace_id FROM spans WHERE name = ? AND span_type = 'custom'", (RUN_SPAN,)
     )
@@ -141,7 +132,7 @@ def traces_with_inner_runs(connection: sqlite3.Connection) -> set[str]:
 
 
 def runs_of_trace(connection: sqlite3.Connection, trace_id: str, metadata: Mapping[str, Any]) -> TraceRuns:
-    """Return the runs of a trace, without reading the texts of its spans."""
+    """Return the runs of a trace, without reading inputs and outputs."""
     return TraceRuns(metadata, light_spans(connection, trace_id, texts=False))
 
 
@@ -151,7 +142,7 @@ def _inner_runs(spans: Iterable[SpanRecord], own_id: Any) -> list[AgentRun]:
         data = run_data(span)
         run_id = data.get("agent_run_id")
         if isinstance(run_id, str) and run_id != own_id:
-            # The span of the run starts before those of its hand-offs. With equal times, it ends later.
+            # A run's span starts before its handoffs' or, with equal times, ends later.
             found.setdefault(run_id, AgentRun(data, span))
     return list(found.values())
 
@@ -161,7 +152,7 @@ def _by_start(span: SpanRecord) -> tuple[datetime, int]:
 
 
 def run_data(span: SpanRecord) -> Mapping[str, Any]:
-    """Return the metadata on an ``agent_run`` span; an empty mapping for other spans."""
+    """Return the metadata on an ``agent_run`` span, otherwise an empty mapping."""
     if span.name != RUN_SPAN or span.span_type != "custom":
         return {}
     return mapping_of(mapping_of(mapping_of(span.raw).get("span_data")).get("data"))

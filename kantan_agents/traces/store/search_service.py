@@ -21,12 +21,12 @@ from kantan_agents.traces.store.kept_connections import KeptConnections
 from kantan_agents.traces.store.records import IndexResult
 from kantan_agents.traces.store.span_records import KantanSearch
 
-# Of all stores, as they are copied and pickled.
+# For all stores, which are copied and pickled.
 _lock = Lock()
 
 
 class SearchService:
-    """kantan-llm's own search over a trace database, and the index that makes searches for rare words fast.
+    """kantan-llm's search over a trace database, and the index that makes searches for rare words fast.
 
     Each call opens the file again.
     """
@@ -38,8 +38,8 @@ class SearchService:
         self.path = path_of(as_place(path))
         self.default_tz: tzinfo = timezone.utc
         check_path(self.path)
-        flush_recorders(self.path)  # a new recorder may not have created the file yet
-        # The log of a killed writer stays where it is: the file may be another program's.
+        flush_recorders(self.path)  # a new recorder may still have to create the file
+        # A killed writer's log stays: the file may be another program's.
         with reading(self.path, by_trace=False, keep_wal=True):
             pass
 
@@ -50,11 +50,11 @@ class SearchService:
         return {name: value for name, value in vars(self).items() if name not in ("_kept", "_entered")}
 
     def __enter__(self) -> Self:
-        """Keep the file open until the end of the block, so that ``traces`` takes a fraction of the time.
+        """Hold the file open until the end of the block, so that ``traces`` is several times as fast.
 
-        Other methods open it again. While it is open, its write-ahead log stays beside it, as for any program
-        that has it open. A file that is moved to the path meanwhile is noticed; one that is overwritten in
-        place is not. Has no effect for Postgres.
+        Other methods open it again. While it is open, its write-ahead log exists next to it. A file that is
+        moved to the path in the meantime is noticed; one that is overwritten is not. Has no effect for
+        Postgres.
         """
         with _lock:
             self._entered += 1
@@ -108,28 +108,28 @@ class SearchService:
             return search.capabilities()
 
     def build_index(self, *, progress: Callable[[int, int], None] | None = None) -> IndexResult:
-        """Put all traces into the search index, and make it if the file has none.
+        """Put all traces into the search index; create it if it is missing.
 
         A recorder does both for the files that it creates. Call this for a file of an earlier version or of
-        kantan-llm's tracer. What ``traces`` finds is the same with the index and without it.
+        kantan-llm's tracer. ``traces`` finds the same with and without the index.
 
-        Traces are indexed in small transactions, so that other processes can write to the file. If an error
-        or an interrupt stops this method, the next call continues.
+        Traces are indexed in small transactions, so that other processes can write to the file. After an
+        error or an interrupt, the next call continues.
 
         Args:
             progress: Called with the number of traces indexed so far, and of all traces to index.
 
         Raises:
             TraceDatabaseError: E60, the file cannot be read or changed, or SQLite lacks FTS5 or its trigrams.
-            NotInPostgresError: E141, the database is in Postgres, and its extension ``pg_trgm`` is missing.
+            NotInPostgresError: E141, the database is in Postgres without its extension ``pg_trgm``.
         """
         flush_recorders(self.path)
         return engine_of(self.path).build_index(progress)
 
     def remove_index(self) -> IndexResult:
-        """Remove the search index, and give its space back to the disk if the file can shrink.
+        """Remove the search index, and return its space to the disk if the file can shrink.
 
-        A recorder makes no new one in a file that has traces.
+        A recorder does not create it again in a file that has traces.
 
         Raises:
             TraceDatabaseError: E60, the file cannot be read or changed.
@@ -143,7 +143,7 @@ class SearchService:
             yield KantanSearch(connection, self.default_tz)
 
     def _reading_again(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Open the database as ``_reading`` without views, or take a connection that is kept."""
+        """Open the database as ``_reading`` without views, or take a pooled connection."""
         kept = self._kept
         if kept is None:
             return self._reading(with_views=False)

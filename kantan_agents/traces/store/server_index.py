@@ -1,4 +1,4 @@
-"""The search index of a database in Postgres: trigrams of the extension ``pg_trgm``, kept by the server."""
+"""The search index in Postgres: trigrams of its extension ``pg_trgm``."""
 
 from __future__ import annotations
 
@@ -18,12 +18,7 @@ def build_server_index(
     path: Place,
     progress: Callable[[int, int], None] | None,  # noqa: ARG001 - the server does it in one step
 ) -> IndexResult:
-    """Create the index if it is missing.
-
-    Raises:
-        NotInPostgresError: E141, the extension is missing, or the user may not create it.
-        TraceDatabaseError: E60, the database cannot be read or changed.
-    """
+    """Create the index if it is missing; raise E141 without its extension."""
     with changing(path, is_long=True) as connection:
         server = server_of(connection)
         before = bytes_of_tables(connection)
@@ -41,11 +36,7 @@ def build_server_index(
 
 
 def remove_server_index(path: Place) -> IndexResult:
-    """Remove the index.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be read or changed.
-    """
+    """Remove the index, or raise E60."""
     with changing(path, is_long=True) as connection:
         server = server_of(connection)
         before = bytes_of_tables(connection)

@@ -1,4 +1,4 @@
-"""The age and the size of traces, from the figures that are kept or from the spans."""
+"""The age and the size of traces, from statistics or spans."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kantan_agents.traces.figure_tables import CHANGED, TRACE_FIGURES, has_figures
 
-# The size of a span's row without its long texts, plus its index entries.
+# The size of a span's row without its long columns, plus its index entries.
 _ROW_BYTES = 400
 _BYTES = " + ".join(
     f"COALESCE(LENGTH(CAST({column} AS BLOB)), 0)"
@@ -28,7 +28,7 @@ _SIZE = f"COUNT(s.trace_id), COALESCE(SUM({_ROW_BYTES} + {_BYTES}), 0)"
 SPACES_OF_CHOSEN = f"""SELECT c.chosen_id, MAX(s.started_at), {_SIZE}
 FROM temp.chosen c CROSS JOIN all_traces t ON t.id = c.chosen_id
 LEFT JOIN spans s ON s.trace_id = t.id GROUP BY c.chosen_id"""  # noqa: S608
-"""For the existing traces in the table ``chosen``: id, newest start, number of spans, and bytes."""
+"""Id, latest start, number of spans and bytes of traces in ``chosen``."""
 
 _KEPT = f"""FROM main.{TRACE_FIGURES} f
 WHERE NOT EXISTS (SELECT 1 FROM main.{CHANGED} c WHERE c.trace_id = f.trace_id)"""  # noqa: S608
@@ -37,14 +37,14 @@ _OF_ALL = "FROM spans s"
 
 
 class Space(NamedTuple):
-    """The size of a trace: its number of spans, and its approximate bytes."""
+    """Number of spans and approximate bytes of a trace."""
 
     spans: int
     size: int
 
 
 def newest_spans(connection: sqlite3.Connection) -> dict[str, str | None]:
-    """Return when the newest span of each trace that has spans started."""
+    """Return the start of each trace's latest span."""
     kept, source = _sources(connection)
     query = f"SELECT s.trace_id, MAX(s.started_at) {source} GROUP BY s.trace_id"
     if kept:

@@ -1,4 +1,4 @@
-"""Reads kantan-llm's records of traces and spans from an open connection."""
+"""Reads kantan-llm's records from an open connection."""
 
 from __future__ import annotations
 
@@ -33,32 +33,26 @@ LIGHT_COLUMNS = {
     },
     "raw_json": f"CASE WHEN span_type = 'custom' AND name = '{RUN_SPAN}' THEN raw_json END",
 }
-"""SQL for the columns of a span that are read quickly, by name."""
+"""SQL for the columns that are read quickly, by name."""
 
 _COLUMNS = ", ".join(f"{column} AS {name}" for name, column in LIGHT_COLUMNS.items())
 
 
 class KantanSearch(SQLiteTracer):
-    """The search methods of kantan-llm's tracer over an open connection; the tracer would open its own."""
+    """kantan-llm's search over an open connection."""
 
     def __init__(self, connection: sqlite3.Connection, tz: tzinfo = timezone.utc) -> None:
         super().__init__()
-        # The tracer has no public way to set its connection.
+        # The tracer has no public way to set it.
         self._conn = connection
         self._supports_json1 = True
         self.default_tz = tz
 
 
 def light_spans(connection: sqlite3.Connection, trace_id: str, *, texts: bool) -> list[SpanRecord]:
-    """Return the spans of a trace without the columns that take long to read; times are aware, in UTC.
+    """Return the spans of a trace without slow columns; times are in UTC.
 
-    Unlike kantan-llm's records, these have ``raw`` only for ``agent_run`` spans, and no output kind, tool
-    calls or structured output.
-
-    Args:
-        connection: From ``reading``.
-        trace_id: Id of the trace.
-        texts: Whether to read input and output.
+    Only ``agent_run`` spans have ``raw``; none has output kind, tool calls or structured output.
     """
     columns = f"{_COLUMNS}, {'input, output' if texts else 'NULL, NULL'}"
     rows = connection.execute(
@@ -69,7 +63,7 @@ def light_spans(connection: sqlite3.Connection, trace_id: str, *, texts: bool) -
 
 
 def light_spans_of(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, list[SpanRecord]]:
-    """Return such spans of several traces by trace id, with input and output."""
+    """Return such spans by trace id, with input and output."""
     rows = connection.execute(
         f"SELECT {_COLUMNS}, input, output FROM spans "  # noqa: S608
         f"WHERE trace_id IN ({','.join('?' * len(trace_ids))}) ORDER BY ingest_seq",
@@ -82,22 +76,22 @@ def light_spans_of(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> 
 
 
 def in_utc(spans: Iterable[SpanRecord]) -> list[StoredSpan]:
-    """Return records with aware times; those of ``KantanSearch`` are in UTC, but naive."""
-    return [  # what is a SpanRecord at run time is a StoredSpan to type checkers
+    """Make naive UTC times aware."""
+    return [  # type checkers know only StoredSpan
         dataclasses.replace(span, started_at=utc(span.started_at), ended_at=utc(span.ended_at))  # type: ignore[misc]
         for span in spans
     ]
 
 
 def utc(time: datetime | None) -> datetime | None:
-    """Return a time as an aware datetime in UTC; a naive one is taken as UTC."""
+    """Return an aware time in UTC; naive is UTC."""
     if time is None or time.tzinfo is timezone.utc:
         return time
     return time.replace(tzinfo=timezone.utc) if time.tzinfo is None else time.astimezone(timezone.utc)
 
 
 def parse_time(text: str | None) -> datetime | None:
-    """Return a stored time in UTC; None if it is missing or invalid."""
+    """Return a stored time in UTC; None if missing or invalid."""
     try:
         time = datetime.fromisoformat(text) if text else None
         return time if time is None or time.tzinfo is timezone.utc else utc(time)
@@ -106,7 +100,7 @@ def parse_time(text: str | None) -> datetime | None:
 
 
 def parse_json(text: str | None) -> Any:
-    """Return the value of JSON text; None if it is missing, invalid or nested too deeply."""
+    """Parse JSON; None if missing, invalid or too deep."""
     try:
         return json.loads(text) if text and text != "null" else None
     except (ValueError, TypeError, RecursionError):
@@ -114,14 +108,14 @@ def parse_json(text: str | None) -> Any:
 
 
 def mapping_of(value: Any) -> Mapping[str, Any]:
-    """Return ``value``, or the value of JSON text, if it is a dict; otherwise an empty dict."""
+    """Return a dict, parsed if it is JSON; otherwise an empty one."""
     if isinstance(value, str):
         value = parse_json(value)
     return value if isinstance(value, dict) else {}
 
 
 def light_span(values: Sequence[Any]) -> SpanRecord:
-    """Return the span with these values of ``LIGHT_COLUMNS``, input and output, in this order."""
+    """Return a span from values of ``LIGHT_COLUMNS``, input and output."""
     span_id, trace_id, parent_id, span_type, name, started, ended, number, *contents = values
     rubric, usage, error, raw, input_text, output_text = contents
     return SpanRecord(
@@ -138,7 +132,7 @@ def light_span(values: Sequence[Any]) -> SpanRecord:
         output_kind=None,
         tool_calls=None,
         structured=None,
-        # Most are missing, and a call takes longer than the test.
+        # Most are missing, and the call is slower than the test.
         rubric=rubric and parse_json(rubric),
         usage=usage and parse_json(usage),
         error=error and parse_json(error),

@@ -1,4 +1,4 @@
-"""Changes a large file in small transactions, which other writers and a full disk can bear."""
+"""Changes a large file in small transactions, for other writers and a full disk."""
 
 from __future__ import annotations
 
@@ -12,38 +12,37 @@ import attrs
 
 T = TypeVar("T")
 
-# Rows of the first transaction, and of any. Fewer would not help on a slow disk, which delays each
-# transaction.
+# Rows of the first and of the smallest transaction. A slow disk delays each, so fewer would not help.
 FIRST = LEAST = 100
 MOST = 5_000
 
-# How long a transaction may hold up other writers. On a slow disk, one statement can take longer.
+# How long a transaction may block other writers; a statement on a slow disk may exceed it.
 _HELD_SECONDS = 0.04
 
-# How long a pause must be that every writer finds, by the longest time that the writer has waited. SQLite
-# looks at a lock every 25 ms in the first 128 ms, every 50 ms in the next 100 ms, and then every 100 ms.
+# The pause that every writer finds, by its longest wait so far: SQLite looks at a lock every 25 ms in the
+# first 128 ms, every 50 ms in the next 100 ms, then every 100 ms.
 _PAUSES = ((0.12, 0.03), (0.22, 0.06), (math.inf, 0.12))
 
-# After an error of a full disk, the next transaction is this many times smaller.
+# On a full disk, the next transaction is this many times smaller.
 _FULL = 8
 
-# Moving pages from the log to the file waits for the disk, but other writers do not.
+# A checkpoint waits for the disk, but other writers do not.
 _STEPS_OF_A_LOG = 4
 
 
 @attrs.define
 class Pace:
-    """How many rows one kind of transaction changes; adapted to the time that it takes."""
+    """Adapts the number of rows of a transaction to its time."""
 
     rows: int = attrs.Factory(lambda: FIRST)
 
     def took(self, seconds: float) -> None:
-        """Adapt to a transaction that took this long."""
+        """Adapt to the time of a transaction."""
         fitting = int(self.rows * _HELD_SECONDS / max(seconds, 0.001))
         self.rows = min(MOST, 2 * self.rows, max(fitting, LEAST))
 
     def slow_down(self) -> bool:
-        """Adapt to a transaction for which the disk had no space; return False if none is smaller."""
+        """Adapt to a full disk; return False if no smaller transaction exists."""
         if self.rows == 1:
             return False
         self.rows = max(self.rows // _FULL, 1)
@@ -51,18 +50,14 @@ class Pace:
 
 
 def pause_after(seconds: float) -> float:
-    """Return how long the file must be unlocked for all writers that have waited at most this long."""
+    """Return how long to unlock the file for writers that waited this long."""
     return next(pause for waited, pause in _PAUSES if seconds <= waited)
 
 
 class TransactionSteps:
-    """Runs transactions of as many rows as take a few hundredths of a second, with pauses between them.
+    """Runs transactions of a few hundredths of a second, with pauses and checkpoints.
 
-    After some, the pages in the write-ahead log are moved to the file, so that the log is used again from its
-    beginning. A transaction that does not fit on the disk is repeated with fewer rows.
-
-    Args:
-        connection: From ``changing``.
+    A transaction that does not fit on the disk is repeated with fewer rows.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -74,12 +69,9 @@ class TransactionSteps:
         connection.execute("PRAGMA wal_autocheckpoint = 0")
 
     def run(self, work: Callable[[int], T], pace: Pace) -> T:
-        """Call ``work`` with a number of rows in a transaction, and return its result.
+        """Call ``work`` with a number of rows in a transaction.
 
-        ``work`` checks ``is_due`` between two statements: beside a busy event loop, each can take 5 ms.
-
-        Raises:
-            sqlite3.Error: The database cannot be changed; the transaction had no effect.
+        ``work`` checks ``is_due`` between two statements: next to a busy event loop, each can take 5 ms.
         """
         while True:
             time.sleep(max(self._may_begin - time.monotonic(), 0))
@@ -101,7 +93,7 @@ class TransactionSteps:
             return result
 
     def is_due(self) -> bool:
-        """Return whether the transaction has lasted long enough, whatever number of rows it has changed."""
+        """Return whether the transaction has lasted long enough."""
         return time.monotonic() > self._due
 
     def _at_once(self, work: Callable[[int], T], rows: int) -> tuple[T, float]:
@@ -119,5 +111,5 @@ class TransactionSteps:
         return result, time.monotonic() - began
 
     def _empty_log(self) -> None:
-        # Passive: other writers do not wait for it, and it does nothing if there is no log.
+        # Passive: other writers do not wait, and without a log it does nothing.
         self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()

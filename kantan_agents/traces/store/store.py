@@ -25,13 +25,13 @@ from kantan_agents.traces.store.records import (
 
 
 class TraceStore(TraceReader):
-    """Reads a trace database, whether ``SQLiteRecorder`` or kantan-llm's own tracer wrote it.
+    """Reads a trace database, whether ``SQLiteRecorder`` or kantan-llm's tracer wrote it.
 
-    kantan-llm's search decides which traces match, apart from keywords, and kantan-llm accepts a store as
-    ``TraceSearchService``. Every call opens the file again, so threads can share a store; in a block of
-    ``with store:`` or ``async with store:``, ``traces`` reuses open connections. Recorders of this process
-    that write to the file are flushed first. The methods ending in ``_async`` do the same work in a worker
-    thread.
+    Use it to find, read, compare, export and prune recorded runs. Threads can share a store: every call opens
+    the file again. In a block of ``with store:`` or ``async with store:``, ``traces`` reuses open
+    connections. Each call first flushes the recorders of this process that write to the file. The methods
+    ending in ``_async`` do the same work in a worker thread. kantan-llm accepts a store as
+    ``TraceSearchService``.
 
     Args:
         path: The file; it is never created.
@@ -97,7 +97,7 @@ class TraceStore(TraceReader):
         vacuum: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> PruneResult:
-        """Do the same as ``prune``; if cancelled, stop after the current transaction.
+        """Do the same as ``prune``; if canceled, stop after the current transaction.
 
         ``progress`` is called in the worker thread.
         """
@@ -114,7 +114,7 @@ class TraceStore(TraceReader):
         )
 
     async def build_index_async(self, *, progress: Callable[[int, int], None] | None = None) -> IndexResult:
-        """Do the same as ``build_index``; if cancelled, stop after the current transaction.
+        """Do the same as ``build_index``; if canceled, stop after the current transaction.
 
         ``progress`` is called in the worker thread.
         """
@@ -134,7 +134,7 @@ class TraceStore(TraceReader):
     def follow_async(
         self, *, poll: float = 0.5, started_after: datetime | None = None
     ) -> AsyncGenerator[TraceSummary, None]:
-        """Do the same as ``follow``; new traces are those that are stored after the iteration begins."""
+        """Do the same as ``follow``; traces stored after the iteration starts are new."""
         check_follow(poll, started_after)
         return self._followed(poll, started_after)
 

@@ -1,4 +1,4 @@
-"""Stores the figures of traces that changed, so that few spans are read for statistics and plans."""
+"""Stores the statistics of changed traces, so that readers need few spans."""
 
 from __future__ import annotations
 
@@ -24,25 +24,21 @@ from kantan_agents.traces.store.connection import changing
 from kantan_agents.traces.store.figures import TraceFigures, compute_figures
 from kantan_agents.traces.store.space import SPACES_OF_CHOSEN
 
-# Traces of one transaction, during which other writers wait: a few milliseconds.
+# One transaction; other writers wait for a few milliseconds.
 _AT_ONCE = 64
 _WAIT_SECONDS = 0.05
 
-# SQLite's integers have 64 bits, and the sum over all runs of a file must fit too.
+# SQLite's integers have 64 bits, and so must the sum over all runs.
 _LARGEST_COUNT = 2**40
 
-# SQLite executes a statement without the GIL, and older versions accept at most 999 values in one.
+# SQLite executes a statement without the GIL; older versions accept at most 999 values.
 _ROWS_PER_STATEMENT = 80
 
 
 def keep_changed(path: Place, seconds: float) -> bool:
-    """Store figures of traces that changed, for about this long; return whether there are more.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read or changed now. No figure is lost by that.
-    """
+    """Store statistics for about ``seconds``; return whether more traces wait. E60 loses nothing."""
     deadline = time.monotonic() + seconds
-    # The log belongs to the recorder, which moves its pages to the file less often.
+    # The recorder owns the log, and checkpoints it less often.
     with changing(path, wait=_WAIT_SECONDS, keep_log=True) as connection:
         if not has_figures(connection):
             return False
@@ -54,7 +50,7 @@ def keep_changed(path: Place, seconds: float) -> bool:
 
 
 def keep_some(connection: sqlite3.Connection) -> bool:
-    """Store the figures of some traces that changed, in one transaction; return False if there is none."""
+    """Store some statistics in one transaction; return False if none wait."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         trace_ids = _some_changed(connection)
@@ -85,7 +81,7 @@ def _store(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> None:
             verdict_rows += _verdict_rows(trace)
         else:
             unstorable.append((trace.trace_id,))
-    # All of these traces are in the table `chosen` now, as they are not more than it takes.
+    # The table `chosen` has all of these traces now.
     for table in (*FIGURES, CHANGED):
         connection.execute(
             f"DELETE FROM main.{table} WHERE trace_id IN (SELECT chosen_id FROM temp.chosen)"  # noqa: S608
@@ -118,7 +114,6 @@ def _verdict_rows(trace: TraceFigures) -> Iterator[tuple[Any, ...]]:
 
 
 def _is_storable(trace: TraceFigures) -> bool:
-    """Return whether SQLite can store all figures: no huge count, and no half of a surrogate pair."""
     prompts = [run.prompt for run in trace.runs] + [verdict.prompt for verdict in trace.verdicts]
     texts = [text for prompt in prompts for text in prompt or () if text]
     texts += [verdict.judged for verdict in trace.verdicts if verdict.judged]

@@ -28,7 +28,7 @@ from kantan_agents.traces.store.span_records import (
 )
 from kantan_agents.traces.tables import valid_json
 
-# A trace may have many spans, which are in memory together.
+# A trace may have many spans, all in memory.
 _AT_ONCE = 20
 
 _TRACES = f"""SELECT t.id, t.workflow_name, t.group_id, {valid_json("t.metadata_json")},
@@ -38,7 +38,7 @@ FROM traces t"""  # noqa: S608
 
 
 def read_trace(connection: sqlite3.Connection, trace_id: str) -> StoredTrace | None:
-    """Return a trace with all its spans; None if it does not exist or was deleted meanwhile."""
+    """Return a trace with all its spans, if it still exists."""
     search = KantanSearch(connection)
     trace = search.get_trace(trace_id)
     if trace is None:
@@ -59,10 +59,7 @@ def _ids_of(runs: Iterable[AgentRun]) -> list[str]:
 
 
 def read_summaries(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> list[TraceSummary]:
-    """Return the summaries of traces in this order, without those that do not exist any more.
-
-    That takes a fraction of the time of ``read_trace``.
-    """
+    """Return the summaries of existing traces, much faster than ``read_trace``."""
     summaries: list[TraceSummary] = []
     for start in range(0, len(trace_ids), _AT_ONCE):
         chosen = trace_ids[start : start + _AT_ONCE]
@@ -88,7 +85,7 @@ def _record(row: sqlite3.Row) -> TraceRecord:
 
 
 def has_failed(connection: sqlite3.Connection, trace_id: str) -> bool | None:
-    """Return whether an error ended the run of a trace; None if it has not ended, or does not exist."""
+    """Return whether the run failed; None if it has not ended or does not exist."""
     row = connection.execute("SELECT metadata_json FROM all_traces WHERE id = ?", (trace_id,)).fetchone()
     if row is None:
         return None
@@ -102,14 +99,14 @@ def has_failed(connection: sqlite3.Connection, trace_id: str) -> bool | None:
 def ended_as_wanted(
     connection: sqlite3.Connection, trace_ids: Iterator[str], failed: bool | None
 ) -> Iterator[str]:
-    """Return the traces that failed, or that ended without an error, which SQL cannot tell apart."""
+    """Filter traces by whether they failed, which SQL cannot determine."""
     if failed is None:
         return trace_ids
     return (trace_id for trace_id in trace_ids if has_failed(connection, trace_id) is failed)
 
 
 def summarise(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:
-    """Return the summary of a trace; ``spans`` are its spans in the order in which they were stored."""
+    """Return the summary of a trace from its spans in stored order."""
     metadata = mapping_of(trace.metadata)
     runs = TraceRuns(metadata, spans)
     input_text, output_text, error = _input_output_error(runs, spans)
@@ -136,14 +133,13 @@ def summarise(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:
 
 
 def is_verdict(span: SpanRecord) -> bool:
-    """Return whether this is a span that carries a rubric."""
+    """Return whether this span carries a rubric."""
     return span.span_type == "custom" and span.name == JUDGE_SPAN
 
 
 def _input_output_error(
     runs: TraceRuns, spans: Sequence[SpanRecord]
 ) -> tuple[str | None, str | None, str | None]:
-    """Return input, output and error of the outermost run or runs in the trace."""
     outermost = {run.span_id for run in runs.outermost()}
     finals = [span for span in spans if is_final(span) and span.parent_id is None]
     if finals:
@@ -151,11 +147,11 @@ def _input_output_error(
     else:
         finals = [span for span in spans if is_final(span) and span.parent_id in outermost]
     if finals:
-        output = finals[-1].output if runs.has_ended else None  # else it may be that of another run
+        output = finals[-1].output if runs.has_ended else None  # else it may belong to another run
         return finals[0].input, output, _first_error(finals)
     by_start = sorted((span for span in spans if span.started_at), key=lambda span: str(span.started_at))
     given = next((span.input for span in by_start if span.input is not None), None)
-    if not runs.has_ended:  # the last output is a step, and the run may recover from an error
+    if not runs.has_ended:  # the output is a step, and the run may recover from the error
         return given, None, None
     last = next((span for span in reversed(spans) if span.output is not None), None)
     answer = None if last is None else str(read_answer(last) or last.output)
@@ -163,7 +159,6 @@ def _input_output_error(
 
 
 def _with_single_run(metadata: Mapping[str, Any], runs: TraceRuns) -> Mapping[str, Any]:
-    """Return the metadata of a trace, with that of its only run if the user opened the trace."""
     outermost = list(runs.outermost())
     if runs.own is not None or len(outermost) != 1:
         return metadata

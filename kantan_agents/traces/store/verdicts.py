@@ -14,21 +14,18 @@ from kantan_agents.traces.store.runs import AgentRun, TraceRuns, runs_of_trace, 
 from kantan_agents.traces.store.span_records import KantanSearch, in_utc, mapping_of
 
 JUDGED = "judged_trace_id"
-"""The metadata key by which a judge's run names the trace of the answer it judges."""
+"""The metadata key by which a judge's run names the judged trace."""
 
 
 class Answers:
-    """Finds the run whose answer a verdict is about; reads a trace only when needed."""
+    """Finds the run of a judged answer; reads traces on demand."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._with_inner_runs = traces_with_inner_runs(connection)
 
     def judged_by(self, trace_id: str, span_id: str) -> AgentRun | None:
-        """Return the judged run: in the trace that the judge names, otherwise the run around the verdict.
-
-        None if that trace was deleted or contains no run.
-        """
+        """Return the run in the trace that the judge names, otherwise around the verdict."""
         runs = self.runs_in(trace_id)
         if runs is None:
             return None
@@ -39,7 +36,7 @@ class Answers:
         return _first(judged) if judged else None
 
     def conversation_of(self, trace_id: str, span_id: str) -> str:
-        """Return the conversation of a judged answer: the group of its trace, or else the id of the trace."""
+        """Return the group of the judged trace, or else its id."""
         runs = self.runs_in(trace_id)
         named = None if runs is None else named_by(runs, self._metadata(trace_id) or {}, span_id)[0]
         group = "SELECT group_id FROM traces WHERE id = ?"
@@ -47,7 +44,7 @@ class Answers:
         return str((row and row["group_id"]) or named or trace_id)
 
     def runs_in(self, trace_id: str) -> TraceRuns | None:
-        """Return the runs in a trace; None if the trace does not exist."""
+        """Return the runs in a trace, if it exists."""
         metadata = self._metadata(trace_id)
         if metadata is None:
             return None
@@ -66,20 +63,14 @@ class Answers:
 def named_by(
     runs: TraceRuns, metadata: Mapping[str, Any], span_id: str
 ) -> tuple[str | None, AgentRun | None]:
-    """Return the trace that the judge of a verdict names or, if it names none, the run it is about.
-
-    Args:
-        runs: The runs in the trace of the verdict.
-        metadata: The metadata of that trace.
-        span_id: Id of the verdict's span.
-    """
+    """Return the trace that a judge names or, without one, the run around its verdict."""
     judge = runs.around(span_id)
     named = _judged_id(judge.metadata if judge else {}) or _judged_id(metadata)
     return (named, None) if named is not None else (None, judge or _first(runs))
 
 
 def judged_trace(connection: sqlite3.Connection, trace_id: str) -> str:
-    """Return the id of the trace that the verdict in this one is about; by default its own id."""
+    """Return the trace that the verdict is about, by default its own."""
     search = KantanSearch(connection)
     runs = Answers(connection).runs_in(trace_id)
     trace = search.get_trace(trace_id)
@@ -92,15 +83,8 @@ def judged_trace(connection: sqlite3.Connection, trace_id: str) -> str:
 def failed_verdicts(
     connection: sqlite3.Connection, threshold: float, prompt: str | None, version: str | None
 ) -> Generator[JudgeSpan, None, None]:
-    """Yield the judge spans whose score is below ``threshold``, newest first.
-
-    Args:
-        connection: From ``reading``.
-        threshold: The lowest score that is not a failure.
-        prompt: Name of the prompt that the judged answer came from; None for any.
-        version: Its version; None for any.
-    """
-    # Without a limit, because kantan-llm applies it before it compares the score.
+    """Yield the verdicts below ``threshold``, latest first, by the judged prompt."""
+    # kantan-llm would apply a limit before it compares scores.
     failed: list[Any] = in_utc(find_failed_judges(KantanSearch(connection), threshold, limit=0))
     stored = _storing_order(connection)
     failed.sort(key=lambda span: stored.get(span.span_id, 0), reverse=True)

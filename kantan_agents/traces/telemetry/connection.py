@@ -1,4 +1,4 @@
-"""The connection to the collector, which knows why the collector has not taken what was sent."""
+"""The connection to the collector, with the reason of a failure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib3.exceptions import ProtocolError
 
 from kantan_agents.support.secrets import mask
 
-# OTLP: the answers after which the same request may be sent again. All others are refusals.
+# OTLP: responses after which the same request may be sent again.
 _TRY_AGAIN = frozenset({429, 502, 503, 504})
 _NO_ANSWER = 0
 _PROTOBUF = "application/x-protobuf"
@@ -20,10 +20,9 @@ _MOST_CHARACTERS = 200
 
 
 class Connection(requests.Session):
-    """Sends requests, and remembers how the last one has ended.
+    """Sends requests, and remembers how the last one ended.
 
-    Attributes:
-        may_have_taken: Whether the collector has got the last request, but has not answered.
+    ``may_have_taken``: the collector received it without an answer.
     """
 
     def __init__(self) -> None:
@@ -35,8 +34,8 @@ class Connection(requests.Session):
 
     def request(self, *args: Any, **options: Any) -> requests.Response:
         """Send a request."""
-        # Of several requests, OpenTelemetry may send the last one so late that it has no time left: an error
-        # that says nothing of the collector, so that what was known before counts.
+        # OpenTelemetry may send the last of several requests so late that it times out. That error is not the
+        # collector's, so the earlier result counts.
         try:
             response = super().request(*args, **options)
         except (requests.ConnectionError, requests.Timeout, ChunkedEncodingError) as error:
@@ -49,18 +48,18 @@ class Connection(requests.Session):
         return response
 
     def forget(self) -> None:
-        """Forget how the last request has ended."""
+        """Forget how the last request ended."""
         self._status, self._answer = None, b""
         self.may_have_taken = False
 
     def connect_anew(self) -> None:
-        """Leave the connections, which in a forked child are also the parent's."""
+        """Drop the connections, which a forked child shares with its parent."""
         for prefix in ("http://", "https://"):
             self.mount(prefix, requests.adapters.HTTPAdapter())
 
     @property
     def refused(self) -> tuple[int, str]:
-        """How many spans of the last request the collector refuses, as its answer says, and why."""
+        """How many spans of the last request the collector rejected, and why."""
         try:
             partial = ExportTraceServiceResponse.FromString(self._answer).partial_success
         except DecodeError:
@@ -69,12 +68,12 @@ class Connection(requests.Session):
 
     @property
     def is_away(self) -> bool:
-        """Whether the collector is away: it may take later what it has not taken now."""
+        """Whether the collector may accept the request later."""
         return self._status == _NO_ANSWER or self._status in _TRY_AGAIN
 
     @property
     def problem(self) -> str:
-        """Why the last request was of no use."""
+        """Why the last request failed."""
         if self._status is None:
             return "OpenTelemetry could not send them"
         if self._status:
@@ -83,7 +82,6 @@ class Connection(requests.Session):
 
 
 def _is_sent(error: Exception) -> bool:
-    """Return whether a request without an answer has reached a server."""
     reason = error.args[0] if error.args else None
     return isinstance(error, (requests.ReadTimeout, ChunkedEncodingError)) or isinstance(
         reason, ProtocolError

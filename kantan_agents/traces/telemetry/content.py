@@ -1,4 +1,4 @@
-"""Inputs and answers of models as messages of the OpenTelemetry conventions."""
+"""Inputs and answers as messages of the OpenTelemetry conventions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kantan_agents.core.answers import answer_items, finish_reason_of
 from kantan_agents.core.items import is_answer, is_call, is_result, parsed
 from kantan_agents.traces.telemetry import conventions as names
 
-# A text without a space in so many characters is encoded data.
+# A longer string without a space is encoded data.
 _LONGEST = 1_000
 _SHOWN = 30
 _TEXTS = ("input_text", "output_text", "text", "refusal", "summary_text", "reasoning_text")
@@ -19,15 +19,9 @@ _TEXTS = ("input_text", "output_text", "text", "refusal", "summary_text", "reaso
 def messages_of(
     given: Any, answer: Any, instructions: Any = None, finish_reason: str | None = None
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return input and answer of a model or a run, by the attributes for them; none that is empty.
+    """Return copies of input and answer by attribute; omit empty ones.
 
-    They are copies, which nobody changes.
-
-    Args:
-        given: The input, a str or a list of items.
-        answer: The answer, likewise.
-        instructions: The instructions, for an input that does not begin with them.
-        finish_reason: Why the answer ended there, if its model has said so.
+    ``instructions`` are for an input that does not start with them.
     """
     system, rest = _split_system(given)
     found = {
@@ -39,7 +33,6 @@ def messages_of(
 
 
 def _split_system(given: Any) -> tuple[list[dict[str, Any]], Any]:
-    """Return the parts of the system messages at the start of an input, and the rest of it."""
     if not isinstance(given, list):
         return [], given
     system: list[dict[str, Any]] = []
@@ -54,7 +47,7 @@ def _split_system(given: Any) -> tuple[list[dict[str, Any]], Any]:
 
 
 def input_messages(given: Any) -> list[dict[str, Any]]:
-    """Return an input, a str or a list of items, as messages. Items of the assistant in a row become one."""
+    """Return an input as messages. Consecutive assistant items become one."""
     if given is None:
         return []
     listed: Iterable[Any] = [given] if isinstance(given, (str, dict)) else given
@@ -65,9 +58,9 @@ def input_messages(given: Any) -> list[dict[str, Any]]:
 
 
 def output_messages(answer: Any, finish_reason: str | None = None) -> list[dict[str, Any]]:
-    """Return an answer, a str or a list of items, as messages; ``finish_reason`` is as for ``messages_of``.
+    """Return an answer as messages.
 
-    The conventions require the reason in each message, and backends show none without it.
+    The conventions require ``finish_reason`` in each message, and backends show none without it.
     """
     items = [_data(item) for item in answer_items(answer)]
     reason = finish_reason or finish_reason_of(items)
@@ -130,7 +123,7 @@ def _part(part: Any) -> dict[str, Any]:
 
 
 def _without_files(value: Any) -> Any:
-    """Return data without the images, sounds and files in it, which are megabytes."""
+    """Drop files, which are megabytes."""
     if isinstance(value, dict):
         return {key: _without_files(inner) for key, inner in value.items()}
     if isinstance(value, list):

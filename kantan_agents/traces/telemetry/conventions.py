@@ -1,9 +1,8 @@
-"""The names of the OpenTelemetry conventions for generative AI that this package sends, and our own.
+"""The names from the OpenTelemetry conventions for generative AI, and our own.
 
-The conventions live in https://github.com/open-telemetry/semantic-conventions-genai. All of them have the
-status "Development", so a later version may rename any of these. The copies in
-``opentelemetry-semantic-conventions`` are deprecated and older. To move to another version, change this file
-and ``VERSION``.
+The conventions (https://github.com/open-telemetry/semantic-conventions-genai) are "Development": a later
+version may rename any. The copies in ``opentelemetry-semantic-conventions`` are older. To move to another
+version, change this file and ``VERSION``.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 VERSION: Final = "0.1.0"
-"""The release of the conventions that these names are from."""
+"""The release of the conventions."""
 SCHEMA_URL: Final = f"https://opentelemetry.io/schemas/gen-ai/{VERSION}"
-"""Identifies ``VERSION`` on everything that is sent."""
+"""Identifies ``VERSION`` on all sent data."""
 
 CONTENT_VARIABLE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 """The environment variable that switches content on."""
@@ -47,7 +46,7 @@ EVALUATION_NAME: Final = "gen_ai.evaluation.name"
 EVALUATION_SCORE: Final = "gen_ai.evaluation.score.value"
 ERROR_TYPE: Final = "error.type"
 SESSION_ID: Final = "session.id"
-"""Of the general conventions. Backends group traces by it, and by ``USER_ID``."""
+"""From the general conventions. Backends group by it and by ``USER_ID``."""
 USER_ID: Final = "user.id"
 SERVER_ADDRESS: Final = "server.address"
 SERVER_PORT: Final = "server.port"
@@ -60,7 +59,7 @@ REQUEST_SETTINGS: Final = {
     "max_tokens": "gen_ai.request.max_tokens",
     "max_output_tokens": "gen_ai.request.max_tokens",
 }
-"""The attribute of each setting of a request that has one."""
+"""The attributes of request settings."""
 
 # Attributes with content, which are opt-in.
 
@@ -78,7 +77,7 @@ INVOKE_AGENT: Final = "invoke_agent"
 INVOKE_WORKFLOW: Final = "invoke_workflow"
 EXECUTE_TOOL: Final = "execute_tool"
 
-# Values of PROVIDER, by the names that kantan-llm and this library use, and by hosts.
+# Values of PROVIDER, by names of kantan-llm and this library, and by hosts.
 
 PROVIDERS: Final = {
     "google": "gcp.gemini",
@@ -101,7 +100,7 @@ HOSTS: Final = {
     "x.ai": "x_ai",
 }
 UNKNOWN_PROVIDER: Final = "openai"
-"""Of an unknown host: the conventions tell formats apart by it, and the client speaks OpenAI's."""
+"""For an unknown host: it indicates the format, and the client uses OpenAI's."""
 
 # Events.
 
@@ -137,11 +136,11 @@ SECONDS_BUCKETS: Final = (
 TOKEN_BUCKETS: Final = tuple(4**power for power in range(14))
 UNKNOWN_MODALITY: Final = "unknown"
 
-# Our own, for what the conventions do not name.
+# Our own.
 
 OWN: Final = "kantan_agents."
 TRACE_ID: Final = "kantan_agents.trace_id"
-"""Id of the trace in the trace database, ``trace_...``, on every span."""
+"""Id in the trace database, ``trace_...``, on every span."""
 RUN_ID: Final = "kantan_agents.run_id"
 SPAN_ID: Final = "kantan_agents.span_id"
 WORKFLOW: Final = "kantan_agents.workflow"
@@ -168,4 +167,4 @@ STOPPED: Final = "kantan_agents.stopped_after_turn"
 CUT_OFF: Final = "kantan_agents.answer_cut_off"
 
 OTEL_TRACE_ID: Final = "otel_trace_id"
-"""Key of the trace metadata in the trace database: the trace id of OpenTelemetry, 32 hexadecimal digits."""
+"""Key of the recorded trace metadata: OpenTelemetry's trace id, 32 hexadecimal digits."""

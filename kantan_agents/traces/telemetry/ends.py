@@ -1,4 +1,4 @@
-"""What the spans of OpenTelemetry say, set after they have ended, by the kind of the SDK's span."""
+"""Sets the attributes of OpenTelemetry spans after their end."""
 
 from __future__ import annotations
 
@@ -28,16 +28,12 @@ _NAMED_BY = {
 
 
 def span_name(operation: str, attributes: dict[str, Any]) -> str:
-    """Return the name of a span: its operation and what that is of."""
+    """Return an operation and its object."""
     return f"{operation} {attributes.get(_NAMED_BY[operation]) or ''}".rstrip()
 
 
 class Ends:
-    """Sets what is known of a span, records metrics, and ends it.
-
-    Args:
-        measurements: Records the metrics.
-    """
+    """Sets the attributes of a span, records metrics, and ends it."""
 
     def __init__(self, measurements: Measurements) -> None:
         self._measurements = measurements
@@ -53,13 +49,9 @@ class Ends:
         }
 
     def of_span(self, data: Any, seen: SentSpan, opened: Open, is_own: bool) -> None:
-        """Note what a span of the SDK says on the span of OpenTelemetry that it is, or that it is part of.
+        """Add an SDK span to its OpenTelemetry span or, without ``is_own``, to the one it is part of.
 
-        Args:
-            data: The data of the SDK's span, of which only what never changes is read.
-            seen: What may be sent of it.
-            opened: The span of OpenTelemetry.
-            is_own: Whether the one is the other.
+        It reads only immutable parts of ``data``.
         """
         say = self._of_kind.get(data.type)
         if say is not None:
@@ -68,12 +60,7 @@ class Ends:
             _fail(opened, seen)
 
     def finish(self, opened: Open, ended: int) -> None:
-        """Set everything that is known of a span, and end it.
-
-        Args:
-            opened: The span.
-            ended: When it has ended, in nanoseconds since 1970.
-        """
+        """Set all attributes, and end a span at ``ended`` (nanoseconds since 1970)."""
         span = opened.span
         if opened.is_recording:
             said: dict[str, Any] = {
@@ -109,7 +96,7 @@ class Ends:
         self._model_call(found, seen, opened, is_own=is_own)
 
     def _model_call(self, found: dict[str, Any], seen: SentSpan, opened: Open, *, is_own: bool) -> None:
-        # The span of a middleware around that of the model has the redacted texts, and nothing else to say.
+        # A middleware's span around the model's has only the redacted content.
         is_around = is_own and opened.folded
         opened.folded = opened.folded or not is_own
         usage = tokens(seen.data.get("usage"))
@@ -130,11 +117,11 @@ class Ends:
             **_contents(seen),
         }
         call_id = opened.attributes.get(names.TOOL_CALL_ID)
-        if call_id is not None:  # a model has written it
+        if call_id is not None:  # from a model
             opened.attributes[names.TOOL_CALL_ID] = text_value(call_id)
-        if opened.error is None:  # a refusal is known already
+        if opened.error is None:  # a denial is known already
             _fail(opened, seen)
-        if hasattr(data, REPLAYED):  # an earlier process has made this call, sent its span and measured it
+        if hasattr(data, REPLAYED):  # an earlier process executed and measured this call, and sent its span
             opened.attributes[names.REPLAYED] = True
         else:
             self._measurements.tool(opened)
@@ -191,14 +178,13 @@ class Ends:
 
 
 def _note_run(metadata: dict[str, Any], opened: Open, *, is_own: bool) -> None:
-    """Note the metadata of a run inside another one, or of a hand-off target on the span of its agent."""
     opened.metadata = metadata
     if is_own:
         opened.agent = text_value(str(metadata.get("agent_name") or opened.agent or ""))
 
 
 def _note_cut(reason: str, opened: Open) -> None:
-    """Note that an answer was cut off; on the span of a model call also as its end, which it may not know."""
+    """Note a cut answer; on a model call also as finish reason."""
     said = {names.FINISH_REASONS: [reason]}
     opened.span.add_event(names.CUT_OFF, said)
     if opened.operation == names.CHAT:
@@ -210,7 +196,6 @@ def _contents(seen: SentSpan) -> dict[str, str]:
 
 
 def _fail(opened: Open, seen: SentSpan) -> None:
-    """Give a span the status of an error, if what it is of has failed."""
     if seen.error_type is not None:
         opened.error = seen.error_type
         opened.span.set_status(Status(StatusCode.ERROR, text_value(seen.problem) or None))

@@ -1,4 +1,4 @@
-"""The type of the error of a span: a class of exceptions, or a code of this library."""
+"""The error type of a span: an exception class, or a code of this library."""
 
 from __future__ import annotations
 
@@ -10,17 +10,13 @@ from kantan_agents.errors import code_of
 from kantan_agents.traces.telemetry.open_spans import Open
 
 UNKNOWN = "_OTHER"
-"""The conventions' word for an error of an unknown type."""
+"""The conventions' name for an unknown type."""
 
 
 def error_type(error: Any, noted: str | None = None) -> str | None:
-    """Return a short name of the error of a span that is just ending; None if it has not failed.
+    """Return a short name for the error of an ending span, if any.
 
-    A span ends inside the ``with`` block that an exception leaves, so the exception is the one being handled.
-
-    Args:
-        error: The SDK's error of the span.
-        noted: What ``note_errors`` has noted.
+    A span ends inside the ``with`` block that an exception leaves, so ``sys.exc_info`` has it.
     """
     raised = sys.exc_info()[0]
     if not error:
@@ -34,24 +30,24 @@ def error_type(error: Any, noted: str | None = None) -> str | None:
 
 
 def note_errors(span: Any, opened: Open) -> None:
-    """Note the type of each exception that a tool's span gets its error from; ``forget_errors`` ends that.
+    """Note the types of a tool span's exceptions until ``forget_errors``.
 
-    The SDK keeps only a text of it, and answers the model long before the span ends.
+    The SDK stores only the message, and answers the model long before the span ends.
     """
     set_error = span.set_error
 
     def noting(error: Any) -> None:
         call = current_tool_call.get()
-        # A middleware may have handled the exception of the tool already.
+        # A middleware may have handled the tool's exception already.
         raised = sys.exc_info()[1] if call is None or call.error is None else call.error
         if raised is not None:
             opened.raised = code_of(raised) or type(raised).__name__
         set_error(error)
 
-    if hasattr(span, "__dict__"):  # also if another library has wrapped it
+    if hasattr(span, "__dict__"):  # even if another library has wrapped it
         span.set_error = noting
 
 
 def forget_errors(span: Any) -> None:
-    """Let a span be as it was, without the cycle of references that ``note_errors`` has made."""
+    """Remove the reference cycle of ``note_errors``."""
     getattr(span, "__dict__", {}).pop("set_error", None)

@@ -42,35 +42,35 @@ _MAX_LOGGED = 100
 
 
 class OtelExporter(TracingProcessor):
-    """Sends runs to OpenTelemetry: agents, calls of models and tools, refusals, approvals and scores.
+    """Sends runs to OpenTelemetry: agents, calls of models and tools, denials, approvals and scores.
 
     Pass it to ``record_traces(otel=...)``, or to ``add_trace_processor`` without a trace database. Names and
-    attributes are those of the conventions for generative AI, version 0.1.0 (status "Development").
+    attributes follow the conventions for generative AI, version 0.1.0 (status "Development").
 
-    A run inside a span of the application, such as a request of FastAPI, is a child of that span. Code of a
-    tool that starts a span gets it as a child of the tool's.
+    A run inside an application span, such as a FastAPI request, is a child of that span. Spans that a tool's
+    code starts are children of the tool's span.
 
-    If the application has set up OpenTelemetry before, its providers are used. Otherwise spans and metrics go
-    over OTLP (HTTP) to where the ``OTEL_*`` environment variables say, by default ``localhost:4318``. A
-    collector that is away never delays or fails a run. Spans wait for it until the queue is full; what is
-    lost is logged (E132) and counted in ``stats()``.
+    If the application has already set up OpenTelemetry, its providers are used. Otherwise spans and metrics
+    go over OTLP (HTTP) to the destination in the ``OTEL_*`` environment variables, by default
+    ``localhost:4318``. A collector that is down never delays or fails a run. Spans wait for it until the
+    queue is full; lost spans are logged (E132) and counted in ``stats()``.
 
     Args:
-        tracer_provider: Makes the spans. By default the global one that the application has set.
-        meter_provider: Makes the metrics. By default the global one that the application has set.
-        content: Whether to send texts of users, models and tools: inputs, answers, arguments, results, and
-            the messages of errors. By default as ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` says,
-            and False without it. Secrets are masked. Runs with ``trace_include_sensitive_data=False`` send
-            none in any case.
-        redact: As for ``SQLiteRecorder``: receives each span and trace, and returns what may be sent, or None
-            to send no content. The conversation is the ``group_id`` of a trace, the user is in its metadata.
-        flush_on_sigterm: As for ``SQLiteRecorder``; of no effect with the application's own providers.
-        user_key: Which of a run's metadata is sent as ``user.id``, by which backends group traces: a key,
-            such as ``"user_id"``. By default none is.
+        tracer_provider: Creates the spans. By default the application's global one.
+        meter_provider: Creates the metrics. By default the application's global one.
+        content: Whether to send the content of users, models and tools: inputs, answers, arguments, results,
+            and error messages. The default is the value of
+            ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT``, and False without it. Secrets are masked.
+            Runs with ``trace_include_sensitive_data=False`` never send any.
+        redact: As for ``SQLiteRecorder``: receives each span and trace, and returns the data to send, or None
+            to send no content. The conversation is the ``group_id`` of a trace.
+        flush_on_sigterm: As for ``SQLiteRecorder``; has no effect with the application's own providers.
+        user_key: The key in a run's metadata, such as ``"user_id"``, to send as ``user.id``, by which
+            backends group traces. By default none is sent.
 
     Raises:
         TelemetryMissingError: E130, ``opentelemetry-sdk`` or its OTLP exporter is not installed.
-        TelemetrySettingError: E131, an environment variable asks for another exporter or protocol.
+        TelemetrySettingError: E131, an environment variable requests another exporter or protocol.
         InvalidOptionError: E75, an option is invalid.
     """
 
@@ -120,7 +120,7 @@ class OtelExporter(TracingProcessor):
         self._ending.atexit = False
         registry.register_exporter(self)
         lifecycle.watch_process()
-        # After the hooks of the application's providers, which are called later and send what is done here.
+        # Registered after the application's hooks, so that it runs first and they send its spans.
         atexit.register(_do_waiting, weakref.ref(self._later))
         if is_flushed and self._own is not None:
             sigterm.flush_on_sigterm()
@@ -141,7 +141,7 @@ class OtelExporter(TracingProcessor):
 
     @property
     def content(self) -> bool:
-        """Whether texts of users, models and tools are sent."""
+        """Whether the content of users, models and tools is sent."""
         return self._content
 
     def on_trace_start(self, trace: Any) -> None:
@@ -150,7 +150,7 @@ class OtelExporter(TracingProcessor):
         self._try(self._spans.trace_started, trace)
 
     def on_trace_end(self, trace: Any) -> None:
-        """End the span of a trace; after a SIGTERM, have it sent at once."""
+        """End the span of a trace; after a SIGTERM, send it immediately."""
         self._try(self._spans.trace_ended, trace)
         if self._own is not None and sigterm.is_shutting_down():
             self._own.start_flush()
@@ -164,19 +164,17 @@ class OtelExporter(TracingProcessor):
         self._try(self._spans.span_ended, span)
 
     def stats(self) -> OtelStats:
-        """Return what has become of the spans; zeros if the application's own provider sends them."""
+        """Return the numbers of spans; zeros if the application's own provider sends them."""
         return OtelStats() if self._own is None else self._own.stats()
 
     def force_flush(self, timeout: float = FLUSH_SECONDS) -> bool:  # type: ignore[override]
-        """Send everything that has ended so far.
-
-        ``agents.flush_traces()`` calls it too.
+        """Send everything that has ended so far; ``agents.flush_traces()`` calls it too.
 
         Args:
-            timeout: Seconds to wait at most. An application's own provider waits as long as it does.
+            timeout: Maximum wait in seconds. An application's own provider may wait longer.
 
         Returns:
-            Whether everything was given to the collector within the time; ``stats()`` says what it has taken.
+            Whether everything was passed to the collector in time; ``stats()`` counts what it accepted.
         """
         if self._own is not None:
             return self._own.start_flush()(timeout) and not self._own.is_failing
@@ -192,15 +190,15 @@ class OtelExporter(TracingProcessor):
         return await anyio.to_thread.run_sync(self.force_flush, timeout, abandon_on_cancel=True)
 
     def start_flush(self) -> Callable[[float], bool]:
-        """Begin to do the same as ``force_flush``; return what waits for it, for at most the given seconds.
+        """Start ``force_flush``; return a function that waits for it, at most the given seconds.
 
-        A collector that is away is not waited for.
+        It does not wait for a collector that is down.
         """
         if self._own is None:
             self._later.do_now()
             return lambda _: True
         wait = self._own.start_flush()
-        # A process may end in several steps, each of which would wait for a collector that does not answer.
+        # A process may end in several steps, each of which would wait in vain.
         if self._own.is_failing or self._sent_when_silent == self._own.stats().sent:
             return lambda _: True
         return lambda seconds: self._waited(is_done=wait(seconds))
@@ -210,20 +208,20 @@ class OtelExporter(TracingProcessor):
         return is_done
 
     def shutdown(self, timeout: float = FLUSH_SECONDS) -> None:
-        """Send what waits. A span that ends later is sent too.
+        """Send all waiting spans. A span that ends later is sent too.
 
         Args:
-            timeout: Seconds to wait at most; a collector that is away is not waited for.
+            timeout: Maximum wait in seconds; 0 if the collector is down.
         """
         self.start_flush()(timeout)
 
     def log_unwritten(self) -> None:
-        """Log what waits although the process ends."""
+        """Log the spans that will be lost when the process exits."""
         if self._own is not None:
             self._own.log_unwritten()
 
     def after_fork_in_child(self) -> None:
-        """Start empty; the parent sends the spans that were waiting."""
+        """Start empty; the parent sends the waiting spans."""
         self._later.start_anew()
         if self._own is not None:
             self._own.after_fork_in_child()
@@ -231,12 +229,12 @@ class OtelExporter(TracingProcessor):
     def _try(self, step: Callable[[Any], None], subject: Any) -> None:
         try:
             step(subject)
-        except Exception as error:  # noqa: BLE001 - telemetry must not make a run fail
+        except Exception as error:  # noqa: BLE001 - telemetry must not fail a run
             self._log.untranslated(error)
 
 
 def _end(later: Later, own: OwnPipeline | None) -> None:
-    """Send what waits, and end the threads of an exporter that is gone. Does not wait."""
+    """Flush and stop the threads of a deleted exporter, without waiting."""
     if own is not None:
         own.retire(later.end)
     else:
@@ -250,7 +248,7 @@ def _do_waiting(known: weakref.ref[Later]) -> None:
 
 
 def _noting(exporter: OtelExporter) -> Callable[[str], None]:
-    """Return a function for ``tool_call_notes`` that removes itself when the exporter is gone."""
+    """Return a function for ``tool_call_notes`` that removes itself with the exporter."""
 
     def forget(_: object) -> None:
         if note in tool_call_notes:
@@ -273,7 +271,7 @@ def _check_provider(option: str, provider: Any, method: str) -> None:
 
 
 def _set_up(provider: Any) -> Any:
-    """Return a global provider if the application has set it; None for the placeholders of the API."""
+    """Return a global provider that the application set; None for the placeholders of the API."""
     return (
         None
         if type(provider).__module__.startswith(("opentelemetry.trace", "opentelemetry.metrics"))
@@ -313,6 +311,6 @@ class _Problems:
             _log.error(str(error), code=error.code, **error.data)
 
     def untranslated(self, error: Exception) -> None:
-        """Log that a span could not become one of OpenTelemetry."""
+        """Log that a span could not be converted."""
         reason = f"{type(error).__name__}: {error}"
         self(SpanNotTranslatedError(reason=reason), reason)

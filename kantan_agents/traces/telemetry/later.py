@@ -1,4 +1,4 @@
-"""Work that a run need not wait for: attributes and metrics of spans that have ended."""
+"""Deferred work that a run need not wait for."""
 
 from __future__ import annotations
 
@@ -15,13 +15,9 @@ Task = tuple[Callable[..., None], tuple[Any, ...]]
 
 
 class Later:
-    """Calls functions in their order, in a thread of its own and a moment later.
+    """Calls functions in order, in a dedicated thread, ``interval`` seconds later.
 
-    What waits is bounded: the thread that adds more than that calls the oldest functions itself.
-
-    Args:
-        report: Called with an exception that one of them raises.
-        interval: Seconds until the thread begins with what was added.
+    The queue is bounded: a thread that adds too much calls the oldest functions itself.
     """
 
     def __init__(self, report: Callable[[Exception], None], interval: float = INTERVAL) -> None:
@@ -30,9 +26,9 @@ class Later:
         self.start_anew()
 
     def start_anew(self) -> None:
-        """Begin with nothing; also in a forked child, whose parent does what was waiting."""
+        """Start empty, also in a forked child."""
         self._tasks: deque[Task] = deque()
-        # Reentrant: a signal handler may interrupt the thread that holds it, and needs what waits done.
+        # Reentrant: a signal handler may interrupt its thread and need the work done.
         self._doing = threading.RLock()
         self._has_tasks = threading.Event()
         self._is_over = False
@@ -49,13 +45,13 @@ class Later:
             self.do_now()
 
     def do_now(self) -> None:
-        """Call everything that waits, in this thread."""
+        """Call all waiting functions in this thread."""
         self._has_tasks.clear()
         with self._doing:
             self._do(lambda: None)
 
     def end(self) -> None:
-        """Let the thread end when it has nothing to do."""
+        """Let the thread end when it is idle."""
         self._is_over = True
         self._has_tasks.set()
 
@@ -75,7 +71,7 @@ class Later:
             time.sleep(self._interval)
             has_tasks.clear()
             with doing:
-                # The event loop waits for the interpreter as long as one task takes, not all of them.
+                # The event loop then waits for the GIL for one task, not for all.
                 self._do(lambda: time.sleep(0))
 
     def _do(self, between: Callable[[], None]) -> None:

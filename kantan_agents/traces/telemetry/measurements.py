@@ -20,11 +20,7 @@ _OF_CALLS = (
 
 
 class Measurements:
-    """Records how long operations took and how many tokens model calls used.
-
-    Args:
-        meter: Where to record it.
-    """
+    """Records durations and the tokens of model calls."""
 
     def __init__(self, meter: Meter) -> None:
         def seconds(name: str, description: str) -> Any:
@@ -55,12 +51,7 @@ class Measurements:
         }
 
     def model_call(self, opened: Open, usage: dict[str, int] | None) -> None:
-        """Record a model call that has ended.
-
-        Args:
-            opened: Its span.
-            usage: Its tokens by the attribute for them; None if the provider has reported none.
-        """
+        """Record an ended model call; ``usage`` is tokens by attribute, if reported."""
         known = opened.attributes
         labels = {name: known[name] for name in _OF_CALLS if name in known}
         self._of_calls.record(opened.seconds, _with_error(labels, opened), opened.context)

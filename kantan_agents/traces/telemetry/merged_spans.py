@@ -1,4 +1,4 @@
-"""Which spans of the SDK get no span of their own, but are part of the one around them."""
+"""Decides which SDK spans become part of the span around them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,7 @@ _NOTES = frozenset({REFUSAL_SPAN, JUDGE_SPAN, STOP_SPAN, CUT_SPAN})
 
 
 def part_of(span: Any, parent: Open | None) -> Open | None:
-    """Return the open span that a span of the SDK is a part of; None if it gets its own.
-
-    Args:
-        span: The span that starts.
-        parent: The open span around it; None if there is none.
-    """
+    """Return the open span to join; None for a separate span."""
     if parent is None:
         return None
     kind = span.span_data.type
@@ -33,7 +28,6 @@ def part_of(span: Any, parent: Open | None) -> Open | None:
 
 
 def _joins_run(data: Any, parent: Open) -> bool:
-    """Return whether it is the first agent of a run, whose span is that of the run; then note that."""
     if parent.operation != names.INVOKE_AGENT or parent.folded or data.name != parent.begins_with:
         return False
     parent.folded = True
@@ -41,7 +35,7 @@ def _joins_run(data: Any, parent: Open) -> bool:
 
 
 def _is_of_run_or_call(data: Any, parent: Open) -> bool:
-    """Return whether it has a run's input and answer, or is the model's inside that of a middleware."""
+    """Return whether it has the run's input and answer, or is inside a middleware's call."""
     return isinstance(data, GenerationSpanData) or parent.operation == names.CHAT
 
 
@@ -62,7 +56,7 @@ _CHECKS = {
 
 
 def is_of_target(data: Any) -> bool:
-    """Return whether a span ``agent_run`` has the metadata of a hand-off target, not those of a run."""
+    """Return whether an ``agent_run`` span belongs to a handoff target."""
     if data.type != "custom" or data.name != RUN_SPAN:
         return False
     run = current_run.get()
@@ -70,9 +64,6 @@ def is_of_target(data: Any) -> bool:
 
 
 def is_around_call(data: Any) -> bool:
-    """Return whether a ``generation`` span is that of a middleware around a model call.
-
-    It is named after the agent.
-    """
+    """Return whether a ``generation`` span is a middleware's: it has the agent's name."""
     agent = active_sdk_agent.get()
     return agent is not None and data.model == agent.name and data.model_config is None

@@ -1,4 +1,4 @@
-"""What spans of model calls say: provider, model, settings, tokens, and with content the messages."""
+"""Attributes of model calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DETAILS = {
 
 
 def requested() -> dict[str, Any]:
-    """Return what is known of the model call that this task is just making: its model, and who serves it."""
+    """Return the model and provider of the current task's call."""
     run, agent = current_run.get(), active_sdk_agent.get()
     config = None if run is None else run.run_config
     model = getattr(config, "model", None) or getattr(agent, "model", None)
@@ -44,7 +44,7 @@ def _known(origin: ModelOrigin) -> dict[str, Any]:
 
 
 def of_generation(data: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    """Return what a ``generation`` span says of its request."""
+    """Return the request attributes of a ``generation`` span."""
     found: dict[str, Any] = {}
     model, config = data.get("model"), data.get("model_config")
     if isinstance(model, str) and model:
@@ -58,7 +58,7 @@ def of_generation(data: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]
 
 
 def of_response(response: Any) -> dict[str, Any]:
-    """Return what an answer of the Responses API says; nothing if the SDK has withheld it."""
+    """Return the attributes of a Responses API answer, unless withheld."""
     if response is None:
         return {}
     found = _settings({name: getattr(response, name, None) for name in names.REQUEST_SETTINGS})
@@ -71,7 +71,7 @@ def of_response(response: Any) -> dict[str, Any]:
 
 
 def tokens(usage: Any) -> dict[str, int] | None:
-    """Return the tokens of a call by the attribute for them; None if none were reported."""
+    """Return the tokens by attribute, if reported."""
     if not isinstance(usage, dict):
         return None
     found = {

@@ -1,4 +1,4 @@
-"""What spans of runs and agents say, and the events on them."""
+"""Attributes and events of runs and agents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kantan_agents.traces.telemetry.values import attribute_value, attributes_of
 
 
 def of_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes for the metadata of a run: all of it, and what the conventions name."""
+    """Return a run's metadata as attributes, with the conventions' names."""
     found: dict[str, Any] = attributes_of(metadata, names.METADATA)
     for key, attribute in (("agent_name", names.AGENT_NAME), ("agent_run_id", names.RUN_ID)):
         if key in metadata:
@@ -23,24 +23,18 @@ def of_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def conversation_of(run: Run | None) -> str | None:
-    """Return the id of the conversation that a run continues: of its session, or of one that OpenAI keeps."""
+    """Return the id of the conversation, from a session or OpenAI."""
     options = {} if run is None else run.options
     session, found = options.get("session"), options.get("conversation_id")
     if session is not None:
-        # One that OpenAI keeps raises an error before it has an id.
+        # One at OpenAI raises before it has an id.
         with suppress(Exception):
             found = session.session_id if getattr(session, "groups_traces", True) else None
     return found if isinstance(found, str) and found.strip() else None
 
 
 def shared_of(conversation: str | None, metadata: Mapping[str, Any], user_key: str | None) -> dict[str, str]:
-    """Return the attributes by which backends group all spans of a run.
-
-    Args:
-        conversation: Id of the conversation, if there is one.
-        metadata: The metadata of the run.
-        user_key: Which of the metadata is the user; None if no user is sent.
-    """
+    """Return the attributes by which backends group spans."""
     found = {}
     if conversation:
         found = dict.fromkeys((names.CONVERSATION_ID, names.SESSION_ID), text_value(conversation))
@@ -51,7 +45,7 @@ def shared_of(conversation: str | None, metadata: Mapping[str, Any], user_key: s
 
 
 def prompt_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes for the prompt; nothing for instructions that are a text without a version."""
+    """Return the attributes for the prompt; none for an unversioned str."""
     if "prompt_version" not in metadata:
         return {}
     named = {
@@ -62,16 +56,16 @@ def prompt_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def approvals_needed(run: Run | None) -> list[dict[str, Any]]:
-    """Return an event for each tool call that waits for an approval now that the run has ended."""
+    """Return an event for each call that awaits approval."""
     return [_of_approval(item) for item in getattr(getattr(run, "result", None), "interruptions", None) or ()]
 
 
 def approvals_given(run: Run | None) -> list[dict[str, Any]]:
-    """Return an event for each tool call about which was decided before the run was resumed."""
+    """Return an event for each call decided before the run resumed."""
     state = None if run is None else run.input
     if not isinstance(state, RunState):
         return []
-    # The state has no public way to its context, which has the answers.
+    # The state has no public way to the answers.
     wrapper = getattr(state, "_context", None)
     events = []
     for item in state.get_interruptions():
@@ -90,13 +84,7 @@ def _of_approval(item: Any) -> dict[str, Any]:
 
 
 def of_verdict(data: Any, agent: str | None, *, has_content: bool) -> dict[str, Any] | None:
-    """Return the event for a recorded rubric; None if there is no score.
-
-    Args:
-        data: The data of the span ``judge``.
-        agent: Name of the agent that has judged, unless the rubric names a metric.
-        has_content: Whether its text may be sent.
-    """
+    """Return the event for a rubric with a score."""
     rubric = data.get("rubric") if isinstance(data, dict) else None
     score = rubric.get("score") if isinstance(rubric, dict) else None
     if not isinstance(rubric, dict) or not isinstance(score, (int, float)):
@@ -113,7 +101,7 @@ def of_verdict(data: Any, agent: str | None, *, has_content: bool) -> dict[str, 
 
 
 def of_refusal(data: Any, *, has_content: bool) -> dict[str, Any]:
-    """Return the event for a tool call that the rules have refused."""
+    """Return the event for a denied tool call."""
     data = data if isinstance(data, dict) else {}
     named = {
         names.TOOL_NAME: data.get("tool"),

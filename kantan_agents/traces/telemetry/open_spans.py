@@ -1,4 +1,4 @@
-"""The spans of OpenTelemetry that are open, and which of them is the current one of a task."""
+"""The open spans of OpenTelemetry, and the current one of each task."""
 
 from __future__ import annotations
 
@@ -17,30 +17,22 @@ from kantan_agents.core.pipeline import Run
 
 @attrs.define(eq=False, slots=True)
 class Open:
-    """A span that is open.
+    """An open span.
 
     Attributes:
-        span: The span of OpenTelemetry.
-        context: The context of OpenTelemetry that code inside the span runs in.
-        outer: The context around it.
-        owner: Id of the SDK's span or trace that it was started for, and whose end is its own.
-        operation: What it is of: an operation of the conventions, or empty.
-        parent: The open span around it; None if that is not of this exporter.
-        agent: Name of the agent that works in it, as it may be sent.
-        begins_with: Name of the agent that a run begins with, as the SDK has it.
-        prompt: The attributes of the prompt of that agent.
-        folded: Whether a span of the SDK is part of it: that of its agent, or that of the model it calls.
-        attributes: What is known of it so far, and is set when it ends.
-        metadata: The metadata of the run that it is of, which are set when it ends.
-        shared: The attributes that the spans inside it have too: conversation and user.
-        used: The tokens that the model calls of an agent have used, by the attribute for them.
-        started: When it started, in seconds of ``time.perf_counter``.
-        seconds: How long it took, once it has ended.
-        raised: The error type of the exception that a tool has raised; None without one.
-        error: The error type of what it is of; None without an error.
-        is_recording: Whether it is sampled, so that anything that is set on it may be sent.
-        is_over: Whether it has ended.
-        run: The run that it was started in; for agents only.
+        context: For code inside the span; ``outer`` is the context around it.
+        owner: Id of the SDK's span or trace that it starts and ends with.
+        operation: An operation of the conventions, or empty.
+        agent: Name of its agent, as it may be sent.
+        begins_with: The SDK's name of the run's first agent.
+        folded: Whether the SDK span of its agent or model call is part of it.
+        attributes: Set when it ends, like ``metadata``.
+        shared: Attributes of inner spans too: conversation and user.
+        used: The tokens of an agent's model calls by attribute.
+        started: Start in seconds of ``time.perf_counter``.
+        raised: The error type of a tool's exception; ``error`` is the operation's.
+        is_recording: Whether it is sampled.
+        run: The run of an agent.
     """
 
     span: Span
@@ -66,7 +58,7 @@ class Open:
     run: Run | None = None
 
     def of_agent(self) -> Open | None:
-        """Return the nearest span around this one that is of an agent, or the span itself."""
+        """Return the innermost agent span, which may be this one."""
         found: Open | None = self
         while found is not None and found.operation not in AGENTS:
             found = found.parent
@@ -77,11 +69,10 @@ AGENTS = ("invoke_agent", "invoke_workflow")
 
 
 class CurrentSpan:
-    """Makes open spans the current ones of their tasks, so that code inside starts its spans below them.
+    """Makes open spans current in their tasks.
 
-    A context variable can be reset only in the task that has set it, but a span may end in another one. So
-    nothing is reset: at its end the context around the span is attached, and only in a task where the span
-    still is the current one.
+    A context variable can be reset only in the task that set it, but a span may end in another one. So at its
+    end the context around the span is attached, and only in a task where the span is still current.
     """
 
     def __init__(self) -> None:
@@ -93,16 +84,16 @@ class CurrentSpan:
         return found if isinstance(found, Open) else None
 
     def inside(self, span: Span, around: Context) -> Context:
-        """Return the context for code inside ``span``; ``enter`` completes it."""
+        """Return the context for code inside ``span``, for ``enter``."""
         return trace.set_span_in_context(span, around)
 
     def enter(self, opened: Open) -> None:
-        """Make a span the current one of this task."""
+        """Make a span current in this task."""
         opened.context = contexts.set_value(self._key, opened, opened.context)
         contexts.attach(opened.context)
 
     def leave(self, opened: Open) -> None:
-        """Make the span around an ended one the current one of this task, if it was the current one."""
+        """Make the span around an ended current one current."""
         opened.is_over = True
         opened.seconds = time.perf_counter() - opened.started
         if contexts.get_value(self._key) is not opened:
@@ -116,10 +107,7 @@ class CurrentSpan:
         contexts.attach(around)
 
     def around(self, parent: Open | None) -> Context:
-        """Return the context that a new span starts in.
-
-        It is that of the SDK's parent, except inside a span that the application has started below it.
-        """
+        """Return the SDK parent's context, or the application's span below it."""
         present = contexts.get_current()
         if parent is None:
             return present
@@ -134,5 +122,5 @@ class CurrentSpan:
 
 
 def otel_id(context: SpanContext) -> str:
-    """Return the id of a trace of OpenTelemetry as it is shown: 32 hexadecimal digits."""
+    """Format a trace id as 32 hexadecimal digits."""
     return trace.format_trace_id(context.trace_id)

@@ -1,4 +1,4 @@
-"""Trace ids that are the same in OpenTelemetry and in the trace database."""
+"""Trace ids that are the same in OpenTelemetry and in the database."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ _PREFIX = "trace_"
 
 
 class OwnIds(RandomIdGenerator):
-    """Gives a new trace of OpenTelemetry the digits of the SDK's trace id, if these are an id.
+    """Gives a new OpenTelemetry trace the digits of the SDK's id.
 
-    Those of this library are: ``trace_0199...`` is the trace ``0199...``. The last 62 bits of such an id are
-    random, as samplers expect.
+    ``trace_0199...`` becomes the trace ``0199...``. The last 62 bits are random, as samplers expect.
     """
 
     def __init__(self) -> None:
         self._next = threading.local()
 
     def next_is(self, trace_id: str) -> None:
-        """Use the digits of this id for the trace that this thread starts next."""
+        """Use this id for the next trace of this thread."""
         digits = trace_id[len(_PREFIX) :]
         is_id = trace_id.startswith(_PREFIX) and len(digits) == 32 and digits.isascii() and digits.isalnum()  # noqa: PLR2004
         try:
             self._next.id = int(digits, 16) if is_id else 0
-        except ValueError:  # the SDK's own ids may be any text
+        except ValueError:  # the SDK's own ids may be any str
             self._next.id = 0
 
     def generate_trace_id(self) -> int:

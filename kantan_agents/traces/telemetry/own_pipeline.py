@@ -1,7 +1,4 @@
-"""Sends to a collector over OTLP, set up from the standard environment variables.
-
-It is for applications that have not set up OpenTelemetry themselves.
-"""
+"""Sends to a collector over OTLP, for applications without their own OpenTelemetry setup."""
 
 from __future__ import annotations
 
@@ -28,23 +25,14 @@ _HTTP = "http/protobuf"
 
 
 class OwnPipeline:
-    """The library's own tracer provider and meter provider, and the thread that flushes them.
+    """The library's own providers, and the thread that flushes them.
 
-    Args:
-        meter_provider: The application's meter provider; None to send metrics as well.
-
-    Raises:
-        TelemetrySettingError: E131, a variable asks for another exporter or protocol.
-
-    Attributes:
-        ids: Chooses the trace ids.
-        tracer_provider: Makes spans, and sends them in batches.
-        meter_provider: Sends metrics, or the application's.
-        before_flush: Called before everything is sent.
+    Without a ``meter_provider``, it sends metrics as well. E131 if a variable requests another exporter or
+    protocol.
     """
 
     def __init__(self, meter_provider: MeterProviderBase | None) -> None:
-        # All settings first: what is made below has threads, which would outlive the error.
+        # All settings first: the threads below would outlive an error.
         sends_traces = _sends("TRACES")
         sends_metrics = meter_provider is None and _sends("METRICS")
         queue_size = _queue_size() if sends_traces else 0
@@ -53,7 +41,7 @@ class OwnPipeline:
         self._connections: list[Connection] = []
         self._processor: CountingProcessor | None = None
         self._exporter: CountingExporter | None = None
-        # Flushed by this library, within a limit; by itself it would wait for a collector that is away.
+        # Flushed by this library: by itself, it would wait for a collector that is down.
         self.tracer_provider = TracerProvider(id_generator=self.ids, shutdown_on_exit=False)
         if sends_traces:
             connection = self._connection()
@@ -70,17 +58,17 @@ class OwnPipeline:
 
     @property
     def is_failing(self) -> bool:
-        """Whether the collector did not take the last spans."""
+        """Whether the collector did not accept the last spans."""
         return self._exporter is not None and self._exporter.is_failing
 
     def stats(self) -> OtelStats:
-        """Return what has become of the spans."""
+        """Return the numbers of spans."""
         return OtelStats() if self._processor is None else self._processor.stats()
 
     def start_flush(self) -> Callable[[float], bool]:
-        """Begin to send what waits; return what waits for it, for at most the given seconds.
+        """Start to send; return a function that waits for the given seconds.
 
-        A collector that is away is tried once more.
+        A collector that is down gets one more try.
         """
         wait = self._flusher.begin()
         if self._exporter is not None:
@@ -88,14 +76,14 @@ class OwnPipeline:
         return wait
 
     def log_unwritten(self) -> None:
-        """Log what waits although the process ends."""
+        """Log the spans that will be lost."""
         stats = self.stats()
         if stats.queued:
             lost = stats.queued + stats.failed + stats.dropped
             log_lost(lost, f"{stats.queued} still wait at the end of the process")
 
     def after_fork_in_child(self) -> None:
-        """Start empty, with connections of its own; the parent sends what waited."""
+        """Start empty, with new connections."""
         for connection in self._connections:
             connection.connect_anew()
         if self._processor is not None:
@@ -103,7 +91,7 @@ class OwnPipeline:
         self._flusher.renew()
 
     def retire(self, then: Callable[[], None]) -> None:
-        """Send what waits, call ``then``, and end all threads. Does not wait."""
+        """Send waiting spans, call ``then``, and stop all threads, without waiting."""
         if self._exporter is not None:
             self._exporter.end()
         self._flusher.end_with(lambda: self._end(then))
@@ -124,17 +112,13 @@ class OwnPipeline:
         self.tracer_provider.force_flush()
         if self._processor is not None:
             self._processor.settle()
-        # Metrics of a collector that has just not taken spans would wait in vain for as long again.
+        # A collector that just failed would delay the metrics in vain.
         if self._own_meters is not None and not self.is_failing:
             self._own_meters.force_flush()
 
 
 def _sends(signal: str) -> bool:
-    """Return whether a signal is sent.
-
-    Raises:
-        TelemetrySettingError: E131, a variable asks for another exporter or protocol.
-    """
+    """Raise E131 for another exporter or protocol."""
     variable = f"OTEL_{signal}_EXPORTER"
     chosen = os.environ.get(variable, "").strip().lower() or "otlp"
     if chosen == "none":
@@ -153,11 +137,7 @@ def _sends(signal: str) -> bool:
 
 
 def _queue_size() -> int:
-    """Return how many spans may wait.
-
-    Raises:
-        TelemetrySettingError: E131, the variable is not a number above 0.
-    """
+    """Raise E131 for an invalid number."""
     value = os.environ.get(_QUEUE, "").strip()
     if not value:
         return _DEFAULT_QUEUE
@@ -167,13 +147,9 @@ def _queue_size() -> int:
 
 
 class _Flusher:
-    """Calls ``flush`` in its own thread, so that others can wait for it for a limited time.
+    """Lets others wait for ``flush`` for a limited time: the SDK's ignores its timeout.
 
-    The SDK's ``force_flush`` waits for the collector as long as that takes, whatever timeout it is given. And
-    at the end of an interpreter no new thread can be started, so this one is started with the exporter.
-
-    Args:
-        flush: Sends what waits; returns when that is done.
+    The thread starts with the exporter, because none can start at the end of an interpreter.
     """
 
     def __init__(self, flush: Callable[[], object]) -> None:
@@ -182,7 +158,7 @@ class _Flusher:
         self.renew()
 
     def renew(self) -> None:
-        """Start the thread; also in a forked child, which has none."""
+        """Start the thread; also in a forked child."""
         self._asked = 0
         self._done = 0
         self._changed = threading.Condition()
@@ -190,11 +166,7 @@ class _Flusher:
         self._thread.start()
 
     def begin(self) -> Callable[[float], bool]:
-        """Begin to send what waits now.
-
-        Returns:
-            A function that waits for at most the given seconds and returns whether that is done.
-        """
+        """Start to send; return a function that waits for the given seconds."""
         with self._changed:
             self._asked += 1
             wanted = self._asked
@@ -207,7 +179,7 @@ class _Flusher:
         return wait
 
     def begin_try(self) -> Callable[[], None]:
-        """Return what ends the waiting for all that was asked for before this try: the collector is away."""
+        """Return a function that ends the earlier waits: the collector is down."""
         asked = self._asked
 
         def release() -> None:
@@ -218,7 +190,7 @@ class _Flusher:
         return release
 
     def end_with(self, last: Callable[[], object]) -> None:
-        """Send what waits, call ``last``, and end the thread."""
+        """Send everything, call ``last``, and end the thread."""
         self._last = last
         self.begin()
 
@@ -226,7 +198,7 @@ class _Flusher:
         changed = self._changed
         while self._last is None or self._asked > self._done:
             with changed:
-                # A try that has failed may have come between the last request and this.
+                # A failed try may have come between the last request and this.
                 changed.wait_for(lambda: self._asked > self._done or self._last is not None)
                 wanted = self._asked
             try:

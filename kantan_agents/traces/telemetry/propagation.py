@@ -1,4 +1,4 @@
-"""Passes the trace context on to other services: HTTP tools and MCP servers."""
+"""Passes the trace context to other services: HTTP tools and MCP servers."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from typing import Any
 
 
 def trace_headers(headers: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return HTTP headers that make the spans of the called service children of the present span.
+    """Return HTTP headers that make the spans of the called service children of the current span.
 
-    Call it in a tool that calls a service which takes part in your traces, so that both sides are seen in one
-    trace:
+    Use it in a tool that calls a service which takes part in your traces, so that one trace shows both sides:
 
         await client.get(url, headers=trace_headers())
 
     Args:
-        headers: Further headers, which are kept.
+        headers: Further headers to include.
 
     Returns:
-        ``headers`` with those of the configured propagators of OpenTelemetry: ``traceparent``, and
-        ``tracestate`` and ``baggage`` if there are any. Without a present span, or without OpenTelemetry,
-        only ``headers``.
+        ``headers`` and the headers of OpenTelemetry's configured propagators: ``traceparent``, and
+        ``tracestate`` and ``baggage`` if present. Without a current span, or without OpenTelemetry, only
+        ``headers``.
     """
     carrier = dict(headers or {})
     try:
@@ -38,7 +37,7 @@ def mcp_trace_meta(_context: Any = None) -> dict[str, Any] | None:
     package ``mcp`` does the same by itself; with it, this function changes nothing.
 
     Returns:
-        ``traceparent``, and ``tracestate`` and ``baggage`` if there are any; None without a present span.
+        ``traceparent``, and ``tracestate`` and ``baggage`` if present; None without a current span.
     """
     return dict(trace_headers()) or None
 
@@ -47,7 +46,7 @@ def mcp_trace_client(headers: dict[str, str] | None = None, timeout: Any = None,
     """Return an HTTP client for the connection to an MCP server that sends the trace context as headers.
 
     Pass it as ``httpx_client_factory`` in the ``params`` of ``MCPServerStreamableHttp`` or ``MCPServerSse``,
-    for gateways and servers that look for ``traceparent`` in the headers. This needs version 2 of the package
+    for gateways and servers that read ``traceparent`` from the headers. This needs version 2 of the package
     ``mcp``; an older one sends all messages in the context of the connection.
 
     Args:
@@ -57,7 +56,7 @@ def mcp_trace_client(headers: dict[str, str] | None = None, timeout: Any = None,
     """
     from agents.mcp import server
 
-    # Private, but only the SDK knows which HTTP library the installed version of mcp takes.
+    # Private, but only the SDK knows the HTTP library of the installed mcp.
     client = server._create_default_streamable_http_client(headers, timeout, auth)
     client.event_hooks["request"] = [*client.event_hooks.get("request", ()), _add_headers]
     return client

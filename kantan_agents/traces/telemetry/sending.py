@@ -1,4 +1,4 @@
-"""Sends spans to the collector, and counts what becomes of them."""
+"""Sends spans to the collector, and counts the results."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ with extra("otel"):
 _log = get_logger("kantan_agents.telemetry")
 
 PAUSE = 5.0
-"""Seconds after which a collector that is away is tried again."""
+"""Seconds between tries while the collector is down."""
 
 MOST_SENDS = 5
-"""How often spans are sent to a collector that gets them and does not answer: it may have them already."""
+"""Tries for spans without an answer: the collector may have them already."""
 
 
 @attrs.frozen
 class OtelStats:
-    """What has become of the spans of an ``OtelExporter`` that sends them itself.
+    """The numbers of spans of an ``OtelExporter`` that sends them itself.
 
     Attributes:
-        sent: Number of spans that the collector has taken.
-        failed: Number of spans that the collector has refused, or that could not be sent at all.
+        sent: Number of spans that the collector accepted.
+        failed: Number of spans that the collector rejected, or that could not be sent at all.
         dropped: Number of spans that were dropped because too many waited. Until the next flush, it may be a
             few too high.
-        queued: Number of spans that wait, also for a collector that is away.
+        queued: Number of spans that wait, including for a collector that is down.
     """
 
     sent: int = 0
@@ -46,24 +46,19 @@ class OtelStats:
 
 
 class CountingExporter(SpanExporter):
-    """Sends spans until the collector takes or refuses them, counts them, and logs those that are lost.
+    """Sends spans until the collector accepts or rejects them, and counts them.
 
-    While the collector is away, it keeps trying, and the processor's queue fills meanwhile. Spans that a
-    collector gets and does not answer are given up after ``MOST_SENDS``.
+    While the collector is down, it retries, and the processor's queue fills. It gives up spans that a
+    collector received without an answer after ``MOST_SENDS``.
 
     Args:
-        exporter: Sends the spans.
-        connection: What it sends them over.
-        begin_try: Called before each try; returns what is called if the collector was away at it.
+        begin_try: Called before each try; its result is called if the collector was down.
 
     Attributes:
-        taken: Number of spans that it was given.
-        waiting: Number of spans among them that it is trying to send.
-        sent: Number of spans that were sent.
-        failed: Number of spans that were refused, or given up.
+        taken: Number of received spans.
+        waiting: Number of spans in tries.
         dropped: Number of spans that the processor has dropped.
-        absences: How many times the collector has been away.
-        is_failing: Whether the last spans were not sent.
+        absences: How many times the collector has been down.
     """
 
     # The processor calls `export` in one thread at a time.
@@ -76,7 +71,7 @@ class CountingExporter(SpanExporter):
         self.start_anew()
 
     def start_anew(self) -> None:
-        """Count from zero; also in a forked child, whose parent sends what waited."""
+        """Count from zero; also in a forked child."""
         self.taken = self.waiting = self.sent = self.failed = self.dropped = self.absences = 0
         self.is_failing = self._has_refused_some = False
         self._dropped_before = 0
@@ -84,13 +79,13 @@ class CountingExporter(SpanExporter):
         self._again = threading.Event()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Send spans; return when the collector has taken or refused them."""
+        """Send spans until they are accepted or rejected."""
         self.taken += len(spans)
         self.waiting = len(spans)
         problem, sends = self._try(spans), 0
         while problem and self._connection.is_away and not self._is_ending:
             sends += self._connection.may_have_taken
-            if sends >= MOST_SENDS:  # the others, too, would wait for spans that it may never answer
+            if sends >= MOST_SENDS:  # the others, too, might never get an answer
                 break
             self._note_absence(problem)
             self._again.wait(PAUSE)
@@ -100,11 +95,11 @@ class CountingExporter(SpanExporter):
         return self._give_up(len(spans), problem) if problem else self._count(len(spans))
 
     def try_now(self) -> None:
-        """Try again without waiting any longer."""
+        """Try again without further waiting."""
         self._again.set()
 
     def end(self) -> None:
-        """Try to send everything once more, and wait for a collector that is away no longer."""
+        """Try to send everything once more, without waiting."""
         self._is_ending = True
         self._again.set()
 
@@ -113,11 +108,11 @@ class CountingExporter(SpanExporter):
         self._exporter.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Return at once: nothing waits in here."""
+        """Return immediately: nothing waits in here."""
         return self._exporter.force_flush(timeout_millis)
 
     def _try(self, spans: Sequence[ReadableSpan]) -> str:
-        """Return why the spans were not sent; an empty text if they were."""
+        """Return the reason of a failure, or an empty str."""
         self._connection.forget()
         self._was_away = self._begin_try()
         try:
@@ -157,12 +152,9 @@ class CountingExporter(SpanExporter):
 
 
 class CountingProcessor(BatchSpanProcessor):
-    """The SDK's batch processor, which also counts what it drops.
+    """The SDK's batch processor, which also counts dropped spans.
 
-    Args:
-        exporter: Sends the batches.
-        max_queue: Number of spans that may wait; the oldest are dropped after that.
-        **options: As for the SDK's.
+    ``max_queue`` spans may wait; beyond that, the oldest are dropped.
     """
 
     def __init__(self, exporter: CountingExporter, max_queue: int, **options: Any) -> None:
@@ -177,7 +169,7 @@ class CountingProcessor(BatchSpanProcessor):
         self._logged_absence = -1
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Queue a span; the oldest one is dropped if the queue is full."""
+        """Queue a span; drop the oldest one if full."""
         counted, is_first = self._counting, False
         if span.context is not None and span.context.trace_flags.sampled:
             with self._lock:
@@ -192,7 +184,7 @@ class CountingProcessor(BatchSpanProcessor):
             log_lost(counted.failed + counted.dropped, reason)
 
     def shutdown(self) -> None:
-        """Send what waits; a collector that is away is tried once more."""
+        """Send the waiting spans; a collector that is down gets one more try."""
         self._counting.end()
         super().shutdown()  # type: ignore[no-untyped-call]
 
@@ -203,13 +195,13 @@ class CountingProcessor(BatchSpanProcessor):
         return OtelStats(sent=counted.sent, failed=counted.failed, dropped=counted.dropped, queued=queued)
 
     def settle(self) -> None:
-        """Correct the number of dropped spans, after everything that waited was given to the exporter."""
+        """Correct ``dropped``, after the exporter got all waiting spans."""
         counted = self._counting
         with self._lock:
             counted.dropped = min(counted.dropped, max(0, self._ended - counted.taken))
 
     def start_anew(self) -> None:
-        """Count from zero, in a forked child: the parent sends what waited."""
+        """Count from zero, in a forked child."""
         self._reset()
         self._counting.start_anew()
 

@@ -1,4 +1,4 @@
-"""``SentSpan``: what may be sent of a span or trace of the SDK, after the user's ``redact``."""
+"""``SentSpan``: the data of an SDK span that may be sent, after ``redact``."""
 
 from __future__ import annotations
 
@@ -26,14 +26,11 @@ _CONTENTS = ("input", "output")
 
 @attrs.frozen
 class SentSpan:
-    """What may be sent of a span.
+    """The data of a span that may be sent.
 
-    Attributes:
-        data: The data of the span as the SDK exports it, for ``response`` spans with input, output and model.
-        error: The SDK's error of the span; None without one.
-        error_type: The class of the exception that ended it, a code of this library, or another short name.
-        has_content: Whether texts of users, models and tools may be sent.
-        contents: Input and answer of a model, a run or a tool, by the attributes for them; copies.
+    ``data`` is the SDK's export, for ``response`` spans with input, output and model. ``contents`` are copies
+    of input and answer by attribute. Without ``has_content``, no content of users, models and tools may be
+    sent.
     """
 
     data: dict[str, Any]
@@ -54,13 +51,7 @@ class SentSpan:
 
 
 class SpanReader:
-    """Reads spans and traces of the SDK.
-
-    Args:
-        content: Whether texts of users, models and tools are sent.
-        redact: The user's function, or None.
-        report: Called with an error of ``redact``.
-    """
+    """Reads spans and traces of the SDK."""
 
     def __init__(
         self, *, content: bool, redact: Redact | None, report: Callable[[RedactionError], None]
@@ -70,11 +61,9 @@ class SpanReader:
         self._report = report
 
     def trace(self, trace: Any, conversation: str | None) -> tuple[Mapping[str, Any], str, str]:
-        """Return the metadata of a trace, its name and its group, as they may be sent.
+        """Return the metadata, name and group of a trace to send.
 
-        Args:
-            trace: The trace.
-            conversation: Its group if it does not name one itself.
+        ``conversation`` is the default group.
         """
         group = getattr(trace, "group_id", None) or conversation
         if self._redact is None:
@@ -86,11 +75,11 @@ class SpanReader:
 
     @property
     def is_plain(self) -> bool:
-        """Whether names can be sent before a span has ended, as no ``redact`` may change them."""
+        """Whether names can be sent at the start, because no ``redact`` may change them."""
         return self._redact is None
 
     def span(self, span: Any, noted: str | None = None) -> SentSpan:
-        """Return what may be sent of a span that has ended; ``noted`` is as for ``error_type``."""
+        """Return the data of an ended span to send."""
         kind_of_error = error_type(span.error, noted)
         has_content = self.content and records_sensitive_data()
         span_data, error = span.span_data, span.error
@@ -142,7 +131,7 @@ def _contents(span_data: Any, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _instructions(response: Any) -> Any:
-    """Return the instructions of a call, which the Responses API repeats in its answer."""
+    """Return the instructions that the Responses API repeats in its answer."""
     said = getattr(response, "instructions", None)
     run, agent = current_run.get(), active_sdk_agent.get()
     if said is None and run is not None and agent is not None and agent.name == run.agent.name:
@@ -151,7 +140,7 @@ def _instructions(response: Any) -> Any:
 
 
 def _bare(span_data: Any) -> dict[str, Any]:
-    """Return the data of a span without content, and without the work to export it."""
+    """Skip the content and the work of an export."""
     data = {"type": span_data.type}
     for name in _WITHOUT_CONTENT.get(data["type"], ()):
         data[name] = getattr(span_data, name, None)

@@ -1,4 +1,4 @@
-"""Turns the SDK's spans and traces into spans of OpenTelemetry, while the code that they are of runs."""
+"""Turns the SDK's spans and traces into OpenTelemetry spans."""
 
 from __future__ import annotations
 
@@ -32,25 +32,16 @@ from kantan_agents.traces.telemetry.values import name_value
 
 _ENDED_TRACES = 1_024
 _MOST_LATE = 1_024
-# What samplers may want to know of a span; everything else is set when it ends.
+# For samplers; everything else is set at the end.
 _AT_START = (names.OPERATION, names.AGENT_NAME, names.TOOL_NAME, names.PROVIDER, names.REQUEST_MODEL)
 
 
 class Spans:
-    """The spans of OpenTelemetry for the SDK's.
+    """The OpenTelemetry spans for the SDK's.
 
-    The SDK's spans around tasks and turns, hand-offs, refusals and verdicts get no span of their own. Each is
-    part of the span around it, as an event or as attributes.
-
-    A span is started at once, as code inside it needs it. What it says is set by another thread.
-
-    Args:
-        tracer: Makes the spans.
-        ends: Says what spans say, and ends them.
-        reader: Reads the SDK's spans.
-        later: Does what a run need not wait for.
-        ids: Chooses trace ids, with the library's own provider.
-        user_key: Which of a run's metadata is sent as its user; None if none is.
+    The SDK's spans of tasks, turns, handoffs, denials and verdicts become events or attributes of the span
+    around them. A span starts immediately, because code inside needs it. Another thread sets its attributes.
+    ``ids`` are the library's own provider's; ``user_key`` is the metadata key of the user.
     """
 
     def __init__(
@@ -78,7 +69,7 @@ class Spans:
     # -- traces
 
     def trace_started(self, sdk_trace: Any) -> None:
-        """Start the span of a trace: of the run that has opened it, or of a workflow of several runs."""
+        """Start the span of a trace: of its run, or of a workflow of several."""
         trace_id: str = sdk_trace.trace_id
         own = getattr(sdk_trace, "metadata", None) or {}
         is_run = "agent_run_id" in own
@@ -108,7 +99,7 @@ class Spans:
     def trace_ended(self, sdk_trace: Any) -> None:
         """End the span of a trace."""
         trace_id = sdk_trace.trace_id
-        # The SDK cancels tools without waiting for them, so their spans end a moment later; some never do.
+        # The SDK cancels tools without waiting, so their spans end a moment later or never.
         for span_id in self._inside.pop(trace_id, ()):
             self._late[span_id] = None
         while len(self._late) > _MOST_LATE:
@@ -125,13 +116,13 @@ class Spans:
     # -- spans
 
     def span_started(self, span: Any) -> None:
-        """Start a span, unless it is part of the span around it."""
+        """Start a span, unless it joins the span around it."""
         span_id: str = span.span_id
         trace_id: str = span.trace_id
         parent = self._opened.get(span.parent_id) or self._roots.get(trace_id)
         opened = part_of(span, parent)
         if opened is not None and self._reader.is_plain and is_of_target(span.span_data):
-            opened.prompt = prompt_of(span.span_data.data)  # the model call that follows is one of it
+            opened.prompt = prompt_of(span.span_data.data)  # for the model call that follows
         if opened is None:
             attributes, prompt = self._beginning(span, parent)
             opened = self._start(parent, span_id, trace_id, attributes, prompt)
@@ -145,14 +136,14 @@ class Spans:
             inside.add(span_id)
 
     def _note_run(self, metadata: dict[str, Any], opened: Open) -> None:
-        """Note what a run inside another one begins with; the outer one's conversation wins."""
+        """Note an inner run; the outer run's conversation wins."""
         opened.begins_with = metadata.get("agent_name")
         if self._reader.is_plain:
             conversation = conversation_of(current_run.get())
             opened.shared = {**shared_of(conversation, metadata, self._user_key), **opened.shared}
 
     def span_ended(self, span: Any) -> None:
-        """End a span, or add what it says to the span that it is part of."""
+        """End a span, or add its data to the span that it joined."""
         inside = self._inside.get(span.trace_id)
         if inside is not None:
             inside.discard(span.span_id)
@@ -173,13 +164,12 @@ class Spans:
                 self._finish(opened)
 
     def _give_up(self, span_id: str) -> None:
-        """End a span that the SDK has left open for long."""
         opened = self._opened.pop(span_id, None)
         if opened is not None and opened.owner == span_id:
             self._finish(opened)
 
     def note_tool_call(self, call_id: str) -> None:
-        """Note the id of a tool call on its span; its task is just beginning to make it."""
+        """Note the call id on a tool's span, in the task that is starting the call."""
         opened = self._current.find()
         if call_id and opened is not None and opened.operation == names.EXECUTE_TOOL:
             opened.attributes[names.TOOL_CALL_ID] = call_id
@@ -191,7 +181,7 @@ class Spans:
         self._later.add(self._ends.of_span, data, self._reader.span(span, opened.raised), opened, is_own)
 
     def _beginning(self, span: Any, parent: Open | None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what is known of a span when it starts, and the attributes of the agent's prompt."""
+        """Return the attributes of the span, and of the agent's prompt."""
         data = span.span_data
         kind = data.type
         is_plain = self._reader.is_plain
@@ -275,14 +265,13 @@ def _note_approvals(opened: Open) -> None:
 
 
 def _note_waiting(opened: Open) -> None:
-    """Note which tool calls of a run that ends wait for an approval."""
     if opened.operation == names.INVOKE_AGENT and opened.run is not None:
         for event in approvals_needed(opened.run):
             opened.span.add_event(names.APPROVAL_NEEDED, event)
 
 
 def _link(sdk_trace: Any, opened: Open) -> None:
-    """Store the trace id of OpenTelemetry in the metadata of the trace, before a recorder copies them."""
+    """Add OpenTelemetry's id before a recorder copies the trace's metadata."""
     context = opened.span.get_span_context()
     metadata = getattr(sdk_trace, "metadata", None)
     if context.is_valid and (metadata is None or isinstance(metadata, dict)):

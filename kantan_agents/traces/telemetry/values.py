@@ -1,6 +1,6 @@
-"""Turns any value into one that an attribute can have: masked, and such that it can be encoded.
+"""Turns any value into an attribute: masked and encodable.
 
-A single value that cannot be encoded would lose the whole batch of spans that it is sent with.
+Otherwise it would lose its whole batch of spans.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _SCALARS = (str, bool, int, float)
 
 @lru_cache(maxsize=1_024)
 def name_value(name: str) -> str:
-    """Return a name as ``text_value`` does; for names of agents, tools and models, which come again."""
+    """Cache ``text_value`` for names of agents, tools and models."""
     return text_value(name)
 
 
 def text_value(text: str) -> str:
-    """Return a text with its secrets masked, and without halves of surrogate pairs, which are not UTF-8."""
+    """Mask secrets, and drop halves of surrogate pairs, which UTF-8 lacks."""
     return whole_text(mask_text(str(text)))
 
 
 def attribute_value(value: Any) -> AttributeValue | None:
-    """Return the value of an attribute: a scalar or list of scalars as it is, other data as JSON text."""
+    """Return scalars and lists of scalars unchanged, other data as JSON."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -52,14 +52,14 @@ def attribute_value(value: Any) -> AttributeValue | None:
 
 
 def named_value(name: str, value: Any) -> AttributeValue | None:
-    """Return the value of an attribute; the mask if its name says that it is a secret."""
+    """Return the value of an attribute, masked if its name is a secret's."""
     if type(value) is str and is_named_secret(name, value):
         return MASK
     return attribute_value(value) if isinstance(value, _SCALARS) else attribute_value(_masked(name, value))
 
 
 def attributes_of(values: Mapping[str, Any], prefix: str = "") -> dict[str, AttributeValue]:
-    """Return the attributes for a mapping; those without a value are left out."""
+    """Return the attributes for a mapping, without None."""
     found: dict[str, AttributeValue] = {}
     for name, value in values.items():
         made = named_value(name, value)
@@ -69,7 +69,7 @@ def attributes_of(values: Mapping[str, Any], prefix: str = "") -> dict[str, Attr
 
 
 def json_text(value: Any) -> str:
-    """Return data as JSON text with its secrets masked."""
+    """Encode data with its secrets masked."""
     return whole_text(encode(_masked("", value)))
 
 
