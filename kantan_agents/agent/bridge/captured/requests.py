@@ -1,4 +1,4 @@
-"""Describes the requests of one run, each by what it has in common with the one before."""
+"""Describes the requests of one run, each by its difference from the one before."""
 
 from __future__ import annotations
 
@@ -29,16 +29,13 @@ _UNSET = vars(ModelSettings())
 
 
 class Requests:
-    """What the requests of a run have in common.
-
-    Args:
-        run: The run.
+    """The shared parts of a run's requests.
 
     Attributes:
         answered: The output items of the latest answer, encoded.
-        answered_by: The place of the model call that has this answer.
-        cancelled: The tool calls that were cancelled, by id.
-        size: About how many bytes the parts take that only these requests have.
+        answered_by: The index of the model call with this answer.
+        cancelled: The cancelled tool calls, by id.
+        size: About how many bytes only these requests need.
     """
 
     def __init__(self, run: Run) -> None:
@@ -86,7 +83,7 @@ class Requests:
         self._add_input(data, redacted_data(run, request.input) if redacted else request.input)
 
     def arguments_of(self, call_id: str) -> str:
-        """Return the arguments of a tool call in the latest answer; empty if it is not in it."""
+        """Return the arguments of a tool call in the latest answer; empty if it has no such call."""
         for packed in self.answered:
             item = decode(packed)
             if item.get("call_id") == call_id and isinstance(item.get("arguments"), str):
@@ -94,7 +91,7 @@ class Requests:
         return ""
 
     def _shared(self, kind: str, value: str | bytes) -> Shared:
-        """Return a content that is the same in most requests of a run, but is not known from other runs."""
+        """Return content that most requests of this run share, but other runs do not."""
         known = self._latest.get(kind)
         if known is None or known.value != value:
             known = self._latest[kind] = Shared(kind, value)
@@ -115,12 +112,12 @@ class Requests:
             data["output"] = self._redacted("output", output_data(schema, mode))
 
     def _add_input(self, data: dict[str, Any], given: Any) -> None:
-        """Add the input: how much of it the call before and its answer had, and the other items."""
+        """Add the input: how many items come from the previous call and its answer, and the rest."""
         if not isinstance(given, list):
             data["input"] = given
             self.size += len(given)
             return
-        # Every run waits for this, and only an assistant's item can have media.
+        # Every run waits for this. Only an assistant's item can have media.
         items = [
             encode(item if type(item) is dict and item.get("role") != "assistant" else without_media(item))
             for item in given
@@ -142,7 +139,7 @@ class Requests:
         data["items"] = [shared_item(item) for item in new]
 
     def _add_results(self, items: list[Any]) -> None:
-        """Add to cancelled tool calls what the model got for them."""
+        """Add to cancelled tool calls the result that the model received."""
         for item in items:
             if isinstance(item, dict) and item.get("call_id") in self.cancelled and "output" in item:
                 call = self.cancelled.pop(item["call_id"])
