@@ -1,4 +1,4 @@
-"""Hand-offs to Agents, plain SDK agents and ``agents.handoff(...)`` objects, cycles included."""
+"""Handoffs to Agents, plain SDK agents and ``agents.handoff(...)`` objects, cycles included."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kantan_agents.errors import InvalidOptionError
 
 
 class Linkable(Protocol):
-    """The part of an ``Agent`` that linking hand-offs needs."""
+    """The part of an ``Agent`` that linking handoffs needs."""
 
     handoffs: list[Any]
     handoff_links: HandoffLinks
@@ -23,10 +23,9 @@ class Linkable(Protocol):
 
 
 class HandoffLinks:
-    """Keeps the hand-offs of one SDK agent equal to the public ``handoffs`` list.
+    """Synchronizes the handoffs of one SDK agent with the public ``handoffs`` list, after changes only.
 
-    The list may change after the agent was created; this is how cycles are built. The SDK's hand-offs are
-    rebuilt only after such a change.
+    The list may change after the agent's creation, as it must for cycles.
 
     Attributes:
         linked: The targets that were linked last.
@@ -47,7 +46,7 @@ class HandoffLinks:
 
 
 def link_handoffs(start: Linkable) -> None:
-    """Update the hand-offs of ``start`` and of every Agent reachable from it."""
+    """Update the handoffs of ``start`` and of every Agent reachable from it."""
     links = start.handoff_links
     # A run of another agent may have relinked one of them since: then all are walked again.
     if links.reached and all(
@@ -69,7 +68,7 @@ def link_handoffs(start: Linkable) -> None:
 
 
 def _are_same(some: Sequence[Any], others: Sequence[Any]) -> bool:
-    # The SDK's agents are dataclasses, whose `==` compares their hand-offs, and never ends on a cycle.
+    # The SDK's agents are dataclasses, whose `==` compares their handoffs and never ends on a cycle.
     return len(some) == len(others) and all(map(is_, some, others))
 
 
@@ -92,6 +91,6 @@ def _sdk_handoff(target: Any) -> agents.Agent[Any] | Handoff[Any, Any]:
 
 
 def _bare_sdk_agent(target: Any) -> SDKAgent | None:
-    # Not the public property `sdk_agent`: it would link hand-offs again.
+    # Not the public property `sdk_agent`: it would link handoffs again.
     sdk_agent = getattr(target, "_sdk_agent", None)
     return sdk_agent if isinstance(sdk_agent, SDKAgent) else None

@@ -15,15 +15,13 @@ from kantan_agents.models.finish_reasons import answer_cut_off, finish_reason, m
 from kantan_agents.models.protocol.responses import response_usage
 
 _REQUESTS = "_agents_sdk_request_count"
-"""Where adapters of the SDK say how many requests a usage is of; the API has no field for it."""
+"""Field in which the SDK's adapters report the number of requests of a usage; the API has none."""
 
 
 def answer_of(response: Response, *, is_request: bool = False) -> ModelResponse:
-    """Return the final response of a stream as the ``ModelResponse`` of ``Model.get_response``.
+    """Return the final response of a stream as a ``ModelResponse``.
 
-    Args:
-        response: The response.
-        is_request: Whether it is the answer to one request, which counts even if it reports no usage.
+    ``is_request``: it answers one request, which counts even if it reports no usage.
     """
     found = response.usage
     usage = Usage(requests=1 if is_request else 0)
@@ -49,9 +47,9 @@ def answer_of(response: Response, *, is_request: bool = False) -> ModelResponse:
 
 
 def with_output(response: Response, items: list[Any]) -> Response:
-    """Return the final response of a stream, with ``items`` as its output if it has none.
+    """Return the final response of a stream, with ``items`` as its output if it is empty.
 
-    Some servers send the items of the answer only in earlier events.
+    Some servers send the answer's items only in earlier events.
     """
     return response if response.output or not items else response.model_copy(update={"output": items})
 
@@ -68,10 +66,7 @@ def broken_off(last: Any) -> Any:
 
 
 def check_answered(last: Any) -> None:
-    """Raise unless a stream has ended with an answer.
-
-    Args:
-        last: The event that ended it, None if no such event arrived.
+    """Raise unless a stream has ended with an answer; ``last`` is its final event, None if missing.
 
     Raises:
         ModelBehaviorError: The stream has no answer; the SDK would raise the same error.
@@ -88,12 +83,7 @@ def check_answered(last: Any) -> None:
 
 
 def completed_event(answer: ModelResponse, final: Response | None = None) -> ResponseCompletedEvent:
-    """Return the last event of a stream with this answer.
-
-    Args:
-        answer: The answer.
-        final: The model's own final response, if it has streamed one.
-    """
+    """Return the last event of a stream with this answer; ``final`` is the model's own final response."""
     usage = answer.usage
     # The SDK counts a request for any usage it gets, so without a request it gets None.
     counted = _response_usage(usage) if usage.requests or usage.total_tokens else None
@@ -125,9 +115,9 @@ def _response_usage(usage: Usage) -> ResponseUsage:
 
 
 def with_other_usage(call: ModelCall, answer: ModelResponse) -> ModelResponse:
-    """Return an answer with the usage of the other requests for it as well, as the run counts it.
+    """Return an answer with the usage of its other requests added, for the run's count.
 
-    The middleware of the run has counted these for itself, so they are added after all of it.
+    Middleware has counted these separately, so this happens after all of it.
     """
     if not call._other_usage:
         return answer
@@ -156,9 +146,7 @@ def usage_of_run(usage: Usage | None, responses: Iterable[ModelResponse]) -> dic
 def usage_of_call(usage: Usage, *, is_request: bool = True) -> dict[str, int]:
     """Return the usage of one answered call as the numbers in its event.
 
-    Args:
-        usage: The usage of the answer.
-        is_request: Whether a model was asked, so that it has made at least one request.
+    ``is_request``: a model was called, so there was at least one request.
     """
     numbers = _numbers(usage)
     if not is_request:
@@ -168,11 +156,9 @@ def usage_of_call(usage: Usage, *, is_request: bool = True) -> dict[str, int]:
 
 
 def is_cut_off(answer: ModelResponse, most: Any) -> bool:
-    """Return whether an answer has reached the limit of its tokens.
+    """Return whether an answer reached ``most``, the ``max_tokens`` of its request.
 
-    Args:
-        answer: The answer. Of a model that does not say so, only the usage does.
-        most: The ``max_tokens`` of its request.
+    Some models report this only by their usage.
     """
     if answer_cut_off(answer):
         return True
@@ -181,7 +167,7 @@ def is_cut_off(answer: ModelResponse, most: Any) -> bool:
 
 
 def has_tokens(usage: Usage) -> bool:
-    """Return whether a provider has reported usage: no answer takes 0 tokens, the counters' initial value."""
+    """Return whether a provider reported usage: no answer takes 0 tokens, the counters' initial value."""
     return bool(usage.total_tokens or usage.input_tokens or usage.output_tokens)
 
 

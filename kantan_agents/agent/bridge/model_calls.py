@@ -40,7 +40,7 @@ _NOT_BEGUN = ("response.created", "response.in_progress", "response.queued")
 
 
 def checked_response(answer: Any) -> ModelResponse:
-    """Return the answer that the ``model_call`` middleware has returned.
+    """Return the answer of ``model_call`` middleware.
 
     Raises:
         MiddlewareResultError: E80, it is not a ``ModelResponse``.
@@ -56,7 +56,7 @@ def middleware_error(reason: str) -> MiddlewareResultError:
 
 
 def target_of(call: ModelCall) -> Model:
-    """Return the model a call goes to.
+    """Return the model that a call uses.
 
     Raises:
         ModelNotFoundError: E19, a middleware has set ``call.model`` to a name unknown to kantan-llm.
@@ -65,7 +65,7 @@ def target_of(call: ModelCall) -> Model:
     model: Any = call.model
     if isinstance(model, str) or (not isinstance(model, Model) and is_provider(model)):
         model = resolve_model(model).model
-    model = unwrapped(model)  # a middleware may have set the model of another agent
+    model = unwrapped(model)  # a middleware may have set another agent's model
     if not isinstance(model, Model):
         raise middleware_error(f"call.model must be an SDK Model, a Provider or a name, not {call.model!r}")
     return model
@@ -79,7 +79,7 @@ def _fetch(call: ModelCall) -> Any:
     # A middleware may have replaced the output schema: then this is no longer the structured request.
     fetch = call._structured
     if call._stored is not None:
-        return None  # the answer to the whole call, whichever form had led to it
+        return None  # it answers the whole call, whichever form led to it
     if fetch is None or call.options.get("output_schema") is not fetch.schema:
         return None
     memory = None if call.run._tape is None else call.run._tape.form_memory(call)
@@ -107,7 +107,7 @@ def _opened_now(call: ModelCall, model: Model, request: Request) -> Any:
 
 
 async def _raced_stream(call: ModelCall, events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-    """Yield the events of a stream from the first part of its answer on, unless another has begun before."""
+    """Yield the events from the first part of the answer on, unless another stream has answered first."""
     held: list[Any] | None = []
     async with aclosing(events):
         async for event in events:
@@ -117,7 +117,7 @@ async def _raced_stream(call: ModelCall, events: AsyncGenerator[Any, None]) -> A
                 continue
             if held is not None and kind not in FAILURES:
                 if not call._race.claim(None):
-                    await anyio.sleep_forever()  # it is being cancelled
+                    await anyio.sleep_forever()  # until its cancellation arrives
                 for earlier in held:
                     yield earlier
                 held = None
@@ -156,7 +156,7 @@ async def _call_once(call: ModelCall, model: Model, request: Request) -> ModelRe
     finally:
         await call_events.ended(error, answer)
     if error is not None:
-        raise error  # here, as in the `except` block the original would become its context
+        raise error  # in the `except` block, the original would become its context
     assert answer is not None
     return answer
 
@@ -189,20 +189,18 @@ async def _stored_answer(stored: ModelAnswer, model: Model) -> ModelResponse:
 
 
 async def _raced(call: ModelCall, asked: Awaitable[ModelResponse]) -> ModelResponse:
-    """Return an answer unless another has arrived before; before it is stored anywhere."""
+    """Return an answer before it is stored anywhere, unless another has arrived first."""
     answer = await asked
     if not call._race.claim(answer):
-        await anyio.sleep_forever()  # it is being cancelled
+        await anyio.sleep_forever()  # until its cancellation arrives
     return answer
 
 
 def stream_model(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any, None]:
-    """Call the model with streaming; yields the SDK's stream events.
+    """Call the model with streaming; yield the SDK's stream events.
 
-    Args:
-        call: The call.
-        passes_deltas: Whether to yield every delta. If the deltas are discarded, the first one is enough:
-            it shows the SDK that the answer has begun, so that the SDK does not retry a broken stream.
+    Without ``passes_deltas``, only the first delta is yielded. It shows the SDK that the answer has started,
+    so that the SDK does not retry a broken stream.
     """
     model, fetch = target_of(call), _fetch(call)
     once = _CallStream(call, model, passes_deltas).events
@@ -221,7 +219,7 @@ class _CallStream:
         self._has_begun = False
 
     def _passes(self, kind: Any) -> bool:
-        """Return whether to yield an event of this type; with the first delta, the answer has begun."""
+        """Return whether to yield an event of this type; with the first delta, the answer has started."""
         if not isinstance(kind, str) or not kind.endswith(".delta"):
             return True
         if self._has_begun:
@@ -269,4 +267,4 @@ class _CallStream:
         finally:
             await call_events.ended(error, answer, has_begun=self._has_begun)
         if error is not None:
-            raise error  # here, as in the `except` block the original would become its context
+            raise error  # in the `except` block, the original would become its context

@@ -1,4 +1,4 @@
-"""Checks the names of tools that middleware and rules use, as soon as the tools of a run are known."""
+"""Checks the tool names in middleware and rules, as soon as the tools of a run are known."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ async def check_named_tools(
 ) -> None:
     """Raise if a middleware names a tool that no agent has; once for each run.
 
-    The agents are those that the run can reach, those above a delegated run, whose middleware it shares, and
-    those that the same middleware object is given to.
+    The agents are all that the run can reach, those above a delegated run, whose middleware it shares, and
+    all others with the same middleware object.
 
     Args:
         run: The run.
         wrapper: The SDK's context of the run.
-        named: What its middleware names.
+        named: The names in its middleware.
         listed_by: The SDK agent whose tools have just been listed.
         listed: These tools.
 
@@ -51,7 +51,7 @@ async def check_named_tools(
     starts = [agent for agent in sdk_agents if agent is not None]
     starts += list(_agents_above(run))
     if not starts:
-        return  # a call outside of an agent's run
+        return  # a call outside an agent's run
     reach = await reach_of(starts, wrapper, listed_by=listed_by, listed=listed)
     for one in waiting:
         one.match(reach.all_names())
@@ -60,7 +60,7 @@ async def check_named_tools(
         if wrong:
             problems = "; ".join(describe_unknown(entry, run.agent.name, reach) for entry in wrong)
             raise InvalidOptionError(option=one.option, reason=problems)
-        checked.add(one)  # to list the servers of other agents in every turn would cost too much
+        checked.add(one)  # listing the servers of other agents in every turn would cost too much
         if missing:
             _log.warning("names of tools cannot be checked", option=one.option, names=missing)
 
@@ -77,7 +77,7 @@ def describe_unknown(entry: str, agent: str, reach: Reach) -> str:
 
 
 def near_name(name: str, reach: Reach) -> str | None:
-    """Return the name of a tool or of an MCP server that was probably meant, None if none is similar."""
+    """Return the most similar name of a tool or MCP server; None if none is similar."""
     if reach.names_absent_server(name):
         return reach.nearest_server(name)
     return nearest(name, set(reach.all_names()))

@@ -1,10 +1,10 @@
 """The model wrapper that sends a run's model calls through its middleware and emits their events.
 
-The SDK takes a model from the agent or from the provider of the RunConfig. In a run with middleware or
-observers, it finds this wrapper in both places.
+In a run with middleware or observers, the SDK finds this wrapper on the agent and in the provider of the
+RunConfig.
 
-For a streamed call, the SDK reads events from a generator, while a middleware awaits an answer. So the
-middleware runs in a task of its own and sends the events of the model over a channel.
+The SDK reads a stream from a generator, but a middleware awaits an answer. So for a stream, the middleware
+runs in a separate task and sends the model's events over a channel.
 """
 
 from __future__ import annotations
@@ -44,11 +44,7 @@ from kantan_agents.support.waiting import wait_for_end
 
 
 class ObservedModel(ModelWrapper):
-    """Wraps a model in a run with middleware or observers.
-
-    Args:
-        agent: The agent whose name calls outside of a turn have.
-    """
+    """Wraps models in runs with middleware or observers; calls outside a turn have the name of ``agent``."""
 
     def __init__(self, agent: Any) -> None:
         self._agent = agent
@@ -58,7 +54,7 @@ class ObservedModel(ModelWrapper):
         run = current_run.get()
         if run is None or not run.is_only_captured:
             return await self.answer(Request.of(args, kwargs))
-        # Most runs come here, so they wait for nothing but the capture.
+        # Most runs take this path, so they wait only for the capture.
         request = Request.as_given(args, kwargs)
         call = run._capture.model_call(active_agent.get() or self._agent.name, self.inner, request)
         try:
@@ -122,7 +118,7 @@ class _StreamWithMiddleware:
         self._last: tuple[ModelResponse, Response] | None = None
 
     async def events(self) -> AsyncGenerator[Any, None]:
-        """Yield the SDK's stream events; the last one holds the answer that the middleware has returned."""
+        """Yield the SDK's stream events; the last one holds the middleware's answer."""
         task = asyncio.create_task(self._work())
         try:
             async for event in self._receive:

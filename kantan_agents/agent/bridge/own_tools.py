@@ -1,4 +1,4 @@
-"""The tools that an Agent was created with, guarded when they are first needed."""
+"""The tools that an Agent was created with, guarded on first use."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _lock = Lock()  # one for all: an agent can be copied, a lock cannot
 class OwnTools:
     """The tools of one Agent in their order, in their state at its creation.
 
-    Tools that the SDK must find on its agent are guarded immediately. The others, plain function tools, are
-    held back: they are copied and guarded on first use. A service may create an agent with many tools for
-    each request, and not every agent runs. Creating one with 100 tools would take 12 times as long
-    (``python -m benchmarks --only construct_100``).
+    Tools that the SDK must find on its agent are guarded immediately. Plain function tools are held back:
+    copied and guarded on first use. A service may create an agent with many tools for each request, and not
+    every agent runs. Without this, an agent with 100 tools would take 12 times as long to create (``python -m
+    benchmarks --only construct_100``).
 
     Args:
         tools: The tools as the user gave them.
@@ -63,7 +63,7 @@ class OwnTools:
 
     @property
     def inside(self) -> list[Tool]:
-        """The guarded tools that belong into ``tools`` of the SDK's agent."""
+        """The guarded tools that belong in ``tools`` of the SDK's agent."""
         return list(self._inside)
 
     @property
@@ -73,14 +73,14 @@ class OwnTools:
 
     @property
     def switched_on(self) -> list[Tool]:
-        """The held tools that are enabled, both themselves and the user's tools they were copied from."""
+        """The held tools that are enabled, both as copies and as the user's originals."""
         made = self._guarded
         pairs = zip(made.held, made.behind, strict=True)
         return [tool for tool, own in pairs if tool.is_enabled and own.is_enabled]
 
     @property
     def names_of_held(self) -> frozenset[str]:
-        """All names that rules know the held tools by, without the tools of MCP servers."""
+        """All names of the held tools in rules, without the tools of MCP servers."""
         return self._guarded.names_of_held
 
     @property
@@ -138,20 +138,20 @@ class OwnTools:
 
 
 def _guarded_by_none(tool: Tool) -> Tool:
-    """Return the tool behind one that was taken from another agent, whose rules would be checked instead."""
+    """Return the tool behind one taken from another agent, whose rules would be checked instead."""
     invoker = getattr(tool, "on_invoke_tool", None)
     if not isinstance(tool, FunctionTool) or type(invoker) is not GuardedInvoker:
         return tool
     own = copy.copy(invoker.original)
-    own.needs_approval, own.is_enabled = tool.needs_approval, tool.is_enabled  # set since, perhaps
+    own.needs_approval, own.is_enabled = tool.needs_approval, tool.is_enabled  # they may have changed since
     return own
 
 
 def can_be_held(tool: Tool) -> bool:
     """Return whether the SDK never needs to find this tool on the agent itself.
 
-    It does for tools that are enabled by a callable, loaded later, called from programs, in a namespace, or
-    agents as tools, and for every kind other than plain function tools.
+    It does for tools that a callable enables, that load later, that programs call, in a namespace, for agents
+    as tools, and for every kind other than plain function tools.
     """
     if type(tool) is not FunctionTool or not isinstance(tool.is_enabled, bool):
         return False
@@ -174,8 +174,8 @@ _USUAL = (True, None, False, None, False, None, False, None)
 def _fields_if_held(tool: Any) -> dict[str, Any] | None:
     """Return the fields of a tool if it can be copied later; None if it must be copied now.
 
-    A tool whose copy could fail is copied now, so that the error appears when the agent is created. This is
-    called for each tool of each agent, so a tool that needs a closer look is copied now as well.
+    A copy that could fail happens now, so that the error appears when the agent is created. This runs for
+    each tool of each agent, so a tool that needs a closer look is copied now as well.
 
     Raises:
         InvalidOptionError: E75, the tool has no parameter of the name given to ``rule_parameter``.

@@ -1,4 +1,4 @@
-"""Runs paused for an approval: the context in their state, and how it is found on resumption."""
+"""Runs paused for an approval: the context in their state, and its retrieval on resumption."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from kantan_agents.agent.bridge.guarded_agent import guard_agent
 from kantan_agents.traces.metadata import chosen_metadata
 
 CHOSEN: Final = "kantan_agents_chosen"
-"""Where the JSON of a state has ``PausedContext.chosen``: in what it says of the trace."""
+"""Key of ``PausedContext.chosen`` in the ``trace`` of a state's JSON."""
 
 
 class PausedContext(dict[str, Any]):
     """The context in the state of a paused run: a copy of the caller's without ``result``.
 
-    The SDK writes a dict context into the JSON of the state, and a ``RunResult`` that contains itself cannot
-    be written.
+    The SDK writes a dict context into the state's JSON, and it cannot write a ``RunResult`` that contains
+    itself.
 
     Attributes:
-        caller_context: The caller's own dict, used when the state is resumed in the same process.
-        chosen: What was chosen for the run, by a rollout or a command: the keys of its metadata that say so.
+        caller_context: The caller's own dict, used if the same process resumes the state.
+        chosen: The metadata keys that record the choice of a rollout or a command for the run.
     """
 
     caller_context: dict[str, Any]
@@ -32,7 +32,7 @@ class PausedContext(dict[str, Any]):
 
 
 def guard_resumed(state: RunState[Any, Any]) -> None:
-    """Guard the agent that a resumed run continues with; it may be unreachable through hand-offs."""
+    """Guard the agent that a resumed run continues with; handoffs may not reach it."""
     guard_agent(getattr(state, "_current_agent", None))
 
 
@@ -42,10 +42,10 @@ def owner_in(state: RunState[Any, Any]) -> Any:
 
 
 def continue_with(state: RunState[Any, Any], agent: Any) -> None:
-    """Let a state continue with an Agent instead of one that has the same tools and hand-offs.
+    """Let a state continue with an Agent that has the same tools and handoffs as the old one.
 
-    The SDK finds the calls that were approved by the agent of their items and, in newer versions, of the
-    decisions on them, so these get it too.
+    The SDK finds approved calls by the agent of their items and, in newer versions, of their decisions, so
+    these get the new agent too.
     """
     before, after = state._current_agent, agent.sdk_agent
     response, step = state._last_processed_response, state._current_step
@@ -69,7 +69,7 @@ def continue_with(state: RunState[Any, Any], agent: Any) -> None:
 
 
 def chosen_in(state: RunState[Any, Any]) -> Mapping[str, Any]:
-    """Return what was chosen for a paused run; empty if the state does not say it."""
+    """Return the choice recorded for a paused run; empty if the state has none."""
     context = getattr(getattr(state, "_context", None), "context", None)
     if isinstance(context, PausedContext):
         return context.chosen

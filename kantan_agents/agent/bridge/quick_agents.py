@@ -18,10 +18,10 @@ _KNOWN = frozenset({"name", "model", "mcp_servers", "output_type"})
 def build_quickly(kind: type[AgentT], options: Mapping[str, Any]) -> AgentT | None:
     """Return an agent equal to ``kind(**options)``; None if the options need the constructor's checks.
 
-    For each agent, the constructor reads all type hints of the class and copies the default settings twice.
-    Copying an agent that it has created once gives the same result.
+    The constructor reads all type hints of the class and copies the default settings twice. A copy of an
+    agent that it created once is equal.
     """
-    # Calling it makes creating an agent take 4.2 times as long (`python -m benchmarks --only construct_0`).
+    # The constructor makes creating an agent 4.2 times as slow (`python -m benchmarks --only construct_0`).
     name, model, output_type = (options.get(option) for option in ("name", "model", "output_type"))
     is_plain = (
         options.keys() <= _KNOWN
@@ -43,7 +43,7 @@ def build_quickly(kind: type[AgentT], options: Mapping[str, Any]) -> AgentT | No
 
 @functools.cache
 def _blank(kind: type[agents.Agent[Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the fields of an agent created with a name only, and those that each agent needs a copy of."""
+    """Return the fields of an agent created with a name only, and those that each agent must copy."""
     fields = vars(kind(name=""))
     return fields, {field: value for field, value in fields.items() if isinstance(value, (list, dict))}
 
@@ -66,9 +66,9 @@ def _plain_settings() -> dict[str, Any]:
 class QuickSettings(ModelSettings):
     """``ModelSettings`` whose identity costs nothing to compute.
 
-    The SDK computes the identity of each agent twice a run and copies all thirty fields of its settings for
-    it. It identifies callables by their name alone, so these settings are callable. They equal plain settings
-    in both directions; everything else is inherited.
+    The SDK computes each agent's identity twice a run and copies all thirty fields of its settings for it. It
+    identifies callables by name alone, so these settings are callable. They equal plain settings in both
+    directions.
     """
 
     # Plain settings add 11 % to a turn (`python -m benchmarks --only one_turn`), 44 % in row `handoffs_10`.
@@ -88,7 +88,7 @@ class QuickSettings(ModelSettings):
         return ModelSettings(**vars(self))
 
     def __eq__(self, other: object) -> bool:
-        # A dataclass equals only instances of its own class, but the SDK compares settings with its defaults.
+        # A dataclass equals only instances of the same class, but the SDK compares settings with its defaults.
         return isinstance(other, ModelSettings) and vars(self) == vars(other)
 
     __hash__ = None  # type: ignore[assignment]  # mutable, like ModelSettings itself

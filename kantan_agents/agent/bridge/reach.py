@@ -1,4 +1,4 @@
-"""The tools of all agents that a run can reach, as names in rules and in middleware may refer to them."""
+"""The tools of all agents that a run can reach, for names in rules and middleware."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ _log = get_logger("kantan_agents.tools")
 
 @attrs.frozen(eq=False)
 class Reach:
-    """The tools that agents can reach by hand-offs and agents used as tools.
+    """The tools that agents can reach by handoffs and agents used as tools.
 
     Attributes:
         agents: The agents.
         names: Names of their local tools, one set for each agent.
         served: The tools of MCP servers.
         servers: Names of the MCP servers.
-        unlisted: Beginnings of the names of tools that are unknown: of a hosted MCP server that does not list
-            its tools, or of a server that has listed none.
-        is_complete: Whether every tool is known. It is not if a hand-off decides at run time, if the tools
-            of a server are unknown, or if a function filters them.
+        unlisted: Prefixes of the names of unknown tools: from a hosted MCP server that does not list its
+            tools, or from a server that has listed none.
+        is_complete: Whether every tool is known. False if a handoff decides at run time, the tools of a
+            server are unknown, or a function filters them.
         knows_agents: Whether every agent is known, and so every MCP server.
-        lacks_servers: Whether it would know more if no MCP server failed now.
+        lacks_servers: Whether an MCP server that fails now would add tools.
     """
 
     agents: list[agents.Agent[Any]]
@@ -79,11 +79,11 @@ class Reach:
         """Return the server that an entry for an absent one probably means, None if none is similar."""
         server = literal_beginning(entry)[len(SERVER_PREFIX) :].partition("__")[0]
         known = {name[len(SERVER_PREFIX) :] for name in self._names_of_servers()}
-        found = nearest(server, known)  # without what all names have in common
+        found = nearest(server, known)  # without the common prefix
         return None if found is None else f"{SERVER_PREFIX}{found}"
 
     def tools_named(self, name: str) -> list[ToolFacts]:
-        """Return the tools with this name or, for a pattern, with a name that matches it."""
+        """Return the tools whose name equals ``name`` or matches it as a pattern."""
         pattern = NamePatterns([name])
         local = (facts_of_listed(tool) for agent in self.agents for tool in _local_tools(agent))
         return [tool for tool in (*local, *self.served) if any(map(pattern.covering, tool.names))]
@@ -94,15 +94,13 @@ class Reach:
         return (tool for tool in self.served if any(map(pattern.covering, tool.names)))
 
     def may_be_unlisted(self, entry: str) -> bool:
-        """Return whether an entry begins like a tool that a hosted MCP server does not list."""
+        """Return whether an entry has the prefix of a hosted MCP server that does not list its tools."""
         return any(entry.startswith(beginning) for beginning in self.unlisted)
 
     def covers(self, entry: str, *, grants: bool = False) -> bool:
-        """Return whether an entry names a tool.
+        """Return whether an entry, a tool's name or a pattern, names a tool.
 
-        Args:
-            entry: The name of a tool, or a pattern.
-            grants: Whether it is an entry of ``allow``, which counts for some names only.
+        ``grants``: the entry is in ``allow``, where only some names count.
         """
         if any(entry in names for names in self.names):
             return True
@@ -131,13 +129,13 @@ async def reach_of(
     listed: Iterable[Tool] = (),
     lists_servers: bool = True,
 ) -> Reach:
-    """Return what some agents can reach.
+    """Return the tools that some agents can reach.
 
     Args:
         starts: The agents.
         wrapper: The SDK's context of the run.
         listed_by: The agent whose MCP servers have just been listed.
-        listed: Its tools, with those of the servers.
+        listed: Its tools, those from the servers included.
         lists_servers: Whether to list the MCP servers of the other agents.
     """
     reached: list[agents.Agent[Any]] = []
@@ -204,7 +202,7 @@ def _local_tools(agent: agents.Agent[Any]) -> Iterator[Tool]:
 
 
 def _agents_from(starts: Iterable[agents.Agent[Any]]) -> Iterator[agents.Agent[Any] | None]:
-    """Yield all agents that can be reached; None for one that only a hand-off knows."""
+    """Yield all agents that can be reached; None for one that only a handoff knows."""
     waiting: list[Any] = list(starts)
     seen: set[int] = set()
     while waiting:

@@ -1,4 +1,4 @@
-"""Makes the SDK's objects of recorded answers."""
+"""Converts recorded answers to the SDK's objects."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _item(data: Any) -> Any:
     try:
         return _items().validate_python(data)
     except ValidationError:
-        return data  # of a kind that this version of the client does not know: the SDK passes it on
+        return data  # this version of the client does not know the kind; the SDK passes it on
 
 
 def model_response(answer: ModelAnswer, model: str) -> ModelResponse:
@@ -70,7 +70,7 @@ def model_response(answer: ModelAnswer, model: str) -> ModelResponse:
 
 
 async def stream_events(answer: ModelAnswer, model: str) -> AsyncIterator[Any]:
-    """Yield a recorded answer as the events of a stream, with one delta for each text."""
+    """Yield a recorded answer as the events of a stream, with one delta for each output text."""
     response = response_of(answer, model)
     created = response.model_copy(update={"status": "in_progress", "output": [], "usage": None})
     yield ResponseCreatedEvent(type="response.created", response=created, sequence_number=0)
