@@ -1,7 +1,7 @@
 """Rewrites the text of a model's stream chunk by chunk, for ``TextRewriter`` middleware.
 
-All other events that would repeat the original text are dropped: deltas of tool arguments, completed texts
-and items. Nothing is lost, because the last event holds the whole answer.
+Other events that repeat the original text are dropped: deltas of tool arguments, completed parts and items.
+Nothing is lost, because the last event holds the whole answer.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ async def rewritten(
 ) -> AsyncGenerator[Any, None]:
     """Yield the events of a model's stream with its text rewritten.
 
-    Args:
-        events: The SDK's stream events.
-        factories: Each creates a rewriter for one text; the last factory's rewriter is applied first.
+    Each factory creates a rewriter for one output text; the last factory's rewriter is applied first.
     """
     texts: dict[Any, _Text] = {}
     items: list[Any] = []
@@ -53,7 +51,7 @@ async def rewritten(
 
 
 class _Text:
-    """One text of an answer, with its own rewriters."""
+    """One output text of an answer, with its own rewriters."""
 
     def __init__(self, factories: Sequence[Callable[[], TextRewriter]]) -> None:
         self._rewriters = [make() for make in reversed(factories)]
@@ -76,7 +74,7 @@ class _Text:
 
 
 def _ended(texts: dict[Any, _Text], but: Any = None) -> Iterator[Any]:
-    """Yield the remaining text of all texts but ``but``: a text is complete when another begins."""
+    """Yield the rest of all parts but ``but``: one is complete when another starts."""
     for place in [place for place in texts if place != but]:
         rest = texts.pop(place).end()
         if rest is not None:

@@ -1,4 +1,4 @@
-"""Checks the names in the explicit rules of a run: of tools in allow and deny, of parameters in params."""
+"""Checks the names in a run's explicit rules: tools in allow and deny, parameters in params."""
 
 from __future__ import annotations
 
@@ -41,16 +41,15 @@ async def check_rule_names(
 ) -> None:
     """Report the first names in the explicit rules that no tool has, each once for an agent.
 
-    Only what was written for this run counts: not providers' rules, and not rules inherited by delegation,
-    which the agent above has checked. A subagent file may deny tools of other programs; of its entries, only
-    those that nearly name a tool are reported.
+    Providers' rules do not count, nor inherited rules, which the agent above has checked. A subagent file may
+    deny tools of other programs, so only its near misses are reported.
 
     Args:
         run: The run.
         agent: The SDK agent that was run.
         layers: The rules in force.
         wrapper: The SDK's context of the run.
-        listed: The tools of the agent, with those of its MCP servers.
+        listed: The tools of the agent, those from its MCP servers included.
 
     Raises:
         InvalidToolRulesError: E20, a name is unknown and the agent is strict.
@@ -95,7 +94,7 @@ def _warn(run: Run, agent: Any, problems: list[str]) -> None:
     if not new or len(warned) >= _MOST_WARNINGS:
         return
     warned.update(new)
-    # In the message itself: a plain log shows no attributes, and somebody has to read these.
+    # In the message itself: a plain log shows no attributes.
     _log.warning(f"tool rules name what does not exist: {'; '.join(new)}", agent=run.agent.name, problems=new)
 
 
@@ -105,9 +104,9 @@ def _rules_of(layer: str, layers: Iterable[tuple[str, ToolRules]]) -> ToolRules 
 
 
 async def _problems(rules: ToolRules, agent: str, reach: Reach) -> AsyncGenerator[tuple[str, bool], None]:
-    """Yield each problem, and whether it is certain: a server that is not there may connect later.
+    """Yield each problem, and whether it is certain: a missing server may connect later.
 
-    While some tools are unknown, only the names of servers are known to be wrong.
+    While some tools are unknown, only the names of servers can be checked.
     """
     for key, entries in (("allow", rules.allow), ("deny", rules.deny)):
         for number, entry in enumerate(entries if isinstance(entries, tuple) else ()):
@@ -140,7 +139,7 @@ def _problems_of_file(rules: ToolRules, agent: str, reach: Reach) -> Iterator[st
     for key, entries in (("tools", rules.allow), ("disallowedTools", rules.deny)):
         for entry in entries if isinstance(entries, tuple) else ():
             name = tool_of(entry)
-            if key == "tools":  # those of the program itself are checked when the agent is created
+            if key == "tools":  # the program's own are checked when the agent is created
                 is_wrong = name.startswith(SERVER_PREFIX) and not reach.covers(name, grants=True)
             else:
                 alone = ToolRules(deny=(name,), folds_denials=True)

@@ -1,4 +1,4 @@
-"""The SDK's RunConfig of one run: the caller's, extended by what this library needs."""
+"""The SDK's RunConfig of one run: the caller's, extended for this library."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _GIVEN = "__kantan_given__"
 def effective_run_config(
     given: RunConfig | dict[str, Any] | None, factory: ProviderFactory | None
 ) -> tuple[RunConfig, ModelProvider | None]:
-    """Return the RunConfig for one run, and the model provider if the caller's config contains one.
+    """Return a complete copy of the caller's RunConfig for one run, and the caller's own model provider.
 
-    The result is a copy with all fields the caller has set. The model provider is the first of: the
-    caller's in ``given``, the result of ``factory``, the default. A model name in ``given`` is resolved like
-    an agent's, unless the caller has set a provider or a factory.
+    The provider of the copy is the first of: the caller's in ``given``, the result of ``factory``, the
+    default. A model name in ``given`` is resolved like an agent's, unless the caller has set a provider or a
+    factory.
 
     Raises:
         InvalidOptionError: E75, ``given`` is neither a RunConfig nor a dict of its fields.
@@ -41,7 +41,7 @@ def effective_run_config(
     if config.model is not None:
         config.model = structured(config.model)
     config.model_provider = WrappingProvider(config.model_provider, structured)
-    # A call of a tool that was not shown is answered with a message instead of an SDK exception.
+    # The answer to a call of a hidden tool is a message instead of an SDK exception.
     config.tool_not_found_behavior = "return_error_to_model"
     config.tool_error_formatter = (
         _answer_missing_tool
@@ -67,11 +67,7 @@ def changed_config(config: RunConfig, **changes: Any) -> RunConfig:
 
 
 def config_with_model(config: RunConfig, model: Any) -> RunConfig:
-    """Return a copy of the RunConfig of a run in which every agent has this model.
-
-    Args:
-        config: The RunConfig of the run.
-        model: As for ``Agent``.
+    """Return a copy of a run's RunConfig in which every agent has this model, given as for ``Agent``.
 
     Raises:
         ModelNotFoundError: E19, the name is unknown.
@@ -80,11 +76,9 @@ def config_with_model(config: RunConfig, model: Any) -> RunConfig:
 
 
 def config_for_delegated(run: Run | None, given: RunConfig | None) -> RunConfig | None:
-    """Return the RunConfig for a delegated run: the caller's, without this library's additions.
+    """Return the caller's RunConfig for a delegated run, without this library's additions.
 
-    Args:
-        run: The delegating run; None if the SDK's own runner runs the agent.
-        given: The RunConfig of the SDK's run in that case.
+    If the SDK's own runner runs the agent, ``run`` is None and ``given`` is that run's config.
     """
     if run is None:
         return None if given is None else changed_config(given, trace_id=None)
@@ -116,7 +110,7 @@ async def _answer_missing_tool(args: ToolErrorFormatterArgs[Any]) -> str | None:
         return None
     try:
         return await answer_missing(args.run_context, args.tool_name, args.call_id)
-    except Exception as error:  # noqa: BLE001 - the SDK would swallow it; it ends the run after this turn
+    except Exception as error:  # noqa: BLE001 - the SDK would swallow it; it aborts the run after this turn
         return str(error)
 
 

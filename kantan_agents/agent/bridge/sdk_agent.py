@@ -1,8 +1,7 @@
 """The ``agents.Agent`` that represents an Agent to the SDK; created once, not per run.
 
-To compute an agent's identity, the SDK walks every tool, string and dataclass on it twice a run. So large
-values are not stored on it: instructions come from ``get_system_prompt``, plain function tools from
-``get_all_tools``.
+To identify an agent, the SDK walks every tool, string and dataclass on it twice a run. So it holds no large
+values: instructions come from ``get_system_prompt``, plain function tools from ``get_all_tools``.
 """
 
 from __future__ import annotations
@@ -54,17 +53,17 @@ class Owner(Protocol):
 
     @property
     def standing_rules(self) -> RuleLayers:
-        """The rules below those of a run's context."""
+        """The rules below those from a run's context."""
         ...
 
     @property
     def on_rule_violation(self) -> RuleViolationPolicy:
-        """What happens when the rules refuse a call."""
+        """The policy for a call that the rules deny."""
         ...
 
     @property
     def on_mcp_failure(self) -> MCPFailurePolicy:
-        """What a run does without an MCP server that fails."""
+        """The policy for an MCP server that fails."""
         ...
 
     @property
@@ -78,7 +77,7 @@ class Owner(Protocol):
 
     @property
     def sdk_agent(self) -> SDKAgent:
-        """Return its SDK agent with up-to-date hand-offs."""
+        """Return its SDK agent with up-to-date handoffs."""
         ...
 
     def trace_metadata(self, context: dict[str, Any], run_id: str) -> dict[str, Any]:
@@ -89,7 +88,7 @@ class Owner(Protocol):
 class SDKAgent(RuledAgent):
     """The SDK's view of an Agent; ``agent.sdk_agent`` returns it.
 
-    It is an ordinary ``agents.Agent``: it can be passed to ``Runner.run``, be a hand-off target of SDK agents
+    It is an ordinary ``agents.Agent``: it can be passed to ``Runner.run``, be a handoff target of SDK agents
     or become a tool. It renders its instructions from the run context.
 
     Attributes:
@@ -103,16 +102,16 @@ class SDKAgent(RuledAgent):
     _served_indexes: ServedToolIndexes | None = None
     _deferral: ToolRetrieval | None = None  # with `provider_search`
     turn_limit: int | None = None
-    """The most turns of a run by a tool made of this agent, of its subagent file."""
+    """Most turns of a run as a tool, from its subagent file."""
 
     _without_text: str | None = ""
-    """The instructions to send if the rendered ones are empty; None leaves a hosted prompt's own in force."""
+    """Replaces rendered instructions that are empty; None leaves a hosted prompt's own in force."""
 
     @classmethod
     def make(
         cls, owner: Owner, tools: Sequence[Tool], retrieval: ToolRetrieval | None = None, **options: Any
     ) -> SDKAgent:
-        """Return the SDK agent for ``owner``; ``options`` are those of ``agents.Agent``."""
+        """Return the SDK agent for ``owner``; ``options`` are those for ``agents.Agent``."""
         log_untested_versions()
         deferral = retrieval if retrieval is not None and retrieval.provider_search else None
         has_servers = bool(options.get("mcp_servers"))
@@ -152,7 +151,7 @@ class SDKAgent(RuledAgent):
 
     @property
     def served_tools(self) -> Sequence[FunctionTool]:
-        """Those of its held tools that MCP servers offer."""
+        """The held tools that MCP servers offer."""
         return self._own_tools.served_held if self._holds else ()
 
     @property
@@ -173,7 +172,7 @@ class SDKAgent(RuledAgent):
         return self._own_tools.as_given(tool)
 
     def local_tool_named(self, name: str) -> Tool | None:
-        """Return its guarded tool with this name, None if there is none or an MCP server offers it."""
+        """Return its guarded tool with this name; None if missing or offered by an MCP server."""
         for tool in (*self.held_tools, *self.tools):
             # The other names of a hosted MCP server mean all its tools.
             names = (tool.name,) if isinstance(tool, HostedMCPTool) else facts_of(tool).names
@@ -196,7 +195,7 @@ class SDKAgent(RuledAgent):
         return copied
 
     def as_tool(self, *arguments: Any, **options: Any) -> FunctionTool:
-        """Return the agent as a tool, as the SDK does; without another turn limit, that of its file holds."""
+        """Return the agent as a tool, as the SDK does; its file's turn limit is the default."""
         if self.turn_limit is not None:
             given = inspect.signature(super().as_tool).bind(*arguments, **options)
             if given.arguments.get("max_turns") is None:
@@ -223,9 +222,9 @@ class SDKAgent(RuledAgent):
             return run.instructions or self._without_text
         arm_of = getattr(run.agent, "arm_of", None)
         if arm_of is not None and arm_of() is self.owner:
-            # The run came back to the agent it began with, which has another arm in this run.
+            # The run came back to its first agent, which has another arm in this run.
             return await run.agent.render(context) or self._without_text
-        # A hand-off target or an agent as tool: the trace records its prompt as well.
+        # A handoff target or an agent as tool: the trace records its prompt as well.
         recorded = run.state.setdefault(_RECORDED, set())
         if id(self) not in recorded:
             recorded.add(id(self))
@@ -236,20 +235,20 @@ class SDKAgent(RuledAgent):
         """Return the tools to show the model in this turn: enabled, and permitted by the rules in force."""
         run = current_run.get()
         violation = pending_error(run)
-        if violation is not None:  # the SDK has turned the exception into a text for the model
+        if violation is not None:  # the SDK has converted the exception to text for the model
             raise violation
         active_agent.set(self.name)
         active_sdk_agent.set(self)
-        # The SDK asks for the tools first, whatever runs this agent, so hand-offs are updated here.
+        # The SDK needs the tools first, whatever runs this agent, so handoffs are updated here.
         _ = self.owner.sdk_agent
         if self.handoffs:
-            guard_reachable(self)  # hand-offs may have been added to this object directly
+            guard_reachable(self)  # handoffs may have been added to this object directly
         in_view.set(None)
         tool_index = self._tool_index
         own = self._own_tools
         has_held = self._holds and own.holds_any
         if not (has_held or self.tools or self.mcp_servers):
-            # Invalid rules end the run here as well: the next agent may be one without a guard.
+            # Invalid rules abort the run here as well: the next agent may be one without a guard.
             layers = rules_of_run(run, run_context.context, self.owner.standing_rules)
             if layers.limits or layers is not self.owner.standing_rules or self.owner.layers.named_tools:
                 await self._check_names(run_context, layers, ())
@@ -282,7 +281,7 @@ class SDKAgent(RuledAgent):
         return server_of(tool) is not None and not self._own_tools.has(tool)
 
     async def index_with_servers(self, run_context: RunContextWrapper[Any]) -> AgentToolIndex | None:
-        """Return the index its tools are chosen from, those of its MCP servers included."""
+        """Return the index its tools are chosen from, with the tools of its MCP servers."""
         if self._served_indexes is None or not self.mcp_servers:
             return self._tool_index
         return self._served_indexes.with_tools(
@@ -290,14 +289,14 @@ class SDKAgent(RuledAgent):
         )
 
     async def _get_mcp_tool_reserved_names(self, run_context: RunContextWrapper[Any]) -> set[str]:
-        # Private, and there is no public way: the SDK must not give a prefixed name that a held tool has.
+        # Private, as the SDK has no public way: it must not create a prefixed name that a held tool has.
         reserved = await super()._get_mcp_tool_reserved_names(run_context)
         return reserved | self._own_tools.shown_names_of_held if self._holds else reserved
 
     async def _check_names(
         self, run_context: RunContextWrapper[Any], layers: RuleLayers, tools: Sequence[Tool]
     ) -> None:
-        """Check the names of tools in the run's middleware and rules, on the agent that was run."""
+        """Check the tool names in the run's middleware and rules, on the agent that was run."""
         run = current_run.get()
         if run is None or run.agent is not self.owner:
             return
@@ -309,12 +308,12 @@ class SDKAgent(RuledAgent):
 
     @property
     def local_names(self) -> frozenset[str]:
-        """All names that rules know its tools by, without the tools of MCP servers."""
+        """All names of its tools in rules, without the tools of MCP servers."""
         return super().local_names | self._own_tools.names_of_held if self._holds else super().local_names
 
     @property
     def shown_local_names(self) -> frozenset[str]:
-        """The names that a model sees for its tools, without those of MCP servers, and for its hand-offs."""
+        """The names that a model sees for its tools, without those from MCP servers, and for its handoffs."""
         names = super().shown_local_names
         if self._holds:
             names |= self._own_tools.shown_names_of_held

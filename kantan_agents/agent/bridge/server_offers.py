@@ -1,4 +1,4 @@
-"""The MCP servers of an SDK agent as ``explain_tool`` sees them: their known tools, and what is unknown."""
+"""The MCP servers of an SDK agent for ``explain_tool``: their known tools, and the unknown part."""
 
 from __future__ import annotations
 
@@ -52,11 +52,9 @@ def offers_of(agent: SDKAgent) -> Offers:
 
 
 async def list_servers(agent: SDKAgent, context: Any) -> None:
-    """List the tools of an agent's MCP servers, for ``offers_of``; a server that fails is logged.
+    """List the tools of an agent's MCP servers for ``offers_of``; log a server that fails.
 
-    Args:
-        agent: The agent.
-        context: The context of a run, which the servers' tool filters may use.
+    The servers' tool filters may use ``context``, the context of a run.
     """
     wrapper: RunContextWrapper[Any] = RunContextWrapper(context)
     around = Surroundings(agent.local_names, agent.server_names)
@@ -66,7 +64,7 @@ async def list_servers(agent: SDKAgent, context: Any) -> None:
             # A question about rules starts no server.
             is_new = getattr(server, "session", agent) is None
             tools = await (ask() if is_new else ask_server(server, ask, agent.name))
-        except Exception as error:  # noqa: BLE001 - the answer says that the tools are unknown
+        except Exception as error:  # noqa: BLE001 - the answer then reports the tools as unknown
             _log.warning("tools of an MCP server cannot be listed", server=server.name, error=repr(error))
             continue
         vars(agent).setdefault(LISTED, {})[server.name] = _facts(server, tools, around)

@@ -17,11 +17,10 @@ _STOP = object()
 
 
 class StopAfterTurn:
-    """Ends a streamed run between two turns, if its reader asks for it.
+    """Stops a streamed run between two turns, if its reader requests it.
 
-    Args:
-        buffer: The run's events. The next turn does not begin before the reader has handled those of the
-            last one, so that a reader can end the run at any event of a turn.
+    ``buffer`` holds the run's events. The next turn waits until the reader has handled all events of the last
+    one, so that a reader can stop the run at any event of a turn.
     """
 
     def __init__(self, buffer: EventBuffer) -> None:
@@ -42,7 +41,7 @@ class StopAfterTurn:
             streamed.cancel(mode="after_turn")
 
     async def wait_before_turn(self) -> None:
-        """Wait until the reader can no longer ask for the end at an event of the turn that is over."""
+        """Wait until the reader can no longer stop the run at an event of the finished turn."""
         await self._buffer.wait_until_read(self._has_no_next_turn)
 
     def _has_no_next_turn(self) -> bool:
@@ -50,27 +49,23 @@ class StopAfterTurn:
         return self._is_requested or (task is not None and task.done())
 
     def request(self) -> None:
-        """End the run after the current turn, or before the first one."""
+        """Stop the run after the current turn, or before the first one."""
         self._is_requested = True
         self._buffer.wake()
         if self._streamed is not None and not self._streamed.is_complete:
             self._streamed.cancel(mode="after_turn")
 
     def has_stopped(self, streamed: Any) -> bool:
-        """Return whether a run that is over was ended before it had an answer."""
+        """Return whether a finished run was stopped before it had an answer."""
         return self._is_requested and streamed.final_output is None and not streamed.interruptions
 
 
 async def drain_streamed_run(run: Run, streamed: Any, *, only_reader: bool) -> Any:
     """Wait for the end of a streamed SDK run and return it as the result.
 
-    Events are emitted by the model calls themselves, where a slow consumer slows down the model. The SDK's
-    own event queue has no bound, so it is drained and its events are discarded.
-
-    Args:
-        run: The run.
-        streamed: The SDK's ``RunResultStreaming``.
-        only_reader: Whether nothing else reads its stream.
+    The model calls themselves emit the events, so a slow consumer slows down the model. The SDK's own event
+    queue has no bound, so it is drained and its events are discarded. ``only_reader``: nothing else reads the
+    stream.
 
     Raises:
         Exception: Any error of the run.
@@ -99,7 +94,7 @@ async def drain_streamed_run(run: Run, streamed: Any, *, only_reader: bool) -> A
         raise asyncio.CancelledError
     reason = finish_reason(last)
     if reason in CUT_OFF and streamed.raw_responses:
-        # The SDK makes the answer of the response, and it may have no item that could say so.
+        # The SDK derives the answer from the response, which may have no item that reports the cut.
         mark_cut_off(streamed.raw_responses[-1], reason)
     run.is_stopped = stop is not None and stop.has_stopped(streamed)
     return streamed
@@ -119,9 +114,9 @@ async def _read(events: Any, stop: StopAfterTurn | None) -> Any:
 
 
 def are_deltas_discarded(run: Run) -> bool:
-    """Return whether the current model call streams only for ``drain_streamed_run``, which discards it.
+    """Return whether only ``drain_streamed_run`` reads the current model call's stream, and discards it.
 
-    A run that a tool or a guardrail streams has a task and a reader of its own.
+    A run that a tool or a guardrail streams has a separate task and reader.
     """
     task = run.state.get(_RUN_LOOP)
     return task is not None and task is asyncio.current_task()

@@ -39,7 +39,7 @@ _SCHEMA_PLACE = 4
 class StructuredModel(ModelWrapper):
     """Returns answers that fit the output type.
 
-    The outermost wrapper of a model, so that it validates the answer the middleware has returned.
+    The outermost wrapper of a model, so that it validates the middleware's answer.
     """
 
     def get_response(self, *args: Any, **kwargs: Any) -> Coroutine[Any, Any, ModelResponse]:
@@ -75,7 +75,7 @@ class StructuredModel(ModelWrapper):
     def _native_choice(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FormChoice | None:
         """Return the forms if the SDK's request can be sent unchanged first, else None.
 
-        This is the usual case, so the machinery of a fetch is set up only if that attempt fails.
+        This is the usual case, so a fetch is set up only if that attempt fails.
         """
         if args or isinstance(self.inner, ObservedModel):
             return None

@@ -40,7 +40,7 @@ def _target(origin: ModelOrigin, schema: str, has_tools: bool) -> tuple[FormTarg
 
 
 class FormChoice(NamedTuple):
-    """The request forms to try for one model, best first, as known when the request began.
+    """The request forms to try for one model, best first, as known at the start of the request.
 
     Attributes:
         target: The model, the schema, and whether there are tools.
@@ -108,7 +108,7 @@ class _Forms:
         """Return the request in the next form.
 
         Raises:
-            StructuredOutputError: E40, the provider has refused every form.
+            StructuredOutputError: E40, the provider has rejected every form.
         """
         if not self._forms:
             raise unfit_output(self._fetch.schema.name(), self._fetch.attempts) from self._errors[-1]
@@ -118,11 +118,11 @@ class _Forms:
         return encoded(self._request, self._fetch.schema, self._form, is_chat=self._is_chat)
 
     def pass_over(self, error: RefusalError) -> None:
-        """Move on from a form that the provider refused, or raise an error that is not about the form.
+        """Move on from a form that the provider rejected, or raise an error that is not about the form.
 
-        An error whose words name the form leads to the next one. Words that say nothing about it, or that
-        are the same for two forms, are decided by one more request: the one that adds the least. If that
-        is refused as well, the form is not the cause.
+        An error that names the form leads to the next one. An unclear error, or the same one for two forms,
+        is decided by one more request: the one that adds the least. If that is rejected too, the form is not
+        the cause.
 
         Raises:
             APIStatusError, ProviderRequestError, UntranslatableError: The first error of the request, if it
@@ -159,7 +159,7 @@ class _Forms:
         self._is_doubtful = self._fetch.memory.has_worked(self._target, self._form)
 
     def accepted(self) -> None:
-        """Remember the refused forms: the provider has accepted another one, so the form was the cause."""
+        """Remember the rejected forms: the provider has accepted another one, so the form was the cause."""
         if not self._passed:
             return
         if self._is_doubtful:
@@ -188,7 +188,7 @@ async def request_output(
         attempt: The outcome of the native form, if it has been tried already.
 
     Raises:
-        StructuredOutputError: E40, the provider has refused every form.
+        StructuredOutputError: E40, the provider has rejected every form.
         APIStatusError, ProviderRequestError, UntranslatableError: The provider's error, if it is not about
             the form.
     """
@@ -217,15 +217,11 @@ async def stream_output(
 ) -> AsyncGenerator[Any, None]:
     """Request a structured output as ``request_output`` does, and yield the stream events.
 
-    Args:
-        model: The model.
-        request: The SDK's request.
-        fetch: The attempts so far.
-        send: Sends a request and streams the answer. Its second argument is the name of the final tool,
-            whose call is turned into a message; None without one.
+    ``send`` sends a request and streams the answer. Its second argument names the final tool, whose call
+    becomes a message; None without one.
 
     Raises:
-        StructuredOutputError: E40, the provider has refused every form.
+        StructuredOutputError: E40, the provider has rejected every form.
     """
     forms = _Forms(model, request, fetch)
     while True:
@@ -234,7 +230,8 @@ async def stream_output(
         try:
             async with aclosing(send(prepared.request, prepared.final_tool)) as events:
                 async for event in events:
-                    # "response.created" is not yet part of an answer: the provider may still refuse.
+                    # "response.created" is not yet part of an answer: the provider may still reject the
+                    # request.
                     has_begun = has_begun or event.type != "response.created"
                     yield event
         except REFUSALS as error:
@@ -271,7 +268,7 @@ def open_stream(model: Model, request: Request) -> Any:
 
 
 def with_final_tool(events: Any, final_tool: str | None) -> AsyncGenerator[Any, None]:
-    """Return a model's stream, with calls of the final tool, if there is one, turned into messages."""
+    """Return a model's stream, with calls of the final tool turned into messages."""
     return closable(events) if final_tool is None else final_calls_as_messages(closable(events), final_tool)
 
 

@@ -1,7 +1,7 @@
 """Wraps and unwraps the models of agents and RunConfigs.
 
-In a run with middleware or observers, a model gets an ``ObservedModel`` around it. The model of an agent
-with an output type gets a ``StructuredModel``, which is always the outer wrapper.
+In a run with middleware or observers, a model gets an ``ObservedModel``. The model of an agent with an output
+type gets a ``StructuredModel``, which is always the outer wrapper.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from kantan_agents.models.resolve import own_client_of
 
 @lru_cache(maxsize=256)
 def _kind_of(model: type) -> type[Model] | None:
-    """Return which wrapper the instances of a class are, ``Model`` if another model, None if no model.
+    """Return the wrapper class among a class's bases, ``Model`` for another model, None if it is not a model.
 
-    The answer is kept. Every run waits for this several times, and an abstract class takes long to recognise
-    its instances.
+    Cached: every run waits for this several times, and instance checks of an abstract class are slow.
     """
     return next((kind for kind in (StructuredModel, ObservedModel, Model) if issubclass(model, kind)), None)
 
@@ -52,12 +51,7 @@ def structured(model: Any) -> Any:
 
 
 class WrappingProvider(ModelProvider):
-    """A model provider that wraps the models of another one.
-
-    Args:
-        inner: The provider.
-        wrap: Each returns the wrapper of a model; they are called in this order.
-    """
+    """A model provider that wraps the models of another one, with each of ``wrap`` in this order."""
 
     agent_registration = of_inner("agent_registration")
     _agent_registration = of_inner("_agent_registration")
