@@ -19,7 +19,7 @@ from kantan_agents.traces.metadata import finite, hosted_prompt_metadata
 from kantan_agents.traces.spans import record_metadata
 
 Renderer = Callable[..., "str | Awaitable[str]"]
-"""``(text, context)`` or ``(text, context, allow_env)``, sync or async, returning the text."""
+"""``(text, context)`` or ``(text, context, allow_env)``, sync or async, returning the instructions."""
 
 Metadata = Mapping[str, Any] | Callable[[Context], Mapping[str, Any]]
 
@@ -27,12 +27,7 @@ _RECORDED_PROMPTS = object()
 
 
 def checked_instructions(instructions: object, *, has_prompt: bool = False) -> str | Prompt:
-    """Return ``instructions``; E1 if they are missing, E75 unless they are a str or a ``Prompt``.
-
-    Args:
-        instructions: The option.
-        has_prompt: Whether the agent has a prompt that OpenAI stores. Its instructions may then be missing.
-    """
+    """Return ``instructions``; E1 if missing without a prompt stored at OpenAI, E75 for a wrong type."""
     if instructions is None:
         if has_prompt:
             return ""
@@ -47,9 +42,9 @@ def checked_instructions(instructions: object, *, has_prompt: bool = False) -> s
 
 
 def checked_prompt(prompt: Any) -> Any:
-    """Return the ``prompt`` option as the SDK takes it; E75 if it is something else.
+    """Return the ``prompt`` option, a prompt stored at OpenAI; E75 for a wrong type.
 
-    It refers to a prompt that OpenAI stores. What a function returns is recorded in the trace.
+    The trace records the result of a function.
     """
     if isinstance(prompt, Mapping):
         if isinstance(prompt.get("id"), str) and prompt["id"]:
@@ -97,7 +92,7 @@ def checked_items(option: str, items: Any) -> list[Any]:
 
 
 def check_options(options: Iterable[str], known: Iterable[str]) -> None:
-    """Check the names of options; E75 with the nearest name for one that is not ``known``."""
+    """Raise E75, with the nearest name, for an option that is not ``known``."""
     names = set(known)
     for option in options:
         if option not in names:
@@ -107,14 +102,14 @@ def check_options(options: Iterable[str], known: Iterable[str]) -> None:
 
 
 def checked_flag(option: str, value: object) -> bool:
-    """Return ``value``; E75 unless it is a bool, because texts such as ``"false"`` count as true."""
+    """Return ``value``; E75 unless it is a bool, because strings such as ``"false"`` count as true."""
     if isinstance(value, bool):
         return value
     raise InvalidOptionError(option=option, reason=f"must be True or False, not {value!r}")
 
 
 def checked_history(history: object) -> int:
-    """Return the number of history entries to keep; E75 unless it is an int, 0 or more."""
+    """Return the number of history entries to store; E75 unless it is an int, 0 or more."""
     return checked_int("history", history, 0)
 
 
@@ -141,7 +136,7 @@ def checked_metadata(metadata: Any) -> Any:
 
 
 def checked_pipeline(pipeline: Any) -> Pipeline | None:
-    """Return ``pipeline``, a list of stages as a ``Pipeline``; E75 if it is something else.
+    """Return ``pipeline``, a list of stages as a ``Pipeline``; E75 for another type.
 
     Raises:
         NotAStageError: E73, an entry of the list is not a stage.
@@ -159,12 +154,9 @@ def checked_pipeline(pipeline: Any) -> Pipeline | None:
 
 
 def standard_renderer(name: str, instructions: str | Prompt, *, strict: bool) -> Renderer:
-    """Return the template engine of an agent.
+    """Return the template engine of an agent; ``name`` is for errors.
 
-    Args:
-        name: Name of the agent, for errors.
-        instructions: Its instructions.
-        strict: Whether a marker without a value is an error, even if the prompt is not strict.
+    With ``strict``, a placeholder without a value is an error, even if the prompt is not strict.
     """
     if isinstance(instructions, Prompt):
         if strict or instructions.strict:
@@ -176,17 +168,12 @@ def standard_renderer(name: str, instructions: str | Prompt, *, strict: bool) ->
 
 
 def unrendered(text: str, context: Context) -> str:  # noqa: ARG001 - the signature of a renderer
-    """Return the text of a literal prompt."""
+    """Return the string of a literal prompt."""
     return text
 
 
 def checked_renderer(renderer: Renderer | None, standard: Renderer = render_template) -> tuple[Renderer, int]:
-    """Return the renderer and the number of its arguments, two or three; E75 if it takes neither.
-
-    Args:
-        renderer: The user's renderer, or None.
-        standard: The renderer to use for None.
-    """
+    """Return the renderer (None means ``standard``) and whether it takes two or three arguments; else E75."""
     if renderer is None:
         return standard, 3
     if not callable(renderer):

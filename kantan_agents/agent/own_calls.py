@@ -1,4 +1,4 @@
-"""``AnswerLimit``: limits on the answers of models that the library asks by itself, such as judges."""
+"""Limits on the answers of the library's own model calls, such as judges."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _log = get_logger("kantan_agents.own_calls")
 
 
 class AnswerLimit(Middleware):
-    """Limits the tokens and the time of answers, and refuses one that was cut off.
+    """Limits the tokens and the time of answers, and rejects one that was cut off.
 
-    A verdict that was cut off can be wrong, because JSON without its end is still read. It is the innermost
-    middleware, so that a ``Budget`` and a ``Cache`` see the settings that were given. Settings with
-    ``max_tokens`` or with ``extra_args={"timeout": seconds}`` have limits of their own. A provider that
-    refuses the limit of tokens is asked without one.
+    A verdict that was cut off can be wrong, because JSON without its end is still read. This is the innermost
+    middleware, so that a ``Budget`` and a ``Cache`` see the original settings. Settings with ``max_tokens``
+    or ``extra_args={"timeout": seconds}`` have their own limits. If a provider rejects the token limit, the
+    request is sent without it.
 
     Args:
         tokens: The most tokens, where the settings have no limit.
@@ -51,11 +51,7 @@ class AnswerLimit(Middleware):
         self._is_refused = False
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Call the model with a limit.
-
-        Raises:
-            AnswerCutOffError: E206, the answer has reached it.
-        """
+        """Call the model with a limit; E206 if the answer reaches it."""
         given = call.settings
         if self._is_refused or _has_limit(given):
             return await self._complete(call, call_next)
@@ -76,7 +72,7 @@ class AnswerLimit(Middleware):
 
     async def _complete(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
         given = _timeout_of(call.settings)
-        cause: Exception = TimeoutError()  # it says to `Retry` that another attempt may be faster
+        cause: Exception = TimeoutError()  # shows `Retry` that another attempt may be faster
         seconds = self._seconds if given is None else given
         try:
             with anyio.move_on_after(seconds):
@@ -104,7 +100,7 @@ def _has_limit(settings: Any) -> bool:
 
 
 def _timeout_of(settings: Any) -> float | None:
-    """Return the seconds that a request may take; a timeout of httpx limits the wait for bytes alone."""
+    """Return the timeout of a request in seconds; a timeout of httpx limits only the wait for bytes."""
     given = (settings.extra_args or {}).get("timeout")
     return float(given) if isinstance(given, (int, float)) and given > 0 else None
 
