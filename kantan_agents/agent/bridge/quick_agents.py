@@ -88,7 +88,7 @@ class QuickSettings(ModelSettings):
         return ModelSettings(**vars(self))
 
     def __eq__(self, other: object) -> bool:
-        # A dataclass equals only instances of the same class, but the SDK compares settings with its defaults.
+        # A dataclass equals only instances of the same class, but the SDK compares settings with defaults.
         return isinstance(other, ModelSettings) and vars(self) == vars(other)
 
     __hash__ = None  # type: ignore[assignment]  # mutable, like ModelSettings itself

@@ -23,13 +23,7 @@ async def agents_of_tool(tool: Any) -> Sequence[AgentDefinition]:
 
 
 def child_of_tool(tool: FunctionTool, definition: AgentDefinition, parent: Any) -> Agent:
-    """Return the agent that works for a parent if a delegation tool is called.
-
-    Args:
-        tool: The tool.
-        definition: One of its agents.
-        parent: The agent of the SDK that delegates.
-    """
+    """Return the agent that works for ``parent``, an SDK agent, when it calls a delegation tool."""
     task = _task_of(tool)
     if task is None:
         raise TypeError(f"{tool.name} does not delegate")
@@ -37,7 +31,7 @@ def child_of_tool(tool: FunctionTool, definition: AgentDefinition, parent: Any) 
 
 
 def with_children(tool: FunctionTool, change: Callable[[Agent[Any]], Agent[Any]]) -> FunctionTool:
-    """Return a copy of a delegation tool whose children are changed when they are built; others unchanged."""
+    """Return a copy of a delegation tool whose children are changed when built; other tools unchanged."""
     task = _task_of(tool)
     if task is None:
         return tool

@@ -1,4 +1,4 @@
-"""Who answers the approvals that a delegated run waits for, if a person is there to be asked."""
+"""The answerer of the approvals that a delegated run waits for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AnswerApprovals = Callable[[Any], Awaitable["RunState[Any, Any] | None"]]
 answer_approvals: ContextVar[AnswerApprovals | None] = ContextVar(
     "kantan_agents_answer_approvals", default=None
 )
-"""Set around a run by a program whose user decides while it goes on, such as ``kantan-agents chat``.
+"""Set around a run by a program whose user decides during it, such as ``kantan-agents chat``.
 
-Without it, a delegated run that needs an approval is error E35: nobody could resume it apart from its parent.
+Without it, a delegated run that needs an approval is error E35: it can only resume with its parent.
 """

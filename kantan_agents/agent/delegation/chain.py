@@ -22,7 +22,7 @@ class Counter:
         self._count = 0
 
     def take(self, most: int) -> bool:
-        """Count one more delegation and return True; return False if there are ``most`` already."""
+        """Count one more delegation and return True; return False at ``most``."""
         with self._lock:
             if self._count >= most:
                 return False
@@ -45,21 +45,15 @@ class Link:
     counter: Counter = attrs.field(factory=Counter)
 
     def names_with(self, agent: str) -> tuple[str, ...]:
-        """Return the names plus ``agent``, if the last run was handed off to it."""
+        """Return the names plus ``agent``, if a handoff gave it the last run."""
         return self.names if agent == self.names[-1] else (*self.names, agent)
 
     def next(self, agent: str, *, by: str, max_depth: int, max_delegations: int) -> Link:
-        """Return the position of a run delegated from here.
-
-        Args:
-            agent: The agent to run.
-            by: The agent that delegates.
-            max_depth: Maximum number of delegations above a run.
-            max_delegations: Maximum number of delegations in the whole tree.
+        """Return the position of a run that ``by`` delegates to ``agent``.
 
         Raises:
             DelegationCycleError: E34, the agent is already in the chain.
-            DelegationLimitError: E33, a maximum is exceeded.
+            DelegationLimitError: E33, ``max_depth`` or ``max_delegations`` (of the whole tree) is exceeded.
         """
         chain = self.names_with(by)
         if any(name_key(agent) == name_key(name) for name in chain):
@@ -74,12 +68,7 @@ class Link:
 
 
 class DelegationCeiling:
-    """Limits a delegated run to what every agent above it may do, by their rules as they are now.
-
-    Args:
-        parent: The agent that delegates.
-        call: The rules of the delegation tool itself.
-    """
+    """Limits a run to the current permissions of every agent above it, and by ``call``, the tool's rules."""
 
     def __init__(self, parent: Parent, call: ToolRules) -> None:
         self._parent = parent
@@ -90,8 +79,8 @@ class DelegationCeiling:
         """Return ``layers`` with all limits from above.
 
         Raises:
-            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules of the parent run were changed
-                during the run and cannot be read any more.
+            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the parent run changed its rules to invalid
+                ones.
         """
         above = self._parent.rules()
         last = self._last
@@ -103,7 +92,7 @@ class DelegationCeiling:
 
     @property
     def agents_above(self) -> tuple[Any, ...]:
-        """The SDK agents above the delegated run: the names in inherited middleware may be of their tools."""
+        """The SDK agents above the delegated run; names in inherited middleware may refer to their tools."""
         parent, run = self._parent, self._parent.run
         if run is None:
             return (parent.agent,)

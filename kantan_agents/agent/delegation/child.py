@@ -41,7 +41,7 @@ _FIXED_OPTIONS = frozenset(
 )
 
 next_delegation: ContextVar[Delegation] = ContextVar("kantan_agents_delegation")
-"""The delegation that the next child run in this task belongs to."""
+"""The delegation of the next child run in this task."""
 
 
 @calls_next_last
@@ -55,9 +55,7 @@ async def enter_delegation(run: Run, call_next: Next) -> None:
 class Children:
     """Builds child agents from definitions, and caches them per delegating agent.
 
-    Args:
-        models: Models for the short names in files; None uses those of the delegating agent.
-        options: Options for all children, instead of those of the delegating agent.
+    ``models`` and ``options`` replace the values of the delegating agent.
     """
 
     def __init__(self, models: Mapping[str, Any] | None, options: Mapping[str, Any]) -> None:
@@ -73,11 +71,7 @@ class Children:
         return changed
 
     def child(self, definition: AgentDefinition, parent: Parent) -> Agent:
-        """Return the agent for ``definition`` that works for ``parent``.
-
-        Raises:
-            KantanAgentsError: As ``Agent.from_definition``.
-        """
+        """Return the agent for ``definition`` that works for ``parent``; raises as ``from_definition``."""
         run_agent = parent.run.agent if parent.run is not None else None
         key = (id(self), id(run_agent), id(definition))
         with self._lock:
@@ -107,7 +101,7 @@ class Children:
         outermost = (("delegation", enter_delegation),)
         file = AgentFile(definition, models, options.pop("skills", None), outermost)
         agent: Agent = agent_from_file(Agent, file, model=options.pop("model", None), options=options)
-        # Provider rules of the parent apply here too. The parent's limits apply through the ceiling.
+        # The parent's provider rules apply here too, and its limits through the ceiling.
         agent.standing_rules = RuleLayers(parent.standing.layers, agent.standing_rules.limits)
         return agent if self._change is None else self._change(agent)
 
@@ -138,7 +132,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def checked_child_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options for children, checked when the delegation tool is created.
+    """Return the options for children, checked at the creation of the delegation tool.
 
     Raises:
         InvalidOptionError: E75, an option does not exist, cannot be set for children, or has a wrong value.
@@ -154,8 +148,8 @@ def checked_child_options(options: Mapping[str, Any]) -> dict[str, Any]:
             raise InvalidOptionError(option=option, reason=reason)
         if option not in known:
             raise InvalidOptionError(option=option, reason="task_tool and Agent have no such option")
-    # Build an agent now, so that the programmer sees the error and not a model. The tools are unknown
-    # yet, so the tool names in `tool_retrieval` cannot be checked.
+    # Build an agent now, so that the programmer sees the error and not a model. The tools are still unknown,
+    # so the tool names in `tool_retrieval` cannot be checked.
     checked_retrieval(options.get("tool_retrieval"))
     skills = options.get("skills")
     if not isinstance(skills, SkillLoader | None):
@@ -169,9 +163,8 @@ def checked_child_options(options: Mapping[str, Any]) -> dict[str, Any]:
 def child_context(parent: Parent) -> dict[str, Any]:
     """Return a new context for a child run: the parent's context without its results.
 
-    Values are shared, so that a connection in the context keeps working. Tool rules are copied, so that
-    later changes on one side do not reach the other; the ceiling applies the parent's rules anyway. Keys
-    that come from the parent's own subagent file are left out.
+    Values are shared, so that a connection in the context keeps working. Tool rules are copied, because
+    changes must not reach the other side. Keys from the parent's own subagent file are omitted.
     """
     if not isinstance(parent.context, dict):
         return {}
@@ -205,11 +198,7 @@ class UsageCollector(RunHooks[Any]):
             self._counters.append(usage)
 
     def add_to(self, wrapper: Any) -> None:
-        """Add the collected usage to the parent run.
-
-        Args:
-            wrapper: The SDK's context of the tool call.
-        """
+        """Add the collected usage to the parent run."""
         total = getattr(wrapper, "usage", None)
         if isinstance(total, Usage):
             for usage in self._counters:

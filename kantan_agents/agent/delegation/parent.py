@@ -1,4 +1,4 @@
-"""The parent of a delegation: the agent whose model called the tool, and the run it is in."""
+"""The parent of a delegation: the agent whose model called the tool, and its run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools.mcp.failure_policy import policy_for
 from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_of_run
 
-# Options that belong to the run: after a hand-off they still come from the agent that was run.
+# Options of the run: even after a handoff they come from its first agent.
 _RUN_OPTIONS = ("on_rule_violation", "pipeline", "runner")
 _INHERITED = (
     "model",
@@ -38,7 +38,7 @@ class Parent:
         agent: The SDK agent that is currently active.
         options: Options that its children inherit, including its tools.
         standing: Its rule layers below the explicit rules.
-        run: The run it is in; None if the SDK's runner was called directly.
+        run: Its run; None if the SDK's runner was called directly.
         context: The context of that run.
     """
 
@@ -55,12 +55,7 @@ class Parent:
 
 
 def parent_of(wrapper: Any, agent: Any = None) -> Parent:
-    """Return the parent of a delegation.
-
-    Args:
-        wrapper: The SDK's context of the tool call, or of the turn.
-        agent: The active SDK agent, if the context does not name it.
-    """
+    """Return the parent of a delegation; ``agent`` is the active one if the SDK's context has none."""
     run = current_run.get()
     active = getattr(wrapper, "agent", None) or agent
     if active is None:

@@ -57,9 +57,9 @@ _log = get_logger("kantan_agents.delegation")
 OnFailure = Literal["feedback", "raise"]
 
 DESCRIBED = "_kantan_described"
-"""Attribute of a delegation tool for its copy with the newest description."""
+"""Attribute of a delegation tool for its copy with the latest description."""
 
-# Mistakes in the model's own call, which the model can correct.
+# Mistakes in the call that the model can correct.
 _RETURNED_TO_MODEL = (AgentNotFoundError, DelegationCycleError, DelegationLimitError, ToolInputError)
 
 
@@ -83,17 +83,16 @@ def task_tool(
     Its prompt never reads the environment, even if the parent's does.
 
     Args:
-        agents: Where to find agents: an ``AgentLoader``, definitions, or None for the default directories.
+        agents: The available agents: an ``AgentLoader``, definitions, or None for the default directories.
         name: Name of the tool. In subagent files it is always called ``Task`` or ``Agent``.
         tool_rules: Additional rules for all children.
         max_depth: Maximum number of delegations above a run; with 1, children cannot delegate further.
         max_delegations: Maximum number of delegations in one outermost run, nested ones included.
         on_failure: What happens if a child fails: ``"feedback"`` returns the error to the model, ``"raise"``
-            ends the run.
-        models: Models for the short names in files, as in ``Agent.from_definition``; None uses those of the
-            parent.
+            aborts the run.
+        models: Models for the short names in files, as in ``Agent.from_definition``; None uses the parent's.
         **agent_options: Options for the children (``model``, ``middleware``, ``metadata``, ...), instead of
-            those of the parent.
+            the parent's.
 
     Raises:
         InvalidOptionError: E75, an option has an invalid value.
@@ -128,7 +127,7 @@ def task_tool(
     show_each_turn(tool, task.current_tool)
     setattr(tool, IS_OWN_TOOL, True)
     task.facts = facts_of(tool)
-    return mark_read_only(tool)  # what the agent does is checked call by call
+    return mark_read_only(tool)  # the agent's own calls are checked one by one
 
 
 def _loader(agents: Any) -> AgentLoader:
@@ -212,11 +211,7 @@ class DelegationTask:
         raise failure from failure.__cause__
 
     async def _definition(self, request: DelegationRequest, parent: Parent) -> AgentDefinition:
-        """Return the requested definition, if ``parent`` may delegate to it.
-
-        Raises:
-            AgentNotFoundError: E32, there is no such agent, or the rules do not permit it.
-        """
+        """Return the requested definition; E32 if it is missing, or ``parent`` may not delegate to it."""
         layers = parent.rules()
         try:
             definition = await self._roster.loader.get_agent(request.agent)
@@ -233,7 +228,7 @@ class DelegationTask:
 
     @property
     def loader(self) -> AgentLoader:
-        """Where its agents are found."""
+        """The loader of its agents."""
         return self._roster.loader
 
     def child(self, definition: AgentDefinition, parent: Parent) -> Agent:
@@ -252,7 +247,7 @@ class DelegationTask:
         """Return the tool with the available agents in its description; None if it cannot be used now."""
         parent = parent_of(wrapper, agent)
         if not layers.decide_tool(self.facts).allowed:
-            return tool  # the rules hide it, and explain the refusal if it is called
+            return tool  # the rules hide it, and explain the denial if it is called
         if link_of(parent.run, parent.name).depth >= self._max_depth:
             return None
         available = await self._roster.available(parent, self.facts, layers)

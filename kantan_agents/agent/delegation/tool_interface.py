@@ -29,8 +29,6 @@ PARAMETERS: dict[str, Any] = {
     "required": ["description", "prompt", SUBAGENT_TYPE],
     "additionalProperties": False,
 }
-"""JSON Schema of the tool's arguments."""
-
 NO_ANSWER = "The agent has finished without an answer."
 
 _INTRODUCTION = (
@@ -43,13 +41,7 @@ _MAX_DESCRIPTION = 16_000
 
 @attrs.frozen
 class DelegationRequest:
-    """The arguments of one call.
-
-    Attributes:
-        agent: Name of the agent, as the model wrote it.
-        prompt: The task.
-        description: The task in a few words.
-    """
+    """The arguments of one call."""
 
     agent: str
     prompt: str
@@ -57,10 +49,10 @@ class DelegationRequest:
 
 
 def tool_description(definitions: Iterable[AgentDefinition]) -> str:
-    """Return the description of the tool: what it does, and which agents are available.
+    """Return the description of the tool: its purpose and the available agents.
 
-    The model reads all of it at every turn. So with very many agents, later ones appear without their
-    descriptions, and the last ones only as a count.
+    The model reads it at every turn. So of very many agents, later ones appear without descriptions, and the
+    last ones only as a count.
     """
     lines = [_INTRODUCTION, "", "Values of subagent_type:"]
     length, remaining = 0, list(definitions)
@@ -97,7 +89,7 @@ def read_request(tool: str, arguments: str) -> DelegationRequest:
     """Parse the arguments of a call.
 
     Raises:
-        ToolInputError: E10, the arguments are not a JSON object, or a text is missing or blank.
+        ToolInputError: E10, not a JSON object, or a string is missing or blank.
     """
     given = parse_arguments(tool, arguments)
     texts = {name: given.get(name) for name in (SUBAGENT_TYPE, "prompt")}
@@ -113,11 +105,7 @@ def read_request(tool: str, arguments: str) -> DelegationRequest:
 
 
 def answer_of(agent: Agent, result: Any) -> str:
-    """Return the answer of a child run as the result of the tool call.
-
-    Raises:
-        DelegatedAgentError: E35, the run stopped for a tool approval, which a delegated run cannot get.
-    """
+    """Return the answer of a child run; E35 if it stopped for an approval, which it cannot get."""
     interruptions = getattr(result, "interruptions", None)
     if interruptions:
         tools = ", ".join(sorted({str(item.name) for item in interruptions}))

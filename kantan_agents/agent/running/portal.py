@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 _log = get_logger("kantan_agents.run")
 
-# How long the background loop has to begin a call. If something blocks it, the call gets another loop.
+# How long the background loop has to start a call. If something blocks it, the call gets another loop.
 _PATIENCE_SECONDS = 1.0
 
 _loop_waits: ContextVar[bool] = ContextVar("kantan_agents_loop_waits", default=False)
@@ -33,8 +33,8 @@ _phases: dict[str, Any] = {}
 _in_thread = threading.local()
 """The same, by thread."""
 
-# Functions in C: Python delivers a signal in the next function that is not. If that were a callback of the
-# collector, Ctrl-C during a collection would be lost, since what a callback raises is ignored.
+# Functions in C: Python delivers a signal in the next Python function. If that were a callback of the
+# collector, Ctrl-C during a collection would be lost, since its exceptions are ignored.
 gc.callbacks.extend((_phases.pop, _phases.__setitem__, _in_thread.__setattr__))
 
 
@@ -44,8 +44,8 @@ def _check_exit(
 ) -> None:
     """Raise E26 if the interpreter has ended its threads and is removing modules.
 
-    A thread that is started then never begins on Python 3.11 and older, and is refused by newer ones. Modules
-    may have lost their names, so this uses none.
+    A new thread then never starts on Python 3.11 and older, and fails on newer ones. Modules may have lost
+    their names, so this uses none.
     """
     if is_finalizing():
         raise error
@@ -54,8 +54,7 @@ def _check_exit(
 class BackgroundLoop:
     """One event loop on a daemon thread, started on first use.
 
-    It runs until the process ends, so HTTP connections are reused from one sync run to the next. A forked
-    child starts its own.
+    It runs until the process ends, so sync runs reuse HTTP connections. A forked child starts its own.
     """
 
     check_exit = staticmethod(_check_exit)
@@ -70,9 +69,9 @@ class BackgroundLoop:
     def run(self, function: Callable[[], Awaitable[T]]) -> T:
         """Await ``function()`` on the background loop and return its result.
 
-        ``function`` sees the caller's context variables, including the current trace. What it raises reaches
-        the caller, also ``SystemExit`` and ``KeyboardInterrupt``; the loop continues. ``KeyboardInterrupt``
-        in the calling thread cancels it, waits for its end and is raised again.
+        ``function`` sees the caller's context variables, including the current trace. All its exceptions
+        reach the caller, even ``SystemExit``; the loop continues. ``KeyboardInterrupt`` in the calling thread
+        cancels it, waits for its end and is raised again.
 
         Raises:
             RunInCollectorError: E25, the garbage collector is running in this thread.
@@ -99,7 +98,7 @@ class BackgroundLoop:
             if served.call(call, _PATIENCE_SECONDS):
                 return call.outcome(is_lost=served.is_stopping)
         # An async tool calls the sync `run`. The background loop waits for this call, so waiting for that
-        # loop would never end. Runs started in here inherit the mark at any depth.
+        # loop would never end. Nested runs inherit the flag at any depth.
         token = _loop_waits.set(True)
         try:
             return _run_apart(function)
@@ -110,7 +109,7 @@ class BackgroundLoop:
         """Return the thread of the loop, started if necessary; None if this thread cannot start it now."""
         with self._lock:
             if self._is_starting:
-                return None  # this is a signal handler, and the start that it interrupts cannot go on
+                return None  # a signal handler, and the start that it interrupts cannot continue
             self._is_starting = True
             try:
                 if self._current is None or self._current.is_over:
@@ -118,7 +117,6 @@ class BackgroundLoop:
                     try:
                         starting.start()
                     except RuntimeError:
-                        # The interpreter is shutting down.
                         return None
                     except BaseException:
                         starting.stop_soon()  # interrupted: the thread may have started
@@ -141,18 +139,18 @@ class BackgroundLoop:
         """Reset the state in a forked child, where the thread does not exist."""
         left = self._current or self._before_fork
         self.__init__()  # type: ignore[misc]
-        # Closing the loop in here would take the parent's away, as both share what the loop waits with.
+        # Closing the loop in here would break the parent's, as both share its selector.
         self._before_fork = left
 
 
 def _is_collecting() -> bool:
     """Return whether the current thread runs a finalizer or a callback for the garbage collector."""
-    # Another thread may collect between these lines. Then its data is not that of this thread.
+    # Another thread may collect between these lines. Then its data differs from this thread's.
     return list(_phases)[-1:] == ["start"] and _phases.get("start") is getattr(_in_thread, "start", _phases)
 
 
 def _run_apart(function: Callable[[], Awaitable[T]]) -> T:
-    """Await ``function()`` on a loop of its own, which nothing else can block."""
+    """Await ``function()`` on a separate loop, which nothing else can block."""
     call = Call(function)
     own = _LoopThread()
     try:
@@ -173,12 +171,11 @@ def _run_apart(function: Callable[[], Awaitable[T]]) -> T:
 class _LoopThread:
     """An event loop on a daemon thread.
 
-    Calls may be sent to it from the moment it is created. It survives what a call raises: asyncio ends a loop
-    when a task raises ``SystemExit`` or ``KeyboardInterrupt``, and this one continues.
+    It accepts calls from its creation on, and survives their errors: asyncio ends a loop when a task raises
+    ``SystemExit`` or ``KeyboardInterrupt``, and this one continues.
 
     Attributes:
-        thread: Its thread.
-        is_stopping: Whether it was asked to end.
+        is_stopping: Whether its end was requested.
         is_over: Whether it has ended, or is about to.
     """
 
@@ -191,11 +188,7 @@ class _LoopThread:
         self.thread = threading.Thread(target=self._serve, name="kantan_agents", daemon=True)
 
     def start(self) -> None:
-        """Start the thread.
-
-        Raises:
-            RuntimeError: No thread can be started.
-        """
+        """Start the thread; RuntimeError if none can be started."""
         try:
             self.thread.start()
         except RuntimeError:
@@ -204,13 +197,9 @@ class _LoopThread:
             raise
 
     def call(self, call: Call[T], patience: float) -> bool:
-        """Make a call and wait for it; return whether it is over, False if the loop did not begin it.
+        """Send a call and wait for it; return False if the loop did not start it within ``patience`` seconds.
 
         An interrupt of this thread cancels the call.
-
-        Args:
-            call: The call.
-            patience: How many seconds the loop has to begin it.
         """
         self._calls.add(call)
         try:
@@ -221,7 +210,8 @@ class _LoopThread:
                 raise
             return False
         except BaseException:
-            # Often while the call is being sent: the loop has begun it then, and this thread waits its turn.
+            # Often while the call is being sent: the loop has started it then, and this thread waits its
+            # turn.
             call.cancel(self._loop)
             raise
         finally:
@@ -252,13 +242,12 @@ class _LoopThread:
 
 
 def _run_in_place(call: Call[T]) -> None:
-    """Make a call in this thread, with an event loop of its own.
+    """Run a call in this thread, with a separate event loop, if no thread can be started or waited for.
 
-    Where no thread can be started or waited for. This thread may be running another event loop, which
-    makes no progress meanwhile.
+    An event loop that this thread is running makes no progress meanwhile.
     """
     loop, interrupted = _new_loop(), asyncio._get_running_loop()
-    # Not in the documentation, but exported for event loops: without it, asyncio refuses to run a second one.
+    # Not in the documentation, but exported for event loops: without it, asyncio rejects a second one.
     asyncio._set_running_loop(None)
     try:
         # An interrupt of this thread, or an exit that a task raises, ends this; `_close` cancels the call.
@@ -279,7 +268,8 @@ async def _make(call: Call[Any]) -> None:
 class _Executor(ThreadPoolExecutor):
     """The threads of a loop, for sync tools and host names.
 
-    While the interpreter exits, the standard library starts no more of them. Then the work is done at once.
+    While the interpreter exits, the standard library starts no more of them. Then the work is done
+    immediately.
     """
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
@@ -314,7 +304,7 @@ def _complete(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -
 
 
 def _close(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel what is left in a loop, give it time to clean up, and close the loop."""
+    """Cancel the tasks left in a loop, give them time to clean up, and close the loop."""
     try:
         tasks = asyncio.all_tasks(loop)
         for task in tasks:

@@ -1,4 +1,4 @@
-"""Fourth stage, and the only place that calls the SDK's runner."""
+"""Fourth stage, and the only caller of the SDK's runner."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def call_sdk(run: Run, call_next: Next) -> None:
             forget_pending_error(run)
             _prepare(run)
             if run.is_watched:
-                # Here, as a function of its own would be one more frame in each step of the run.
+                # Here, as a separate function would be one more frame in each step of the run.
                 observe_models(run.run_config, agent)
                 with tracked_calls(run) as calls:
                     options = run.options if run.events is None else _observed_options(run)
