@@ -1,4 +1,4 @@
-"""``Making``: makes durable runs in this process: those that begin here, and those that go on here."""
+"""Executes durable runs in this process: new ones and resumed ones."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ _OF_COMMANDS: Final = (UnknownCommandError, CommandSyntaxError, CommandNotRunnab
 
 
 class Making(Management):
-    """The part of ``DurableRuns`` that makes runs. ``Durable`` calls it, and the engine."""
+    """The part of ``DurableRuns`` that executes runs. ``Durable`` calls it, and the engine."""
 
     _overseer: Overseer
     _restart: Restart
     _agents: dict[str, Any]
     _live: dict[str, Any]
-    """What makes the runs that begin here, until the engine begins them."""
+    """Functions that execute the runs started here, until the engine starts them."""
 
     async def begin(self, durable: Durable, run: Run, call_next: Next) -> None:
-        """Make a run that begins here. For ``Durable``."""
+        """Execute a run that starts here. For ``Durable``."""
         self._check_agent(run)
         check_context(run.context)
         check_session(run.agent.name, run.options.get("session"), durable.session)
@@ -95,14 +95,14 @@ class Making(Management):
             self._live.pop(run.id, None)
 
     async def _begin_in_engine(self, run_id: str, stored: str, execution: Execution) -> None:
-        """Have the engine make a run; until it has begun, try again while the database is away."""
+        """Have the engine execute a run; until it has started, try again while the database is away."""
         tries = 0
 
         async def attempt() -> None:
             nonlocal tries
             tries += 1
             if tries > 1 and await self._in_thread(lambda: self._engine.find(run_id)) is not None:
-                del self._live[run_id]  # stored, although the answer was lost: it goes on as a recovered one
+                del self._live[run_id]  # stored, although the answer was lost: it resumes as a recovered one
                 reason = "it went away as the run began, which goes on: DurableRuns.result waits for it"
                 raise DurableDatabaseError(database=self._database.shown, reason=reason)
             await self._engine.run(run_id, stored)
@@ -112,7 +112,8 @@ class Making(Management):
         except DurableDatabaseError as error:
             if not (error.is_away and execution.outcome):
                 raise
-            # It has ended, and only that is not stored: another attempt finds all its steps, and stores it.
+            # It has ended, and only its outcome is not stored: another attempt finds all its steps, and
+            # stores it.
             self._overseer.leave()
             await patiently(partial(self._check_finished, run_id))
 
@@ -125,7 +126,7 @@ class Making(Management):
             raise failure
 
     async def inside(self, execution: Execution, durable: Durable, run: Run, call_next: Next) -> None:
-        """Make a run that belongs to a durable one: a recovered one, or one that a tool of it has begun."""
+        """Execute a run inside a durable one: a recovered one, or one that a tool has started."""
         execution.once |= durable.once
         if run.id == execution.root_id:
             execution.outcome = await self._execute(execution, run, call_next)
@@ -170,10 +171,10 @@ class Making(Management):
                 raise
         finally:
             execution.is_open = False
-        raise failure  # here, as in the `except` block the original would become its context
+        raise failure  # in the `except` block, the original would become its context
 
     async def _make(self, run_id: str, stored: str) -> str:
-        """Make a run for the engine: the one that has begun in this process, or one from its stored text."""
+        """Execute a run for the engine: one started in this process, or a stored one."""
         live = self._live.pop(run_id, None)
         if live is not None:
             return str(await live())
@@ -190,7 +191,7 @@ class Making(Management):
         except asyncio.CancelledError as error:
             if execution.is_lost or self._overseer.is_stopping or _is_cancelled():
                 raise
-            # Without this, the run would be nobody's: this process is alive, and does not make it.
+            # Without this, no process would have the run: this one is alive, and does not execute it.
             raise RuntimeError("it was cancelled from inside") from error
         finally:
             current_execution.reset(token)
@@ -207,11 +208,11 @@ class Making(Management):
                 execution.give_up("begin", f"this process cannot follow what was done before: {error}")
             if execution.unusable is None:
                 raise
-        if execution.unusable is not None:  # also where the SDK or a tool has made a text of the error
+        if execution.unusable is not None:  # even if the SDK or a tool has converted the error to text
             raise execution.unusable
 
     def _set_aside(self, run_id: str, error: Exception) -> None:
-        """Park a run that this process cannot make, so that it can be resumed in one that can."""
+        """Park a run that this process cannot execute, so that another one can resume it."""
         reason = mask(message_of(error))
         self._steps.set_aside(run_id, reason)  # before a caller can see the cancellation
         self._steps.release(run_id)  # before another process can have resumed it
@@ -219,7 +220,7 @@ class Making(Management):
         _log.error("durable run parked, because it cannot be made here", run_id=run_id, error=reason)
 
     async def _cancelled(self, run_id: str) -> None:
-        """Let nobody go on with a run whose caller has cancelled it."""
+        """Prevent the resumption of a run whose caller has cancelled it."""
         with anyio.CancelScope(shield=True):
             try:
                 await self.cancel(run_id)
@@ -237,7 +238,7 @@ class Making(Management):
 
 
 def _may_pass_elsewhere(execution: Execution, error: BaseException) -> bool:
-    """Return whether an error is about what was done before, for which this program lacks something."""
+    """Return whether an error concerns earlier work that this program lacks something for."""
     if execution.attempt == 1 or execution.has_asked:
         return False
     # Such as a call of a shell that is gone.
@@ -246,7 +247,7 @@ def _may_pass_elsewhere(execution: Execution, error: BaseException) -> bool:
 
 
 def _is_cancelled() -> bool:
-    """Return whether somebody has cancelled this task; True on Python 3.10, which cannot say."""
+    """Return whether this task was cancelled; True on Python 3.10, which cannot tell."""
     task = asyncio.current_task()
     cancelling = getattr(task, "cancelling", None)
     return cancelling is None or bool(cancelling())

@@ -1,4 +1,4 @@
-"""``patiently``: tries again while the database of durable runs is away, for up to a minute."""
+"""Repeats attempts while the database of durable runs is away, for up to a minute."""
 
 from __future__ import annotations
 
@@ -20,14 +20,12 @@ T = TypeVar("T")
 
 
 async def patiently(attempt: Callable[[], Awaitable[T]], may_repeat: Callable[[], bool] = lambda: True) -> T:
-    """Return what an attempt returns; while the database is away, try again.
+    """Return the result of an idempotent attempt; while the database is away, try again.
 
-    Args:
-        attempt: What is tried. Repeating it changes nothing.
-        may_repeat: Whether that is still so after an attempt has failed.
+    ``may_repeat`` returns whether it is still idempotent after a failure.
 
     Raises:
-        DurableDatabaseError: E156, the database is away for longer than a minute, or cannot be used at all.
+        DurableDatabaseError: E156, the database is away for longer than a minute, or unusable.
     """
     end, pause = time.monotonic() + PATIENCE, _FIRST_PAUSE
     while True:

@@ -1,4 +1,4 @@
-"""``Poller``: looks for all that a process waits for in the database of durable runs, in one thread."""
+"""Polls the database of durable runs for everything a process waits for, in one thread."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ from kantan_agents.durable import patience
 Question = Literal["has ended", "has events", "goes on"]
 
 Ask = Callable[[Mapping[str, int]], Mapping[str, int]]
-"""Takes runs with the number of the event that is known of each; returns those with an answer, and the number
-of the last event."""
+"""Takes each run's last known event number; returns runs with an answer, and the last number."""
 
 _INTERVAL: Final = 0.1
 _REST: Final = 20.0
-"""After a look it rests so many times as long as the look has taken, so that waiting never takes more than a
-twentieth of a core, however many wait."""
+"""Length of a pause in looks, so that waiting never takes more than a twentieth of a core."""
 
 
 @attrs.frozen(eq=False)
@@ -49,11 +47,7 @@ class _Waiter:
 
 
 class Poller:
-    """Looks in intervals while somebody waits. Each look is one query for each question, for all runs.
-
-    Args:
-        asks: How each question is asked.
-    """
+    """Looks in intervals while a caller waits. Each look is one query for each question, for all runs."""
 
     def __init__(self, asks: Mapping[Question, Ask]) -> None:
         self._asks = asks
@@ -68,13 +62,10 @@ class Poller:
     async def wait(self, run_id: str, *questions: Question, after: int = 0) -> Question:
         """Wait until a question about a run has an answer, and return that question.
 
-        Args:
-            run_id: Id of the run.
-            questions: The questions.
-            after: The number of the event that is known already.
+        ``after`` is the last known event number.
 
         Raises:
-            DurableDatabaseError: E156, the database is away for longer than a minute, or cannot be used.
+            DurableDatabaseError: E156, the database is away for longer than a minute, or unusable.
         """
         waiter = _Waiter(run_id, questions, after, asyncio.get_running_loop().create_future())
         self._begin_anew_in_child()
@@ -107,7 +98,7 @@ class Poller:
             thread.join(10.0)
 
     def _begin_anew_in_child(self) -> None:
-        """In a forked child, which has no thread and nobody who waits: forget those of the parent."""
+        """In a forked child, which has neither thread nor waiters: forget the parent's."""
         if self._process != os.getpid():
             self._process, self._thread = os.getpid(), None
             self._waiters = set()

@@ -1,4 +1,4 @@
-"""The JSON in which answers, results and errors of a durable run are stored, with its version."""
+"""The versioned JSON that stores answers, results and errors of a durable run."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class _Result:
 
 
 def dump(body: Mapping[str, Any]) -> str:
-    """Return a body as JSON text with the version."""
+    """Return a body as JSON with the version."""
     data = {"v": VERSION, **body}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    # No database takes half of a surrogate pair. Escaped, it is what was given when it is read again.
+    # No database takes half of a surrogate pair. Escaped, it is read back unchanged.
     return text if whole_text(text) is text else json.dumps(data, separators=(",", ":"))
 
 
@@ -58,12 +58,7 @@ def load(run_id: str, step: str, text: str) -> dict[str, Any]:
 
 
 def answer_body(answer: ModelResponse, form: str) -> dict[str, Any]:
-    """Return the answer of a model as data.
-
-    Args:
-        answer: The answer.
-        form: In which form it was asked for.
-    """
+    """Return the answer of a model as data; ``form`` is the form of its request."""
     return {
         "form": form,
         "output": [_item(item) for item in answer.output],
@@ -85,7 +80,7 @@ def _item(item: Any) -> Any:
 def result_body(result: Any) -> dict[str, Any]:
     """Return the result of a tool as data.
 
-    What JSON would change is stored as the text that the model gets for it.
+    A value that JSON would change is stored as the model's string for it.
     """
     if isinstance(result, _CONTENT):
         return {"content": result.model_dump(mode="json")}
@@ -106,7 +101,7 @@ def stored_result(body: Mapping[str, Any], tool: Any) -> Any:
 
 
 def text_of_result(body: Mapping[str, Any]) -> str:
-    """Return what a model gets of a stored result when no tool is there to say how."""
+    """Return the model's string for a stored result without its tool."""
     if "error" in body:
         message = body["error"]["message"]
         return f"An error occurred while running the tool. Please try again. Error: {message}"
@@ -130,7 +125,7 @@ def error_body(error: BaseException) -> dict[str, Any]:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the message of an error as it can be stored; errors of users may have none."""
+    """Return the message of an error in storable form; errors of users may have none."""
     if isinstance(error, KantanAgentsError):
         return storable_text(str(error.args[0])) if error.args else ""
     try:
@@ -140,7 +135,7 @@ def message_of(error: BaseException) -> str:
 
 
 def is_plain(value: Any, depth: int = 0) -> bool:
-    """Return whether a value is the same after it was JSON."""
+    """Return whether a JSON round trip leaves a value unchanged."""
     if value is None or type(value) in (str, int, bool):
         return True
     if type(value) is float:

@@ -1,4 +1,4 @@
-"""Stores a durable run that waits for people."""
+"""Stores a durable run that waits for approvals."""
 
 from __future__ import annotations
 
@@ -20,13 +20,7 @@ from kantan_agents.middleware.approve.waiting_runs import pending
 async def store_waiting(
     run: Run, approvals: ApprovalStore, execution: Execution, *, may_leave_out: bool
 ) -> None:
-    """Store a run whose result waits for approval of calls.
-
-    Args:
-        run: The run.
-        approvals: Where it is stored.
-        execution: Its execution.
-        may_leave_out: Whether values of the context may be missing, because they are made again.
+    """Store a run whose result waits for approvals; ``may_leave_out``: context values may be missing.
 
     Raises:
         NotStorableError: E151, its context has a value that JSON cannot represent, or that is redacted.
@@ -43,8 +37,8 @@ async def store_waiting(
         may_leave_out=may_leave_out,
     )["left_out"]
     begun: StoredRun = execution.begun
-    # Everything but the conversation, which the signed text has. Its options are those it was given: the
-    # middleware that changes them is called again.
+    # Everything but the conversation, which the signed state has. Its original options: the middleware that
+    # changes them is called again.
     options = attrs.evolve(
         begun, input=None, state=None, edits={}, context={}, permissions={}, left_out=left_out
     )
@@ -54,16 +48,12 @@ async def store_waiting(
 
 
 def _redacted(run: Run, call: Any) -> Any:
-    """Return a call as the people who are asked may see it."""
+    """Return a call in the form that reviewers may see."""
     return attrs.evolve(call, arguments=redacted_data(run, call.arguments))
 
 
 def job_of(waiting: WaitingRun) -> Job:
-    """Return the run that goes on with one whose calls have been answered.
-
-    Raises:
-        StoredStepError: E155, it cannot be read.
-    """
+    """Return the run that continues one whose calls have been answered; E155 if it cannot be read."""
     stored = StoredRun.of_json(waiting.run_id, waiting.options)
     text = attrs.evolve(stored, waited_for=waiting.run_id).to_json()
     queue = waiting.queue or resumed_queue(waiting.agent)
