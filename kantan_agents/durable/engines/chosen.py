@@ -1,4 +1,4 @@
-"""Which engine a ``DurableRuns`` has, by its option ``engine``."""
+"""The engine of a ``DurableRuns``, from its option ``engine``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kantan_agents.support.extras import require_extra
 
 
 def checked_engine(engine: Any) -> str:
-    """Return the name of an engine, which is that of its extra.
+    """Return the name of an engine, which is also its extra's.
 
     Raises:
-        InvalidOptionError: E75, there is no such engine.
+        InvalidOptionError: E75, the engine is unknown.
         ExtraMissingError: E198, its extra is not installed.
     """
     name = "temporal" if isinstance(engine, str) and engine.startswith("temporal://") else "dbos"
@@ -52,11 +52,7 @@ def engine_of(
     interval: float,
     queues: Mapping[str, Limits],
 ) -> Engine:
-    """Return a new engine; ``interval`` is in seconds.
-
-    Raises:
-        InvalidOptionError: E75, it cannot keep the limits of a queue.
-    """
+    """Return a new engine; ``interval`` is in seconds. E75 if it lacks a limit of a queue."""
     if engine == "dbos":
         from kantan_agents.durable.engines.dbos_engine import DBOSEngine
 

@@ -1,4 +1,4 @@
-"""What DBOS logs while it makes runs: one line each, with secrets masked."""
+"""Formats the log of DBOS: one line each, with secrets masked."""
 
 from __future__ import annotations
 
@@ -7,20 +7,17 @@ from collections.abc import Callable
 
 
 class EndedError(Exception):
-    """A run has failed, as DBOS may see it.
+    """A failed run, in the form for DBOS.
 
-    DBOS pickles the error of a run and stores its attributes. Errors of runs have connections among theirs,
-    which cannot be pickled, and what users have written, which must not be stored.
+    DBOS pickles a run's error and stores its attributes. These include connections, which cannot be pickled,
+    and user data, which must not be stored.
     """
 
 
 def one_line_each(masked: Callable[[str], str]) -> Callable[[], None]:
-    """Let DBOS log one line for each record; return a function that puts its logger back.
+    """Let DBOS log one masked line per record; return a function that restores its logger.
 
     DBOS adds the traceback of each failed run, at the level ERROR. This library logs these itself.
-
-    Args:
-        masked: Masks the secrets in a text.
     """
 
     def shortened(record: logging.LogRecord) -> bool:

@@ -1,4 +1,4 @@
-"""``Engine``: what a workflow engine does for durable runs: it stores, starts, queues and recovers them."""
+"""The tasks of a workflow engine for durable runs: it stores, starts, queues and recovers them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOGGED: Final = 500
 _log = get_logger("kantan_agents.durable")
 
 Body = Callable[[str, str], Awaitable[str]]
-"""Makes a run: takes its id and what was stored of it, returns its outcome, both as JSON texts."""
+"""Executes a run: takes its id and its stored form, returns its outcome, both as JSON."""
 
 
 def _seconds(value: Any) -> float:
@@ -33,15 +33,15 @@ def _at_least_one(_limits: Any, attribute: Any, value: Any) -> None:
 
 @attrs.frozen
 class Limits:
-    """How many runs of a queue may be made at once, and how many may begin in a time.
+    """How many runs of a queue may be active at the same time, and how many may start in a period.
 
     Attributes:
-        concurrency: Runs at once in each worker.
-        total: Runs at once in all workers; None without a limit.
-        rate: Runs that may begin in ``period`` seconds, in all workers; None without a limit.
+        concurrency: Active runs in each worker.
+        total: Active runs in all workers; None without a limit.
+        rate: Runs that may start in ``period`` seconds, in all workers; None without a limit.
         period: Seconds.
-        per_tenant: Runs at once for each tenant; None without a limit.
-        tenant_rate: Runs of each tenant that may begin in ``period`` seconds; None without a limit.
+        per_tenant: Active runs for each tenant; None without a limit.
+        tenant_rate: Runs of each tenant that may start in ``period`` seconds; None without a limit.
 
     Raises:
         InvalidOptionError: E75, a number is less than 1.
@@ -56,22 +56,22 @@ class Limits:
 
     @property
     def by_tenant(self) -> bool:
-        """Whether tenants have limits of their own."""
+        """Whether tenants have separate limits."""
         return self.per_tenant is not None or self.tenant_rate is not None
 
 
 @attrs.frozen
 class Job:
-    """A run to be made by a worker.
+    """A run for a worker.
 
     Attributes:
-        run_id: Its id. A run of this id is not made twice.
-        stored: What is stored of it.
+        run_id: Its id. A run of this id is not executed twice.
+        stored: Its stored form.
         queue: Name of the queue.
         priority: 1 is the first, larger numbers follow; None is before all of them.
-        dedup_key: While a run with this key waits or is made, the queue takes no second one.
+        dedup_key: While a run with this key is waiting or active, the queue takes no second one.
         tenant: Whose limits apply.
-        delay: Seconds before it may begin.
+        delay: Seconds before it may start.
     """
 
     run_id: str
@@ -90,12 +90,12 @@ class EngineRun:
     Attributes:
         run_id: Its id.
         status: ``"queued"``, ``"running"``, ``"finished"``, ``"failed"``, ``"cancelled"`` or ``"parked"``.
-        queue: The queue it came from; None for one that was begun where it was asked for.
-        executor: The process that makes or made it.
-        created_at: When it was begun or queued.
-        updated_at: When its status changed last.
-        stored: What is stored of it, as JSON text.
-        outcome: How it ended, as JSON text; None if it has not, or not well.
+        queue: The queue it came from; None for one started without a queue.
+        executor: The process that executes or executed it.
+        created_at: When it was started or queued.
+        updated_at: Time of its last change of status.
+        stored: Its stored form, as JSON.
+        outcome: Its outcome, as JSON; None unless it has finished.
         error: The message of its error.
     """
 
@@ -111,37 +111,37 @@ class EngineRun:
 
 
 class Engine(Protocol):
-    """A workflow engine. Every method may block and is called in a thread, but for those that are async."""
+    """A workflow engine. Sync methods may block and are called in a thread."""
 
     executor: str
     """Id of this process."""
 
     def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
-        """Begin to make runs of these queues, and those that are recovered."""
+        """Start executing runs of these queues, and recovered runs."""
         ...
 
     def take_no_more(self) -> None:
-        """Begin no more queued runs; those that are being made go on."""
+        """Start no more queued runs; active ones continue."""
         ...
 
     def stop(self) -> None:
-        """Make no more runs, and leave those that are being made to other processes."""
+        """Stop, and leave active runs to other processes."""
         ...
 
     def after_fork(self) -> None:
-        """In a forked child: be another process, with another id, and leave what is open to the parent."""
+        """In a forked child: become another process with another id, and leave open files to the parent."""
         ...
 
     async def run(self, run_id: str, stored: str) -> str:
-        """Make a run here, in this task, and return its outcome."""
+        """Execute a run in this task and return its outcome."""
         ...
 
     def enqueue_now(self, job: Job) -> str:
-        """Put a run into a queue; return its id, or that of the one which has the same ``dedup_key``."""
+        """Queue a run; return its id, or the id of the one with the same ``dedup_key``."""
         ...
 
     def schedule(self, name: str, cron: str, queue: str, stored: str, timezone: str | None) -> None:
-        """Put a run into a queue whenever a cron expression says so. Replaces a schedule of the same name."""
+        """Queue a run whenever a cron expression matches; replace a schedule of the same name."""
         ...
 
     def unschedule(self, name: str) -> None:
@@ -149,30 +149,30 @@ class Engine(Protocol):
         ...
 
     def executors(self) -> Sequence[str]:
-        """Return the processes that make runs, as far as the engine knows."""
+        """Return the processes that execute runs, as far as the engine knows."""
         ...
 
     def recover(self, executors: Sequence[str]) -> int:
-        """Give the runs of processes that have ended to others; return how many these are."""
+        """Give the runs of ended processes to others; return their number."""
         ...
 
     def recover_unmade(self) -> bool:
-        """Give the runs of this process to any process that it does not make; return whether to ask again.
+        """Give this process's inactive runs to any process; return whether to call again.
 
-        A run must not be made at two calls, as it may just be about to begin.
+        A run counts only if it was inactive at two calls, as it may be about to start.
         """
         ...
 
     def agents_waited_for(self) -> Mapping[str, int]:
-        """Return how many runs wait until a process with their agent takes them, by agent."""
+        """Return how many runs wait for a process with their agent, by agent."""
         ...
 
     def cancel(self, run_id: str) -> None:
-        """Let nobody begin or go on with a run."""
+        """Prevent a run from starting or resuming."""
         ...
 
     def resume(self, run_id: str, queue: str | None) -> None:
-        """Queue a run again that was cancelled or parked."""
+        """Queue a cancelled or parked run again."""
         ...
 
     def forget(self, run_ids: Sequence[str]) -> None:
@@ -184,7 +184,7 @@ class Engine(Protocol):
         ...
 
     def find(self, run_id: str) -> EngineRun | None:
-        """Return a run; None if there is none of this id."""
+        """Return a run; None if the id is unknown."""
         ...
 
     def these(self, run_ids: Sequence[str]) -> Sequence[EngineRun]:
@@ -192,17 +192,17 @@ class Engine(Protocol):
         ...
 
     def settled(self, run_ids: Sequence[str]) -> Sequence[str]:
-        """Return those of these ids whose run is neither queued nor being made, or that have none."""
+        """Return the ids whose run is neither queued nor active, or does not exist."""
         ...
 
     def forget_firings(self, moment: datetime) -> None:
-        """Delete what is stored of the times at which schedules have queued a run, until a moment."""
+        """Delete the stored firings of schedules, until a moment."""
         ...
 
     def runs(
         self, statuses: Sequence[str] | None, queue: str | None, limit: int, offset: int
     ) -> Sequence[EngineRun]:
-        """Return the newest runs of these statuses, newest first, without the first ``offset``."""
+        """Return the latest runs of these statuses, without the first ``offset``."""
         ...
 
 
@@ -215,7 +215,7 @@ def new_executor(application: str) -> str:
 
 
 def resumed_queue(agent: str) -> str:
-    """Return the queue of runs of an agent that go on and came from none: recovered ones, and approved ones.
+    """Return the queue for an agent's recovered and approved runs that came from none.
 
     Only processes that have the agent take from it.
     """
@@ -223,7 +223,7 @@ def resumed_queue(agent: str) -> str:
 
 
 def agent_in(stored: str | None) -> str:
-    """Return the agent in what is stored of a run; empty if that cannot be read."""
+    """Return the agent in a run's stored form; empty if unreadable."""
     try:
         return str(json.loads(stored or "")["agent"])
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -231,12 +231,12 @@ def agent_in(stored: str | None) -> str:
 
 
 def note_failure(run_id: str, error: Exception) -> str:
-    """Log that a run has failed; return the message of its error as it may be stored."""
+    """Log that a run has failed; return its error message in storable form."""
     text = mask(message_of(error))
     _log.error("durable run failed", run_id=run_id, error=" ".join(text[:_LOGGED].split()))
     return text
 
 
 def plain(value: Any) -> str | None:
-    """Return a stored value that should be a text; None for anything else."""
+    """Return a stored string; None for any other value."""
     return value if isinstance(value, str) else None

@@ -1,4 +1,4 @@
-"""Keeps DBOS from reading pickles, which run whatever the writer of the database wants."""
+"""Prevents DBOS from reading pickles, which could run any code of a writer of the database."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _lock = Lock()
 def refuse_pickles() -> None:
     """Let DBOS read nothing but JSON in this process from now on.
 
-    A row says itself how it is to be read, whichever serializer is chosen. The file of a database may have
-    come with a repository, and a command of an agent may have written to it.
+    Each row chooses its deserializer, whichever serializer is set. A database file may have come with a
+    repository, and an agent's command may have written to it.
     """
     from dbos import _serialization
 

@@ -1,1 +1,1 @@
-"""What is stored of durable runs, in tables of this library beside those of the engine."""
+"""The stored data of durable runs, in tables of this library next to the engine's."""

@@ -1,4 +1,4 @@
-"""Which processes that make durable runs are alive: each holds a lock that ends with it, without clocks."""
+"""Shows which processes are alive: each holds a lock that ends with it, without clocks."""
 
 from __future__ import annotations
 
@@ -30,29 +30,27 @@ class Alive(Protocol):
         ...
 
     def release(self) -> None:
-        """Show it no longer."""
+        """Release the lock."""
         ...
 
     def keep(self) -> None:
-        """Show it again, if that was lost."""
+        """Take the lock again, if it was lost."""
         ...
 
     def forget(self) -> None:
-        """In a forked child: do not show that the parent is alive."""
+        """In a forked child: do not show the parent as alive."""
         ...
 
     def ended(self, executors: list[str]) -> list[str]:
-        """Return those of other processes that have ended."""
+        """Return the other processes that have ended."""
         ...
 
 
 def alive_in(database: RunDatabase, interval: float) -> Alive:
-    """Return the locks of a database: files beside a SQLite file, advisory locks in Postgres.
+    """Return the locks of a database: files next to a SQLite file, advisory locks in Postgres.
 
-    Args:
-        database: The database.
-        interval: Seconds between two calls of ``keep``. In Postgres, a process that does not call it for
-            several of them has ended, for the others.
+    ``interval`` is the time between two calls of ``keep`` in seconds. In Postgres, a process that misses
+    several of them counts as ended.
     """
     if database.is_sqlite:
         return _Files(database)
@@ -60,7 +58,7 @@ def alive_in(database: RunDatabase, interval: float) -> Alive:
 
 
 class _Files:
-    """Each process locks a file in a directory beside the database. The system unlocks it when it ends."""
+    """Each process locks a file in a directory next to the database. The system unlocks it when it ends."""
 
     def __init__(self, database: RunDatabase) -> None:
         from sqlalchemy import make_url
@@ -74,11 +72,7 @@ class _Files:
         self._held: tuple[int, Path] | None = None
 
     def hold(self, executor: str) -> None:
-        """Lock the file of this process.
-
-        Raises:
-            DurableDatabaseError: E156, there can be no such file.
-        """
+        """Lock the file of this process; E156 if it cannot be created."""
         path = self._directory / executor
         try:
             self._directory.mkdir(mode=0o700, parents=False, exist_ok=True)
@@ -114,7 +108,7 @@ class _Files:
 
     def _has_ended(self, executor: str) -> bool:
         if os.sep in executor or executor.startswith("."):
-            return False  # no name that this library has given
+            return False  # not a name from this library
         path = self._directory / executor
         try:
             descriptor = os.open(path, os.O_RDWR)
@@ -134,7 +128,7 @@ class _Files:
 
 
 def _can_delete(path: Path) -> bool:
-    """Return whether nobody has a file open, on Windows, where an open file cannot be deleted."""
+    """Return whether no process has a file open, on Windows, where an open file cannot be deleted."""
     try:
         path.unlink()
     except PermissionError:
@@ -145,7 +139,7 @@ def _can_delete(path: Path) -> bool:
 
 
 class _Advisory:
-    """Each process holds an advisory lock on a connection of its own, with which Postgres ends it."""
+    """Each process holds an advisory lock on a dedicated connection, which also ends the lock."""
 
     def __init__(self, database: RunDatabase, silence: float) -> None:
         self._database = database
@@ -166,14 +160,14 @@ class _Advisory:
         try:
             if self._connection is None:
                 self._connection = self._database.connect()
-                # A machine that has lost its power says nothing: the server asks it.
+                # A machine without power sends no notice, so the server probes it.
                 self._connection.exec_driver_sql("SET tcp_keepalives_idle = 5")
                 self._connection.exec_driver_sql("SET tcp_keepalives_interval = 2")
                 self._connection.exec_driver_sql("SET tcp_keepalives_count = 3")
-                # Of one that stalls, or whose connection does, only the silence shows it.
+                # A stalled process or connection is only noticed by its silence.
                 self._connection.exec_driver_sql(f"SET idle_session_timeout = '{self._silence:.0f}s'")
                 self._is_held = False
-            # Another process may just look, or the server may not know yet that an old connection has ended.
+            # Another process may be looking, or the server may not know yet that an old connection has ended.
             statement = f"SELECT pg_try_advisory_lock({_number(self._executor)})"
             found = self._connection.exec_driver_sql("SELECT 1" if self._is_held else statement).scalar()
             self._is_held = bool(found)
@@ -186,7 +180,7 @@ class _Advisory:
             raise
 
     def release(self) -> None:
-        """Close the connection, and with it end the lock."""
+        """Close the connection, which releases the lock."""
         with self._lock:
             held, self._connection, self._executor = self._connection, None, None
         if held is not None:

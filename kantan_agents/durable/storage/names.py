@@ -1,4 +1,4 @@
-"""``stored_name``: a name that a model or a tool has given, as a key of a table."""
+"""A name from a model or a tool, as a key of a table."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ _LONGEST: Final = 2_000
 
 
 def stored_name(given: str) -> str:
-    """Return the name itself if every database takes it as a key, else one that stands for it.
+    """Return the name itself if every database accepts it as a key, else a substitute; idempotent.
 
-    Some providers put what a model has thought into the ids of its calls. Of a name that is returned, this
-    returns the same.
+    Some providers put a model's reasoning into the ids of its calls.
     """
     name = storable_text(given)
     data = name.encode()

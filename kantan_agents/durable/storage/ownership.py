@@ -1,4 +1,4 @@
-"""Which engine a database of durable runs belongs to, and the tables of one that has none itself."""
+"""The engine that a database of durable runs belongs to, and the tables of one without its own."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _FOUND: Final = "SELECT value FROM kantan_agents_durable_secrets WHERE name = 'e
 
 
 def belongs_to(connection: Connection, engine: str) -> str:
-    """Return the engine that has the runs of a database; a database without runs belongs to the one given.
+    """Return the engine that has the runs of a database; a database without runs belongs to ``engine``.
 
-    For DBOS nothing is stored, as in earlier versions.
+    Nothing is stored for DBOS, as in earlier versions.
     """
     from sqlalchemy import inspect, text
 
@@ -48,7 +48,7 @@ def belongs_to(connection: Connection, engine: str) -> str:
         if not any(connection.exec_driver_sql(one).scalar() for one in used):
             # With a number: one server may have the runs of many databases.
             found = f"{engine}/{secrets.token_hex(4)}"
-            # Another process may do the same in this moment: in SQLite, reading keeps nobody from writing.
+            # Another process may do the same in this moment: in SQLite, reading does not block writing.
             insert = (
                 "INSERT INTO kantan_agents_durable_secrets (name, value) VALUES ('engine', :value) "
                 "ON CONFLICT (name) DO NOTHING"
@@ -60,7 +60,7 @@ def belongs_to(connection: Connection, engine: str) -> str:
 
 
 def identity_of(connection: Connection) -> str:
-    """Return that engine with the number of the database, if it has one; nothing is changed."""
+    """Return that engine with the number of the database, if it has one; change nothing."""
     from sqlalchemy import inspect
 
     has_table = inspect(connection).has_table("kantan_agents_durable_secrets")
