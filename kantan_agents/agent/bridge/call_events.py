@@ -37,7 +37,7 @@ _ARGUMENTS = ("response.function_call_arguments.delta", "response.custom_tool_ca
 
 
 class CallEvents:
-    """Emits the events of one model call and reports it to the capture; without a request, none is sent."""
+    """Emits one model call's events and reports them to the capture."""
 
     def __init__(self, call: ModelCall, model: Model | None, request: Request | None = None) -> None:
         count = call.run.state[_COUNT] = call.run.state.get(_COUNT, 0) + 1
@@ -71,7 +71,7 @@ class CallEvents:
             )
 
     async def started(self) -> None:
-        """Emit ``ModelCallStarted``; from here on, retries of the model's client are emitted."""
+        """Emit ``ModelCallStarted``, and from here on the client's retries."""
         if self._events is None:
             return
         client_retry_listener.set(partial(self._events.emit, RetryScheduled, **self._names))
@@ -79,7 +79,7 @@ class CallEvents:
             await self._events.emit(ModelCallStarted, **self._names, model=self._model)
 
     def delta(self, text: str) -> Awaitable[None] | None:
-        """Emit ``TextDelta``; return an awaitable if an observer is slow, else None."""
+        """Emit ``TextDelta``; return an awaitable if an observer is slow."""
         return None if self._events is None else self._events.begin_emit(TextDelta, text=text, **self._names)
 
     def with_raw_events(self, events: Any) -> Any:
@@ -100,7 +100,7 @@ class CallEvents:
                 yield event
 
     def piece(self, kind: Any, event: Any) -> Awaitable[None] | None:
-        """Emit the event for a piece of text, reasoning or arguments; return as ``delta`` does."""
+        """Emit the event for text, reasoning or arguments, like ``delta``."""
         if kind == _DONE:
             self._items.append(event.item)
         if self._events is None:
@@ -124,14 +124,14 @@ class CallEvents:
         return self._events.begin_emit(ToolArgumentsDelta, tool=tool, arguments=delta, **names)
 
     def answer_of(self, final: Response) -> ModelResponse:
-        """Return the final response of the stream, with the items that only earlier events had."""
+        """Return the final response, with items that only earlier events had."""
         self._reports_usage = final.usage is not None
         return answer_of(with_output(final, self._items), is_request=self._call._stored is None)
 
     async def ended(
         self, error: BaseException | None, answer: ModelResponse | None, *, has_begun: bool = False
     ) -> None:
-        """Emit ``ModelCallFinished`` with the usage of the answer, or with the error."""
+        """Emit ``ModelCallFinished``."""
         call, race = self._call, self._call._race
         is_superseded = error is not None and race is not None and race.is_lost
         counted = race.late_answer if is_superseded else answer
@@ -159,11 +159,11 @@ class CallEvents:
 
 
 def calls_begun(run: Run) -> int:
-    """Return how many requests the model calls of a run have sent so far."""
+    """Return how many requests the run has sent."""
     count: int = run.state.get(_COUNT, 0)
     return count
 
 
 def last_call_id(run: Run) -> str:
-    """Return the ``call_id`` of the latest model call of a run."""
+    """Return the ``call_id`` of the latest model call."""
     return f"model_{calls_begun(run)}"

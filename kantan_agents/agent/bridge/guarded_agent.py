@@ -1,9 +1,8 @@
 """Applies the tool rules to plain SDK agents that a run can reach.
 
-Through handoffs and agents as tools, the SDK runs agents that this library did not create, and it runs those
-very objects. So they are guarded in place: their class becomes a subclass whose ``get_all_tools`` applies the
-rules. Identity, type checks, ``clone`` and hooks see no difference. Runs outside this library have no rules,
-so the agents behave as before there.
+Through handoffs and agents as tools, the SDK runs foreign agents, and those very objects. So they are guarded
+in place: their class becomes a subclass whose ``get_all_tools`` applies the rules. Identity, type checks,
+``clone`` and hooks see no difference. Without a run of this library there are no rules.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ from kantan_agents.tools.unshown_tools import in_view
 _MARK = "__kantan_guarded__"
 _COPIES = "_kantan_guarded_tools"
 LISTED = "_kantan_listed"
-"""Attribute for the known tools of each MCP server, by its name; copies lack it."""
+"""Attribute for each MCP server's known tools; copies lack it."""
 
 CHILDREN = "_kantan_children"
-"""Attribute of a delegating agent for the children created for it; copies lack it."""
+"""Attribute for a delegating agent's children; copies lack it."""
 
 _COPIES_KEPT = 1024
 _LEFT_OUT = "_kantan_left_out"
@@ -53,7 +52,7 @@ _log = get_logger("kantan_agents.tools")
 
 
 class RuledAgent(agents.Agent[Any]):
-    """Base class of all agents whose ``get_all_tools`` applies the tool rules.
+    """Base class of all agents under the tool rules.
 
     Attributes:
         validates_output: Whether a wrapper of its model makes answers fit the output type.
@@ -63,7 +62,7 @@ class RuledAgent(agents.Agent[Any]):
 
     @property
     def model(self) -> Any:
-        """Its model; in a run, in a wrapper that makes requests and answers fit (``models/ask_model.py``).
+        """Its model; in a run, wrapped (``models/ask_model.py``).
 
         The wrapper is an ``ObservedModel`` if the run is observed, captured or replayed.
         """
@@ -86,7 +85,7 @@ class RuledAgent(agents.Agent[Any]):
         self.__dict__["model"] = structured(model) if self.validates_output else model
 
     def guarded_tool(self, tool: Tool) -> Tool:
-        """Return a guarded copy of a tool of this agent, the same copy each time."""
+        """Return a guarded copy of a tool, the same each time."""
         # The SDK compares tools by identity when a run is resumed.
         copies: dict[int, tuple[Tool, Tool, dict[str, Any]]] = self.__dict__.setdefault(_COPIES, {})
         known = copies.get(id(tool))
@@ -103,32 +102,32 @@ class RuledAgent(agents.Agent[Any]):
 
     @property
     def book(self) -> Rulebook | None:
-        """The source of the rules below the explicit ones; None means the agent that was run."""
+        """The source of standing rules; None means the agent that was run."""
         return None
 
     @property
     def local_names(self) -> frozenset[str]:
-        """All names of its tools in rules, without the tools of MCP servers."""
+        """Its tools' names in rules, without MCP servers' tools."""
         local = (tool for tool in self.tools if server_of(tool) is None)
         return frozenset(name for tool in local for name in facts_of_listed(tool).names)
 
     @property
     def server_names(self) -> frozenset[str]:
-        """The names of its MCP servers, hosted ones included."""
+        """The names of its MCP servers, including hosted ones."""
         return servers_of(self.tools) | {server.name for server in self.mcp_servers}
 
     @property
     def shown_local_names(self) -> frozenset[str]:
-        """The names that a model sees for its tools, without those from MCP servers, and for its handoffs."""
+        """The names shown for its tools and handoffs, without MCP servers' tools."""
         own = frozenset(getattr(tool, "qualified_name", tool.name) for tool in self.tools)
         return own | handoff_names(self)
 
     def mcp_failure_policy(self, run: Run | None) -> MCPFailurePolicy | None:
-        """Return the policy for an MCP server that fails; None leaves everything to the SDK."""
+        """Return the policy for failing MCP servers; None leaves them to the SDK."""
         return getattr(run.agent, "on_mcp_failure", "raise") if run is not None else None
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        """Return the tools of the MCP servers, without those whose name a tool or handoff of the agent has.
+        """Return the MCP servers' tools, without names taken by its tools and handoffs.
 
         Raises:
             MCPServerUnavailableError: E28, a server cannot be used, and ``on_mcp_failure`` is "raise".
@@ -170,11 +169,11 @@ class RuledAgent(agents.Agent[Any]):
         return list(made)
 
     async def offered(self, run: Run | None, tools: list[Tool]) -> list[Tool]:
-        """Return the tools of a turn in the form for the SDK.
+        """Return a turn's tools for the SDK.
 
         Raises:
             InvalidOptionError: E75, a tool needs an approval, but runs at the provider without one.
-            NotReplayableError: E93, a replay would start something to offer one of them.
+            NotReplayableError: E93, a replay would start something to offer a tool.
         """
         if run is not None and run._tape is not None:
             run._tape.check_offered(self.name, tools)  # before the SDK starts computers
@@ -198,10 +197,10 @@ class RuledAgent(agents.Agent[Any]):
 
 
 class GuardedAgent(RuledAgent):
-    """Mixin for the class of a plain SDK agent: the rules decide which tools the model sees and may call."""
+    """Mixin for plain SDK agents: the rules hide and block tools."""
 
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        """Return the tools the model may see now, each guarded."""
+        """Return the guarded tools the model may see now."""
         run = current_run.get()
         if run is None and not _carries_rules(run_context.context):
             return await super().get_all_tools(run_context)
@@ -248,11 +247,7 @@ def _guarded_class(kind: Any) -> Any:
 
 
 def guard_agent(agent: Any) -> None:
-    """Guard a plain SDK agent in place, and every agent that can be reached from it.
-
-    Raises:
-        InvalidOptionError: E75, the class of an agent cannot be extended, so the rules could not be applied.
-    """
+    """Guard a plain SDK agent and all that it reaches, in place; E75 if its class forbids subclasses."""
     waiting, seen = [agent], set()
     while waiting:
         reached = waiting.pop()
@@ -274,24 +269,21 @@ def guard_agent(agent: Any) -> None:
 
 
 def guard_reachable(agent: agents.Agent[Any]) -> None:
-    """Guard the handoff targets and agents as tools of an SDK agent, once a turn.
-
-    A guarded agent guards its own targets when its turn starts.
-    """
+    """Guard an agent's targets, once a turn; each guards its own in turn."""
     for target in _targets(agent):
         if target is not None and not isinstance(target, RuledAgent):
             guard_agent(target)
 
 
 def guard_nested(tool: Any) -> None:
-    """Guard the SDK agent that a tool runs, if it is an agent as tool."""
+    """Guard the SDK agent behind a tool, if any."""
     nested = getattr(tool, "_agent_instance", None)
     if nested is not None:
         guard_agent(nested)
 
 
 def guard_handoff(handoff: Handoff[Any, Any]) -> None:
-    """Make a handoff guard its target. In place, because the SDK may hold the object."""
+    """Make a handoff guard its target. In place, as the SDK may hold the object."""
     invoke = handoff.on_invoke_handoff
     if hasattr(invoke, _MARK):
         return
@@ -320,5 +312,5 @@ def _targets(agent: agents.Agent[Any]) -> list[Any]:
 
 
 def guarded_mcp_tools(tools: list[Tool], owner: Any) -> list[Tool]:
-    """Return the tools of MCP servers, guarded for ``owner``."""
+    """Return MCP tools, guarded for ``owner``."""
     return [guard_function(tool, owner) if isinstance(tool, FunctionTool) else tool for tool in tools]

@@ -15,7 +15,7 @@ from kantan_agents.errors import InvalidOptionError
 
 
 class Linkable(Protocol):
-    """The part of an ``Agent`` that linking handoffs needs."""
+    """The part of an ``Agent`` that linking needs."""
 
     handoffs: list[Any]
     handoff_links: HandoffLinks
@@ -23,13 +23,11 @@ class Linkable(Protocol):
 
 
 class HandoffLinks:
-    """Synchronizes the handoffs of one SDK agent with the public ``handoffs`` list, after changes only.
-
-    The list may change after the agent's creation, as it must for cycles.
+    """Updates an SDK agent's handoffs after changes of the public list, as cycles need.
 
     Attributes:
         linked: The targets that were linked last.
-        reached: Every Agent that was reachable then, this one included, with its targets.
+        reached: Every Agent reachable then, itself included, with its targets.
     """
 
     def __init__(self) -> None:
@@ -37,7 +35,7 @@ class HandoffLinks:
         self.reached: tuple[tuple[Linkable, list[Any]], ...] = ()
 
     def update(self, agent: Linkable, sdk_agent: SDKAgent) -> Iterable[Linkable]:
-        """Update ``sdk_agent.handoffs`` and return the Agents among the targets."""
+        """Update ``sdk_agent.handoffs``; return the Agents among the targets."""
         targets = list(agent.handoffs)
         if not _are_same(targets, self.linked):
             sdk_agent.handoffs = [_sdk_handoff(target) for target in targets]
@@ -46,7 +44,7 @@ class HandoffLinks:
 
 
 def link_handoffs(start: Linkable) -> None:
-    """Update the handoffs of ``start`` and of every Agent reachable from it."""
+    """Update the handoffs of all reachable Agents."""
     links = start.handoff_links
     # A run of another agent may have relinked one of them since: then all are walked again.
     if links.reached and all(

@@ -1,4 +1,4 @@
-"""The innermost part of a model call: sends the request to the model, streamed or not."""
+"""The innermost part of a model call: sends the request."""
 
 from __future__ import annotations
 
@@ -40,28 +40,19 @@ _NOT_BEGUN = ("response.created", "response.in_progress", "response.queued")
 
 
 def checked_response(answer: Any) -> ModelResponse:
-    """Return the answer of ``model_call`` middleware.
-
-    Raises:
-        MiddlewareResultError: E80, it is not a ``ModelResponse``.
-    """
+    """Return a middleware's answer; E80 if it is not a ``ModelResponse``."""
     if isinstance(answer, ModelResponse):
         return answer
     raise middleware_error(f"model_call must return the SDK's ModelResponse, not {answer!r}")
 
 
 def middleware_error(reason: str) -> MiddlewareResultError:
-    """Return the error for a ``model_call`` middleware that breaks its contract."""
+    """Return the error for middleware that breaks its contract."""
     return MiddlewareResultError(middleware="around a model call", reason=reason)
 
 
 def target_of(call: ModelCall) -> Model:
-    """Return the model that a call uses.
-
-    Raises:
-        ModelNotFoundError: E19, a middleware has set ``call.model`` to a name unknown to kantan-llm.
-        MiddlewareResultError: E80, a middleware has set ``call.model`` to something else.
-    """
+    """Return the model of a call; E19 for an unknown name in ``call.model``, E80 for another value."""
     model: Any = call.model
     if isinstance(model, str) or (not isinstance(model, Model) and is_provider(model)):
         model = resolve_model(model).model
@@ -107,7 +98,7 @@ def _opened_now(call: ModelCall, model: Model, request: Request) -> Any:
 
 
 async def _raced_stream(call: ModelCall, events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-    """Yield the events from the first part of the answer on, unless another stream has answered first."""
+    """Yield the events, unless another stream has answered first."""
     held: list[Any] | None = []
     async with aclosing(events):
         async for event in events:
@@ -189,7 +180,7 @@ async def _stored_answer(stored: ModelAnswer, model: Model) -> ModelResponse:
 
 
 async def _raced(call: ModelCall, asked: Awaitable[ModelResponse]) -> ModelResponse:
-    """Return an answer before it is stored anywhere, unless another has arrived first."""
+    """Return an unstored answer, unless another has arrived first."""
     answer = await asked
     if not call._race.claim(answer):
         await anyio.sleep_forever()  # until its cancellation arrives
@@ -197,10 +188,9 @@ async def _raced(call: ModelCall, asked: Awaitable[ModelResponse]) -> ModelRespo
 
 
 def stream_model(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any, None]:
-    """Call the model with streaming; yield the SDK's stream events.
+    """Yield the SDK's stream events of a model call.
 
-    Without ``passes_deltas``, only the first delta is yielded. It shows the SDK that the answer has started,
-    so that the SDK does not retry a broken stream.
+    Without ``passes_deltas``, only the first delta: it stops the SDK from retrying a broken stream.
     """
     model, fetch = target_of(call), _fetch(call)
     once = _CallStream(call, model, passes_deltas).events
@@ -210,7 +200,7 @@ def stream_model(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any,
 
 
 class _CallStream:
-    """The streamed requests of one model call, each with its own events."""
+    """The streamed requests of one model call."""
 
     def __init__(self, call: ModelCall, model: Model, passes_deltas: bool) -> None:
         self._call = call
@@ -219,7 +209,7 @@ class _CallStream:
         self._has_begun = False
 
     def _passes(self, kind: Any) -> bool:
-        """Return whether to yield an event of this type; with the first delta, the answer has started."""
+        """Return whether to yield an event; the first delta starts the answer."""
         if not isinstance(kind, str) or not kind.endswith(".delta"):
             return True
         if self._has_begun:
@@ -228,7 +218,7 @@ class _CallStream:
         return True
 
     async def events(self, request: Request, final_tool: str | None) -> AsyncGenerator[Any, None]:
-        """Yield the SDK's stream events of one request."""
+        """Yield one request's stream events."""
         call = self._call
         track_call(call.run)
         call_events = CallEvents(call, self._model, request)

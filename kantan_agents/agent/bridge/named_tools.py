@@ -1,4 +1,4 @@
-"""Checks the tool names in middleware and rules, as soon as the tools of a run are known."""
+"""Checks tool names in middleware, once the tools of a run are known."""
 
 from __future__ import annotations
 
@@ -27,20 +27,10 @@ async def check_named_tools(
     listed_by: Any = None,
     listed: Iterable[Tool] = (),
 ) -> None:
-    """Raise if a middleware names a tool that no agent has; once for each run.
+    """Raise E75 if a middleware names a tool that no agent has; once for each run.
 
-    The agents are all that the run can reach, those above a delegated run, whose middleware it shares, and
-    all others with the same middleware object.
-
-    Args:
-        run: The run.
-        wrapper: The SDK's context of the run.
-        named: The names in its middleware.
-        listed_by: The SDK agent whose tools have just been listed.
-        listed: These tools.
-
-    Raises:
-        InvalidOptionError: E75, an entry names no tool.
+    The agents are all that the run can reach, those above a delegated run, and all others with the same
+    middleware. ``listed`` are the tools that ``listed_by`` has just listed.
     """
     checked: set[Any] = run.state.setdefault(_CHECKED, set())
     waiting = [one for one in named if one.unmatched and one not in checked]
@@ -66,7 +56,7 @@ async def check_named_tools(
 
 
 def describe_unknown(entry: str, agent: str, reach: Reach) -> str:
-    """Return a sentence about an entry that names no tool, with the nearest name."""
+    """Return a sentence about an unknown name, with the nearest one."""
     name = tool_of(entry)
     near = near_name(name, reach)
     what, otherwise = "tool", "it can reach no tool with a similar name"
@@ -77,7 +67,7 @@ def describe_unknown(entry: str, agent: str, reach: Reach) -> str:
 
 
 def near_name(name: str, reach: Reach) -> str | None:
-    """Return the most similar name of a tool or MCP server; None if none is similar."""
+    """Return the most similar tool or server name, if any."""
     if reach.names_absent_server(name):
         return reach.nearest_server(name)
     return nearest(name, set(reach.all_names()))

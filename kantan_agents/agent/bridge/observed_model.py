@@ -1,10 +1,8 @@
-"""The model wrapper that sends a run's model calls through its middleware and emits their events.
+"""Sends a run's model calls through its middleware and emits their events.
 
-In a run with middleware or observers, the SDK finds this wrapper on the agent and in the provider of the
-RunConfig.
-
-The SDK reads a stream from a generator, but a middleware awaits an answer. So for a stream, the middleware
-runs in a separate task and sends the model's events over a channel.
+The SDK finds this wrapper on the agent and in the RunConfig's provider. It reads a stream from a generator,
+but middleware awaits an answer, so for a stream the middleware runs in a separate task and sends events over
+a channel.
 """
 
 from __future__ import annotations
@@ -44,13 +42,13 @@ from kantan_agents.support.waiting import wait_for_end
 
 
 class ObservedModel(ModelWrapper):
-    """Wraps models in runs with middleware or observers; calls outside a turn have the name of ``agent``."""
+    """Wraps models in observed runs; ``agent`` names calls outside a turn."""
 
     def __init__(self, agent: Any) -> None:
         self._agent = agent
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
-        """Call the model through the middleware of the run."""
+        """Call the model through the middleware."""
         run = current_run.get()
         if run is None or not run.is_only_captured:
             return await self.answer(Request.of(args, kwargs))
@@ -66,11 +64,11 @@ class ObservedModel(ModelWrapper):
         return answer
 
     def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        """Call the model through the middleware of the run, and stream the answer."""
+        """Stream the model's answer through the middleware."""
         return self.events(Request.of(args, kwargs))
 
     async def answer(self, request: Request, fetch: Fetch | None = None) -> ModelResponse:
-        """Return the answer to a request; ``fetch`` holds the attempts so far of a structured output."""
+        """Return the answer to a request; ``fetch`` has earlier attempts."""
         run = current_run.get()
         if run is None or not run.is_watched:
             return await request_answer(self.inner, request, fetch)
@@ -81,7 +79,7 @@ class ObservedModel(ModelWrapper):
         return with_other_usage(call, answer)
 
     def events(self, request: Request, fetch: Fetch | None = None) -> AsyncGenerator[Any, None]:
-        """Return the stream of the answer to a request, see ``answer``."""
+        """Return the stream of events for ``answer``."""
         run = current_run.get()
         if run is None or not run.is_watched:
             return stream_answer(self.inner, request, fetch)
@@ -107,7 +105,7 @@ class ObservedModel(ModelWrapper):
 
 
 class _StreamWithMiddleware:
-    """One model call that is streamed through the middleware of its run."""
+    """One streamed model call."""
 
     def __init__(self, run: Run, call: ModelCall, passes_deltas: bool) -> None:
         self._run = run

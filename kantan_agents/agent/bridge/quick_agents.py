@@ -1,4 +1,4 @@
-"""SDK agents and model settings that are cheap to create and to identify."""
+"""SDK agents and model settings, cheap to create and to identify."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _KNOWN = frozenset({"name", "model", "mcp_servers", "output_type"})
 
 
 def build_quickly(kind: type[AgentT], options: Mapping[str, Any]) -> AgentT | None:
-    """Return an agent equal to ``kind(**options)``; None if the options need the constructor's checks.
+    """Return an agent equal to ``kind(**options)``; None if the options need checks.
 
-    The constructor reads all type hints of the class and copies the default settings twice. A copy of an
-    agent that it created once is equal.
+    It copies an agent created once: the constructor reads all type hints and copies the default settings
+    twice.
     """
     # The constructor makes creating an agent 4.2 times as slow (`python -m benchmarks --only construct_0`).
     name, model, output_type = (options.get(option) for option in ("name", "model", "output_type"))
@@ -43,13 +43,13 @@ def build_quickly(kind: type[AgentT], options: Mapping[str, Any]) -> AgentT | No
 
 @functools.cache
 def _blank(kind: type[agents.Agent[Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the fields of an agent created with a name only, and those that each agent must copy."""
+    """Return the fields of a new agent, and those that need a copy."""
     fields = vars(kind(name=""))
     return fields, {field: value for field, value in fields.items() if isinstance(value, (list, dict))}
 
 
 def _settings_for(model: str | Model | None) -> ModelSettings:
-    """Return the SDK's default settings for an agent with this model."""
+    """Return the SDK's default settings for a model."""
     if isinstance(model, Model):
         # The constructor would add 13 % to creating an agent (`python -m benchmarks --only construct_0`).
         settings = ModelSettings.__new__(ModelSettings)
@@ -66,16 +66,15 @@ def _plain_settings() -> dict[str, Any]:
 class QuickSettings(ModelSettings):
     """``ModelSettings`` whose identity costs nothing to compute.
 
-    The SDK computes each agent's identity twice a run and copies all thirty fields of its settings for it. It
-    identifies callables by name alone, so these settings are callable. They equal plain settings in both
-    directions.
+    The SDK identifies each agent twice a run by copying all thirty settings, but callables by name alone, so
+    these are callable. They equal plain settings in both directions.
     """
 
     # Plain settings add 11 % to a turn (`python -m benchmarks --only one_turn`), 44 % in row `handoffs_10`.
 
     @classmethod
     def adopt(cls, settings: ModelSettings) -> ModelSettings:
-        """Return settings equal to ``settings``; an instance of another subclass is returned unchanged."""
+        """Return equal quick settings; other subclasses unchanged."""
         if type(settings) is not ModelSettings:
             return settings
         # The constructor would add 19 % to creating an agent (`python -m benchmarks --only construct_0`).
@@ -84,7 +83,7 @@ class QuickSettings(ModelSettings):
         return adopted
 
     def __call__(self) -> ModelSettings:
-        """Return the same settings as plain ``ModelSettings``."""
+        """Return plain ``ModelSettings``."""
         return ModelSettings(**vars(self))
 
     def __eq__(self, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""The tools of all agents that a run can reach, for names in rules and middleware."""
+"""The tools that a run can reach, for names in rules and middleware."""
 
 from __future__ import annotations
 
@@ -31,19 +31,17 @@ _log = get_logger("kantan_agents.tools")
 
 @attrs.frozen(eq=False)
 class Reach:
-    """The tools that agents can reach by handoffs and agents used as tools.
+    """The tools that agents can reach by handoffs and agents as tools.
 
     Attributes:
         agents: The agents.
         names: Names of their local tools, one set for each agent.
         served: The tools of MCP servers.
         servers: Names of the MCP servers.
-        unlisted: Prefixes of the names of unknown tools: from a hosted MCP server that does not list its
-            tools, or from a server that has listed none.
-        is_complete: Whether every tool is known. False if a handoff decides at run time, the tools of a
-            server are unknown, or a function filters them.
-        knows_agents: Whether every agent is known, and so every MCP server.
-        lacks_servers: Whether an MCP server that fails now would add tools.
+        unlisted: Name prefixes of unknown tools: from a server that has listed none, or does not list them.
+        is_complete: False if a handoff decides at run time, tools are unknown, or a function filters them.
+        knows_agents: Whether every agent, and so every server, is known.
+        lacks_servers: Whether a failing server hides tools.
     """
 
     agents: list[agents.Agent[Any]]
@@ -67,7 +65,7 @@ class Reach:
         return (name for server in self.servers for name in names_of_server(server))
 
     def names_absent_server(self, entry: str) -> bool:
-        """Return whether an entry names an MCP server, or a tool of one, that none of the agents has."""
+        """Return whether an entry names an MCP server, or its tool, that no agent has."""
         if not self.knows_agents or not entry.startswith(SERVER_PREFIX):
             return False
         beginning = literal_beginning(entry) if is_glob(entry) else f"{entry}__"
@@ -76,32 +74,29 @@ class Reach:
         return not may_go_on and not beginning.startswith(prefixes)
 
     def nearest_server(self, entry: str) -> str | None:
-        """Return the server that an entry for an absent one probably means, None if none is similar."""
+        """Return the server that an entry probably means, if any."""
         server = literal_beginning(entry)[len(SERVER_PREFIX) :].partition("__")[0]
         known = {name[len(SERVER_PREFIX) :] for name in self._names_of_servers()}
         found = nearest(server, known)  # without the common prefix
         return None if found is None else f"{SERVER_PREFIX}{found}"
 
     def tools_named(self, name: str) -> list[ToolFacts]:
-        """Return the tools whose name equals ``name`` or matches it as a pattern."""
+        """Return the tools that a name or pattern matches."""
         pattern = NamePatterns([name])
         local = (facts_of_listed(tool) for agent in self.agents for tool in _local_tools(agent))
         return [tool for tool in (*local, *self.served) if any(map(pattern.covering, tool.names))]
 
     def served_as(self, entry: str) -> Iterator[ToolFacts]:
-        """Yield the tools of servers of which an entry covers any name, even one that grants nothing."""
+        """Yield the servers' tools that an entry covers, even without granting."""
         pattern = NamePatterns([entry])
         return (tool for tool in self.served if any(map(pattern.covering, tool.names)))
 
     def may_be_unlisted(self, entry: str) -> bool:
-        """Return whether an entry has the prefix of a hosted MCP server that does not list its tools."""
+        """Return whether an entry may be a tool that a server does not list."""
         return any(entry.startswith(beginning) for beginning in self.unlisted)
 
     def covers(self, entry: str, *, grants: bool = False) -> bool:
-        """Return whether an entry, a tool's name or a pattern, names a tool.
-
-        ``grants``: the entry is in ``allow``, where only some names count.
-        """
+        """Return whether an entry names a tool; ``grants``: as an entry of ``allow``."""
         if any(entry in names for names in self.names):
             return True
         pattern = NamePatterns([entry])
@@ -129,14 +124,10 @@ async def reach_of(
     listed: Iterable[Tool] = (),
     lists_servers: bool = True,
 ) -> Reach:
-    """Return the tools that some agents can reach.
+    """Return the tools that agents can reach.
 
-    Args:
-        starts: The agents.
-        wrapper: The SDK's context of the run.
-        listed_by: The agent whose MCP servers have just been listed.
-        listed: Its tools, those from the servers included.
-        lists_servers: Whether to list the MCP servers of the other agents.
+    ``listed`` are the tools that ``listed_by`` has just listed. ``lists_servers``: list the other agents'
+    servers.
     """
     reached: list[agents.Agent[Any]] = []
     names: list[frozenset[str]] = []
@@ -202,7 +193,7 @@ def _local_tools(agent: agents.Agent[Any]) -> Iterator[Tool]:
 
 
 def _agents_from(starts: Iterable[agents.Agent[Any]]) -> Iterator[agents.Agent[Any] | None]:
-    """Yield all agents that can be reached; None for one that only a handoff knows."""
+    """Yield all reachable agents; None for one that only a handoff knows."""
     waiting: list[Any] = list(starts)
     seen: set[int] = set()
     while waiting:
@@ -225,7 +216,7 @@ def _agents_from(starts: Iterable[agents.Agent[Any]]) -> Iterator[agents.Agent[A
 
 
 async def _served_to(agent: agents.Agent[Any], wrapper: RunContextWrapper[Any]) -> list[Tool] | None:
-    """Return the tools of an agent's MCP servers; None if they cannot be listed now."""
+    """Return an agent's MCP tools; None if they cannot be listed now."""
     servers_away.set(frozenset())
     try:
         return await agent.get_mcp_tools(wrapper)

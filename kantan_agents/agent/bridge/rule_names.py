@@ -1,4 +1,4 @@
-"""Checks the names in a run's explicit rules: tools in allow and deny, parameters in params."""
+"""Checks the names in a run's explicit rules."""
 
 from __future__ import annotations
 
@@ -39,17 +39,11 @@ _log = get_logger("kantan_agents.tools")
 async def check_rule_names(
     run: Run, agent: Any, layers: RuleLayers, wrapper: RunContextWrapper[Any], listed: Iterable[Tool]
 ) -> None:
-    """Report the first names in the explicit rules that no tool has, each once for an agent.
+    """Report the first unknown names in the explicit rules, each once for an agent.
 
-    Providers' rules do not count, nor inherited rules, which the agent above has checked. A subagent file may
-    deny tools of other programs, so only its near misses are reported.
-
-    Args:
-        run: The run.
-        agent: The SDK agent that was run.
-        layers: The rules in force.
-        wrapper: The SDK's context of the run.
-        listed: The tools of the agent, those from its MCP servers included.
+    Providers' and inherited rules do not count: the agent above has checked the latter. A subagent file may
+    deny other programs' tools, so only its near misses are reported. ``listed`` includes the MCP servers'
+    tools.
 
     Raises:
         InvalidToolRulesError: E20, a name is unknown and the agent is strict.
@@ -88,7 +82,7 @@ async def check_rule_names(
 
 
 def _warn(run: Run, agent: Any, problems: list[str]) -> None:
-    """Log the problems that are new for this agent: the rules of two tenants may have the same mistakes."""
+    """Log the problems new for this agent: two tenants may share mistakes."""
     warned: set[str] = vars(agent).setdefault(_WARNED, set())
     new = [problem for problem in problems if problem not in warned]
     if not new or len(warned) >= _MOST_WARNINGS:
@@ -106,7 +100,7 @@ def _rules_of(layer: str, layers: Iterable[tuple[str, ToolRules]]) -> ToolRules 
 async def _problems(rules: ToolRules, agent: str, reach: Reach) -> AsyncGenerator[tuple[str, bool], None]:
     """Yield each problem, and whether it is certain: a missing server may connect later.
 
-    While some tools are unknown, only the names of servers can be checked.
+    While tools are unknown, only server names can be checked.
     """
     for key, entries in (("allow", rules.allow), ("deny", rules.deny)):
         for number, entry in enumerate(entries if isinstance(entries, tuple) else ()):
@@ -134,7 +128,7 @@ async def _problems(rules: ToolRules, agent: str, reach: Reach) -> AsyncGenerato
 
 
 def _problems_of_file(rules: ToolRules, agent: str, reach: Reach) -> Iterator[str]:
-    """Yield each entry of a subagent file that nearly names a tool or a server."""
+    """Yield a subagent file's near misses."""
     known = tuple(reach.all_names())
     for key, entries in (("tools", rules.allow), ("disallowedTools", rules.deny)):
         for entry in entries if isinstance(entries, tuple) else ():
@@ -149,7 +143,7 @@ def _problems_of_file(rules: ToolRules, agent: str, reach: Reach) -> Iterator[st
 
 
 def _outside(entry: str, tools: Iterable[ToolFacts], *, grants: bool) -> tuple[str, bool] | None:
-    """Return a sentence about an absolute path that no root of a tool contains, and whether it is certain."""
+    """Describe an absolute path outside all roots; return whether it is certain."""
     roots = [tool.roots for tool in tools if tool.roots]
     path, folders = parse_call_pattern(entry).path, tuple(chain(*roots))
     if roots and is_outside(path, folders, grants=grants):

@@ -1,7 +1,7 @@
 """The ``agents.Agent`` that represents an Agent to the SDK; created once, not per run.
 
-To identify an agent, the SDK walks every tool, string and dataclass on it twice a run. So it holds no large
-values: instructions come from ``get_system_prompt``, plain function tools from ``get_all_tools``.
+To identify it, the SDK walks every tool, string and dataclass on it twice a run. So it holds no large values:
+instructions come from ``get_system_prompt``, plain function tools from ``get_all_tools``.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Owner(Protocol):
 
     @property
     def on_rule_violation(self) -> RuleViolationPolicy:
-        """The policy for a call that the rules deny."""
+        """The policy for denied calls."""
         ...
 
     @property
@@ -81,7 +81,7 @@ class Owner(Protocol):
         ...
 
     def trace_metadata(self, context: dict[str, Any], run_id: str) -> dict[str, Any]:
-        """Return the complete trace metadata of a run of this agent."""
+        """Return the complete trace metadata of a run."""
         ...
 
 
@@ -102,16 +102,16 @@ class SDKAgent(RuledAgent):
     _served_indexes: ServedToolIndexes | None = None
     _deferral: ToolRetrieval | None = None  # with `provider_search`
     turn_limit: int | None = None
-    """Most turns of a run as a tool, from its subagent file."""
+    """Most turns as a tool, from its subagent file."""
 
     _without_text: str | None = ""
-    """Replaces rendered instructions that are empty; None leaves a hosted prompt's own in force."""
+    """Replaces empty instructions; None leaves a hosted prompt's own in force."""
 
     @classmethod
     def make(
         cls, owner: Owner, tools: Sequence[Tool], retrieval: ToolRetrieval | None = None, **options: Any
     ) -> SDKAgent:
-        """Return the SDK agent for ``owner``; ``options`` are those for ``agents.Agent``."""
+        """Return the SDK agent for ``owner``."""
         log_untested_versions()
         deferral = retrieval if retrieval is not None and retrieval.provider_search else None
         has_servers = bool(options.get("mcp_servers"))
@@ -136,17 +136,17 @@ class SDKAgent(RuledAgent):
 
     @property
     def book(self) -> Rulebook | None:
-        """The Agent: its base and provider rules are the layers below the explicit ones."""
+        """The Agent, with its base and provider rules."""
         return self.owner
 
     @property
     def tool_index(self) -> AgentToolIndex | None:
-        """The index its tools are chosen from; None without tool retrieval."""
+        """The index for tool retrieval, if any."""
         return self._tool_index
 
     @property
     def held_tools(self) -> Sequence[FunctionTool]:
-        """Its tools that are not in ``tools``: the SDK does not need to find them there."""
+        """Its tools outside ``tools``, where the SDK does not need them."""
         return self._own_tools.held if self._holds else ()
 
     @property
@@ -156,7 +156,7 @@ class SDKAgent(RuledAgent):
 
     @property
     def given_tools(self) -> list[Tool]:
-        """Its tools as the user gave them, without guards."""
+        """Its tools as given, without guards."""
         own = self._own_tools
         return [
             own.as_given(tool) for tool in own.in_order([*self.held_tools, *self.tools], others_first=False)
@@ -164,15 +164,15 @@ class SDKAgent(RuledAgent):
 
     @property
     def guarded_tools(self) -> list[Tool]:
-        """Its tools with their guards, the held ones included, in their order."""
+        """Its guarded tools in order, including held ones."""
         return self._own_tools.in_order([*self.held_tools, *self.tools], others_first=False)
 
     def as_given(self, tool: Any) -> Any:
-        """Return the user's tool behind one of its guarded ones; anything else unchanged."""
+        """Return the tool behind a guarded one; anything else unchanged."""
         return self._own_tools.as_given(tool)
 
     def local_tool_named(self, name: str) -> Tool | None:
-        """Return its guarded tool with this name; None if missing or offered by an MCP server."""
+        """Return its guarded tool with this name, unless an MCP server offers it."""
         for tool in (*self.held_tools, *self.tools):
             # The other names of a hosted MCP server mean all its tools.
             names = (tool.name,) if isinstance(tool, HostedMCPTool) else facts_of(tool).names
@@ -181,7 +181,7 @@ class SDKAgent(RuledAgent):
         return None
 
     def clone(self, **changes: Any) -> SDKAgent:
-        """Copy the agent as the SDK does, including its held tools."""
+        """Copy the agent, including its held tools."""
         copied = cast("SDKAgent", super().clone(**changes))
         copied.owner, copied.turn_limit = self.owner, self.turn_limit
         copied._without_text = "" if copied.prompt is None else None
@@ -195,7 +195,7 @@ class SDKAgent(RuledAgent):
         return copied
 
     def as_tool(self, *arguments: Any, **options: Any) -> FunctionTool:
-        """Return the agent as a tool, as the SDK does; its file's turn limit is the default."""
+        """Return the agent as a tool, with its file's turn limit by default."""
         if self.turn_limit is not None:
             given = inspect.signature(super().as_tool).bind(*arguments, **options)
             if given.arguments.get("max_turns") is None:
@@ -204,7 +204,7 @@ class SDKAgent(RuledAgent):
         return super().as_tool(*arguments, **options)
 
     async def get_system_prompt(self, run_context: RunContextWrapper[Any]) -> str | None:
-        """Return the rendered instructions; the SDK calls this once a turn."""
+        """Return the rendered instructions, once a turn."""
         if self.instructions is not None:  # only a clone has its own
             return await super().get_system_prompt(run_context)
         context = run_context.context if isinstance(run_context.context, dict) else {}
@@ -232,7 +232,7 @@ class SDKAgent(RuledAgent):
         return await self.owner.render(context) or self._without_text
 
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        """Return the tools to show the model in this turn: enabled, and permitted by the rules in force."""
+        """Return this turn's tools: enabled, and permitted by the rules."""
         run = current_run.get()
         violation = pending_error(run)
         if violation is not None:  # the SDK has converted the exception to text for the model
@@ -281,7 +281,7 @@ class SDKAgent(RuledAgent):
         return server_of(tool) is not None and not self._own_tools.has(tool)
 
     async def index_with_servers(self, run_context: RunContextWrapper[Any]) -> AgentToolIndex | None:
-        """Return the index its tools are chosen from, with the tools of its MCP servers."""
+        """Return the index, including the MCP servers' tools."""
         if self._served_indexes is None or not self.mcp_servers:
             return self._tool_index
         return self._served_indexes.with_tools(
@@ -296,7 +296,7 @@ class SDKAgent(RuledAgent):
     async def _check_names(
         self, run_context: RunContextWrapper[Any], layers: RuleLayers, tools: Sequence[Tool]
     ) -> None:
-        """Check the tool names in the run's middleware and rules, on the agent that was run."""
+        """Check the tool names in middleware and rules, on the agent that was run."""
         run = current_run.get()
         if run is None or run.agent is not self.owner:
             return
@@ -308,12 +308,12 @@ class SDKAgent(RuledAgent):
 
     @property
     def local_names(self) -> frozenset[str]:
-        """All names of its tools in rules, without the tools of MCP servers."""
+        """Its tools' names in rules, without MCP servers' tools."""
         return super().local_names | self._own_tools.names_of_held if self._holds else super().local_names
 
     @property
     def shown_local_names(self) -> frozenset[str]:
-        """The names that a model sees for its tools, without those from MCP servers, and for its handoffs."""
+        """The names shown for its tools and handoffs, without MCP servers' tools."""
         names = super().shown_local_names
         if self._holds:
             names |= self._own_tools.shown_names_of_held
@@ -327,7 +327,7 @@ class SDKAgent(RuledAgent):
         return self.owner.on_mcp_failure
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        """Return the guarded tools of the MCP servers; they are created anew for each turn."""
+        """Return the guarded MCP tools, new in each turn."""
         tools = await super().get_mcp_tools(run_context)
         if self._deferral is not None:
             defer_loading_of_served(tools, self._deferral)
@@ -343,7 +343,7 @@ _RECORDED = object()
 
 
 def _tool_choice(agent: SDKAgent) -> Any:
-    """Return the ``tool_choice`` in force; the run's configuration wins, as in the SDK."""
+    """Return the ``tool_choice`` in force; the run's configuration wins."""
     run = current_run.get()
     of_run = getattr(getattr(run, "run_config", None), "model_settings", None)
     return getattr(of_run, "tool_choice", None) or agent.model_settings.tool_choice

@@ -1,4 +1,4 @@
-"""The MCP servers of an SDK agent for ``explain_tool``: their known tools, and the unknown part."""
+"""The known and unknown tools of MCP servers, for ``explain_tool``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _log = get_logger("kantan_agents.tools")
 
 
 def offers_of(agent: SDKAgent) -> Offers:
-    """Return the MCP servers of an agent, with the tools that they listed last."""
+    """Return an agent's MCP servers, with the tools last listed."""
     around = Surroundings(agent.local_names, agent.server_names)
     listings: dict[str, Sequence[ToolFacts]] = vars(agent).get(LISTED, {})
     known: dict[str, list[ToolFacts]] = {}
@@ -52,9 +52,9 @@ def offers_of(agent: SDKAgent) -> Offers:
 
 
 async def list_servers(agent: SDKAgent, context: Any) -> None:
-    """List the tools of an agent's MCP servers for ``offers_of``; log a server that fails.
+    """List an agent's MCP tools for ``offers_of``; log failing servers.
 
-    The servers' tool filters may use ``context``, the context of a run.
+    Tool filters may use ``context``.
     """
     wrapper: RunContextWrapper[Any] = RunContextWrapper(context)
     around = Surroundings(agent.local_names, agent.server_names)
@@ -71,7 +71,7 @@ async def list_servers(agent: SDKAgent, context: Any) -> None:
 
 
 def _cached_tools(server: MCPServer, around: Surroundings) -> Sequence[ToolFacts]:
-    """Return the tools of an earlier listing for another agent, without those that a fixed filter hides."""
+    """Return tools listed for another agent, without those that a fixed filter hides."""
     chosen: Any = getattr(server, "tool_filter", None)
     allowed, blocked = (
         (chosen.get("allowed_tool_names"), chosen.get("blocked_tool_names") or ())

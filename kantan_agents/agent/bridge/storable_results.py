@@ -1,4 +1,4 @@
-"""Results of runs whose state can be stored as JSON, although the context refers to the result itself.
+"""Results whose state can be stored as JSON, although the context refers to the result.
 
 The classes have the SDK's names, because users can see no other difference.
 """
@@ -53,7 +53,7 @@ def _storable(state: agents.RunState[Any, Any]) -> agents.RunState[Any, Any]:
 
 @contextmanager
 def without_result(context: Any) -> Iterator[None]:
-    """Take the result out of a context for the duration of the block."""
+    """Take the result out of a context during the block."""
     if not isinstance(context, dict) or "result" not in context:
         yield
         return
@@ -66,10 +66,7 @@ def without_result(context: Any) -> Iterator[None]:
 
 
 def detach_result(result: Any, context: dict[str, Any], chosen: Mapping[str, Any]) -> None:
-    """Make the state of ``result`` storable; if its run is paused, give it a copy of ``context``.
-
-    ``chosen`` is the recorded choice for the run; empty if nothing was chosen.
-    """
+    """Make a result's state storable; a paused run's gets a copy of ``context``."""
     kind = result.__class__
     if kind is agents.RunResult:
         result.__class__ = RunResult

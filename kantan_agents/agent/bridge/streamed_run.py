@@ -17,10 +17,10 @@ _STOP = object()
 
 
 class StopAfterTurn:
-    """Stops a streamed run between two turns, if its reader requests it.
+    """Stops a streamed run between two turns, at its reader's request.
 
-    ``buffer`` holds the run's events. The next turn waits until the reader has handled all events of the last
-    one, so that a reader can stop the run at any event of a turn.
+    The next turn waits until the reader has handled all events of the last one, so that it can stop at any of
+    them.
     """
 
     def __init__(self, buffer: EventBuffer) -> None:
@@ -29,11 +29,11 @@ class StopAfterTurn:
         self._streamed: Any = None
 
     def watch(self, run: Run) -> None:
-        """Become responsible for a run that is about to start."""
+        """Take responsibility for a run that is about to start."""
         run.state[_STOP] = self
 
     def begin(self, streamed: Any) -> None:
-        """Become responsible for the run's ``RunResultStreaming``; a middleware may run it several times."""
+        """Take responsibility for its stream; a middleware may run it several times."""
         self._streamed = streamed
         if streamed.run_loop_task is not None:
             streamed.run_loop_task.add_done_callback(lambda _: self._buffer.wake())
@@ -41,7 +41,7 @@ class StopAfterTurn:
             streamed.cancel(mode="after_turn")
 
     async def wait_before_turn(self) -> None:
-        """Wait until the reader can no longer stop the run at an event of the finished turn."""
+        """Wait until the reader can no longer stop after this turn."""
         await self._buffer.wait_until_read(self._has_no_next_turn)
 
     def _has_no_next_turn(self) -> bool:
@@ -49,27 +49,22 @@ class StopAfterTurn:
         return self._is_requested or (task is not None and task.done())
 
     def request(self) -> None:
-        """Stop the run after the current turn, or before the first one."""
+        """Stop after the current turn, or before the first one."""
         self._is_requested = True
         self._buffer.wake()
         if self._streamed is not None and not self._streamed.is_complete:
             self._streamed.cancel(mode="after_turn")
 
     def has_stopped(self, streamed: Any) -> bool:
-        """Return whether a finished run was stopped before it had an answer."""
+        """Return whether a finished run was stopped before its answer."""
         return self._is_requested and streamed.final_output is None and not streamed.interruptions
 
 
 async def drain_streamed_run(run: Run, streamed: Any, *, only_reader: bool) -> Any:
-    """Wait for the end of a streamed SDK run and return it as the result.
+    """Return the result of a streamed SDK run at its end, or raise its error.
 
-    The model calls themselves emit the events, so a slow consumer slows down the model. The SDK's own event
-    queue has no bound, so it is drained and its events are discarded. ``only_reader``: nothing else reads the
-    stream.
-
-    Raises:
-        Exception: Any error of the run.
-        asyncio.CancelledError: The run was cancelled; all its tasks have ended.
+    Model calls emit the events, so a slow consumer slows down the model. The SDK's event queue is unbounded,
+    so it is drained. After a cancellation, all tasks have ended.
     """
     if only_reader:
         run.state[_RUN_LOOP] = streamed.run_loop_task
@@ -101,7 +96,7 @@ async def drain_streamed_run(run: Run, streamed: Any, *, only_reader: bool) -> A
 
 
 async def _read(events: Any, stop: StopAfterTurn | None) -> Any:
-    """Read a stream to its end, and return the last response of a model; None if there was none."""
+    """Read a stream to its end; return the last model response, if any."""
     last = None
     async for event in events:
         if getattr(event, "type", None) != "raw_response_event":
@@ -114,9 +109,9 @@ async def _read(events: Any, stop: StopAfterTurn | None) -> Any:
 
 
 def are_deltas_discarded(run: Run) -> bool:
-    """Return whether only ``drain_streamed_run`` reads the current model call's stream, and discards it.
+    """Return whether only ``drain_streamed_run`` reads the model call's stream.
 
-    A run that a tool or a guardrail streams has a separate task and reader.
+    A run streamed by a tool or guardrail has a separate task and reader.
     """
     task = run.state.get(_RUN_LOOP)
     return task is not None and task is asyncio.current_task()

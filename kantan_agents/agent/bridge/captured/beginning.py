@@ -1,4 +1,4 @@
-"""The start of a run: everything needed to repeat it, before middleware, callbacks and filters change it."""
+"""The start of a run, before middleware, callbacks and filters change it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ from kantan_agents.traces.capture.shared import packed_item
 
 
 class Beginning:
-    """The start of a run; ``outer`` is the start of the run that contains it.
-
-    Attributes:
-        values: The values that templates read, by path.
-    """
+    """The start of a run; ``outer`` is the containing run's."""
 
     def __init__(self, run: Run, outer: Beginning | None) -> None:
         self.values: dict[str, bytes] = {}
@@ -39,11 +35,7 @@ class Beginning:
         self._given = packed(given)
 
     def read_by(self, template: str) -> None:
-        """Capture the values that a template reads, before the run.
-
-        A delegated run derives its context from its parent's, whose values at that moment are its initial
-        values.
-        """
+        """Capture the values a template reads. A delegated run starts with its parent's."""
         if self._outer is not None and self._run.delegation is not None:
             self._outer.read_by(template)
         for path, value in values_read(template, self._context).items():
@@ -51,14 +43,14 @@ class Beginning:
                 self.values[path] = encode(value)
 
     def offered(self, items: Sequence[Any]) -> None:
-        """Capture the session's items from the first turn's unfiltered input, if needed."""
+        """Capture the session's items from the first turn's unfiltered input."""
         run = self._run
         is_changed = run.model_calls or run.run_config.call_model_input_filter is not None
         if is_changed and not self._earlier and isinstance(run.input, (str, list)):
             self._earlier.append(_packed_session(items[: _before(items, run.input)]))
 
     def given(self) -> Any:
-        """Return the input, packed and redacted; None if it is unknown."""
+        """Return the input, packed and redacted, if known."""
         given, run = self._given, self._run
         if given is None or not is_redacted(run):
             return given
@@ -66,11 +58,7 @@ class Beginning:
         return packed(redacted_input(run, given if isinstance(given, str) else [*map(decode, given)]))
 
     def earlier(self, calls: Sequence[Mapping[str, Any]], sent: Any) -> list[bytes] | None:
-        """Return the redacted session items; None if the first request (``sent``) starts with them.
-
-        Raises:
-            Exception: They could not be captured.
-        """
+        """Return the redacted session items, unless the first request starts with them; may raise."""
         if not self._earlier:
             return None
         earlier = self._earlier[0]
@@ -105,5 +93,5 @@ def packed(items: Any) -> Any:
 
 
 def _before(items: Sequence[Any], own: Any) -> int:
-    """Return how many items precede the run's own input, which comes last."""
+    """Return how many items precede the run's own, which are last."""
     return max(0, len(items) - (len(own) if isinstance(own, list) else 1))

@@ -1,4 +1,4 @@
-"""The interface of a run's capture for the captures of single calls."""
+"""The capture of a run, as the captures of its calls see it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,7 @@ from kantan_agents.tool_rules import RuleLayers
 
 
 class Collector(Protocol):
-    """Collects the record of a run.
-
-    Attributes:
-        run: The run.
-        requests: The shared parts of its requests.
-        rules: The rules in force at the start.
-        size: About how many bytes only this record needs, without its requests.
-    """
+    """Collects the record of a run; ``size`` is in bytes, without the requests."""
 
     run: Run
     requests: Requests
@@ -47,6 +40,6 @@ def error_data(run: Any, error: BaseException) -> dict[str, Any]:
 
 
 def parent_call(run: Run) -> str | None:
-    """Return the id of the tool call that contains a call, such as one of an agent used as a tool."""
+    """Return the id of the tool call around a call, as of an agent used as a tool."""
     outer = current_tool_call.get()
     return outer.call_id if outer is not None and outer.run is run else None

@@ -1,4 +1,4 @@
-"""Describes agents, tools, handoffs and model settings as JSON data, in the form a model is offered."""
+"""Describes agents, tools, handoffs and settings as JSON data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kantan_agents.tools.server_names import bound_to, server_of
 from kantan_agents.traces.capture.encoding import encoder
 
 GENERATED_CACHE_KEY: Final = "agents-sdk:"
-"""Prefix of a ``prompt_cache_key`` that the SDK generates for each run, so it carries no information."""
+"""Prefix of the SDK's generated ``prompt_cache_key``, which carries no information."""
 
 # Other kinds of tools have these fields for local use; they are not sent.
 _NOT_SENT = frozenset(
@@ -50,11 +50,7 @@ _known_options: WeakKeyDictionary[Any, tuple[list[Any], msgspec.Raw]] = WeakKeyD
 
 
 def jsonable(value: Any) -> Any:
-    """Convert a value to one that JSON has.
-
-    Raises:
-        TypeError: It has no such form; the caller uses its string.
-    """
+    """Convert a value to one that JSON has; TypeError if there is none."""
     dump = getattr(value, "model_dump", None)
     if dump is not None and not isinstance(value, type):
         return dump(mode="json", exclude_unset=True, warnings=False)
@@ -68,11 +64,10 @@ def jsonable(value: Any) -> Any:
 
 
 encode = encoder(jsonable)
-"""Encodes any value as JSON bytes; a value without a JSON form becomes a string."""
 
 
 def settings_data(settings: Any) -> dict[str, Any]:
-    """Return the model settings that are set, without the retry settings."""
+    """Return the settings that are set, without retries."""
     return {name: value for name, value in vars(settings).items() if value is not None and name != "retry"}
 
 
@@ -136,7 +131,7 @@ def _kind_of(tool: Any) -> str:
 
 
 def handoff_data(handoff: Handoff[Any, Any]) -> dict[str, Any]:
-    """Return the definition of a handoff as the tool that the model sees."""
+    """Return a handoff as the model's tool."""
     return {
         "kind": "handoff",
         "name": handoff.tool_name,
@@ -158,7 +153,7 @@ def output_data(schema: Any, mode: str) -> dict[str, Any]:
 
 
 def recorded_options(agent: Any) -> msgspec.Raw:
-    """Return the options of an Agent that shape its requests, as JSON; recomputed if its handoffs change."""
+    """Return the Agent's options that shape requests, as JSON; cached until its handoffs change."""
     known, handoffs = _known_options.get(agent), agent.handoffs
     # By identity: `==` of the SDK's agents never ends on a cycle.
     if known is None or [*map(id, known[0])] != [*map(id, handoffs)]:

@@ -18,11 +18,7 @@ from kantan_agents.traces.capture.shared import shared_item
 
 
 class ModelCallCapture:
-    """A model call that has started.
-
-    Attributes:
-        data: The data known so far.
-    """
+    """A model call that has started."""
 
     def __init__(self, capture: Collector, data: dict[str, Any], place: int) -> None:
         self._capture = capture
@@ -31,7 +27,7 @@ class ModelCallCapture:
         self._begun = perf_counter()
 
     def answered(self, answer: ModelResponse, *, reports_usage: bool = True) -> None:
-        """Capture the answer, with its tokens if the provider reported usage."""
+        """Capture the answer, with its tokens if reported."""
         self.data["seconds"] = perf_counter() - self._begun
         try:
             requests, run = self._capture.requests, self._capture.run
@@ -54,7 +50,7 @@ class ModelCallCapture:
             self._capture.failed("an answer", error)
 
     def failed(self, error: BaseException, *, has_begun: bool = False, is_superseded: bool = False) -> None:
-        """Capture the error or cancellation; ``has_begun``: a part of the answer was streamed."""
+        """Capture the error or cancellation; ``has_begun``: after a part of the answer."""
         if has_begun:
             self.data["broke_off"] = True
         if is_superseded:

@@ -18,7 +18,7 @@ _known: dict[int, tuple[ref[Model], Shared]] = {}
 
 
 def shared_model(model: Model) -> Shared:
-    """Return provider, name, URL and API of a model as shared content."""
+    """Return provider, name, URL and API of a model."""
     current_model = getattr(type(model), "current_model", None)  # of a NamedModel
     if current_model is not None:
         model = current_model(model)
@@ -40,7 +40,7 @@ def shared_model(model: Model) -> Shared:
 
 
 def provider_options(model: Model) -> dict[str, Any]:
-    """Return the request options that a custom provider adds itself, such as cache parameters."""
+    """Return the request options that a custom provider adds."""
     options = getattr(getattr(model, "provider", None), "request_options", None)
     return dict(options) if isinstance(options, dict) else {}
 

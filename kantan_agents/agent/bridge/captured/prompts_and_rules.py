@@ -1,4 +1,4 @@
-"""Shares prompts and rules between the records of runs: each is encoded once while it exists."""
+"""Encodes prompts and rules once, for the records of all runs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,7 @@ from kantan_agents.traces.capture.shared import Shared
 
 @attrs.frozen(eq=False)
 class DescribedAgent:
-    """The record's description of an agent.
-
-    Attributes:
-        instructions: The Agent's instructions, a ``Prompt`` or a string.
-        data: Its name, prompt and options.
-        template: The template that context values fill; None if it has no placeholders.
-    """
+    """The record's description of an agent; ``template`` is None without placeholders."""
 
     instructions: Any
     data: dict[str, Any]
@@ -53,7 +47,7 @@ def _rules_data(layers: RuleLayers) -> dict[str, Any]:
 
 
 def described_agent(agent: Any, prompt: Any) -> DescribedAgent:
-    """Return the record's description of an agent with these instructions; every run waits for this."""
+    """Return the description of an agent; every run waits for this."""
     known = _agents.get(agent)
     if known is None or known.instructions is not prompt:
         data = {

@@ -21,11 +21,11 @@ from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.traces.capture.canonical import decode
 
 OPTIONS = ("previous_response_id", "conversation_id", "prompt")
-"""The options that shape a request, apart from those with a separate field in the record."""
+"""Options that shape a request and have no separate field in the record."""
 
 
 def sent_options(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that shape a request, including the provider's additions. Empty values count."""
+    """Return the options that shape a request, including the provider's and empty ones."""
     sent: dict[str, Any] = {}
     for name in OPTIONS:
         value = options.get(name)
@@ -38,7 +38,7 @@ def sent_options(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def request_data(call: ModelCall, request: Request, model: Model) -> dict[str, Any]:
-    """Return the nonempty parts of a request by name, as JSON data or as objects that encode to it."""
+    """Return the nonempty parts of a request by name."""
     run = call.run
     data = _parts(request, model)
     data = {name: redacted_data(run, value) for name, value in data.items() if value or value == ""}
@@ -51,7 +51,7 @@ def request_data(call: ModelCall, request: Request, model: Model) -> dict[str, A
 
 
 def unredacted_request(call: ModelCall, request: Request, model: Model) -> dict[str, Any]:
-    """Return everything that a request asks for. It distinguishes requests and must not be recorded."""
+    """Return everything in a request. Distinguishes requests; must not be recorded."""
     return {**_parts(request, model), "output": _output_data(call, request), "input": request.input}
 
 
@@ -75,6 +75,6 @@ def _output_data(call: ModelCall, request: Request) -> dict[str, Any] | None:
 
 
 def plain_request_data(call: ModelCall, request: Request, model: Model) -> dict[str, Any]:
-    """Return a request as JSON data, by the names of its parts."""
+    """Return a request as JSON data."""
     data: dict[str, Any] = decode(encode(request_data(call, request, model)))
     return data

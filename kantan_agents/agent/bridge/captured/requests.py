@@ -1,4 +1,4 @@
-"""Describes the requests of one run, each by its difference from the one before."""
+"""Describes a run's requests, each by its difference from the previous one."""
 
 from __future__ import annotations
 
@@ -29,14 +29,7 @@ _UNSET = vars(ModelSettings())
 
 
 class Requests:
-    """The shared parts of a run's requests.
-
-    Attributes:
-        answered: The output items of the latest answer, encoded.
-        answered_by: The index of the model call with this answer.
-        cancelled: The cancelled tool calls, by id.
-        size: About how many bytes only these requests need.
-    """
+    """The shared parts of a run's requests; ``size`` is in bytes."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -83,7 +76,7 @@ class Requests:
         self._add_input(data, redacted_data(run, request.input) if redacted else request.input)
 
     def arguments_of(self, call_id: str) -> str:
-        """Return the arguments of a tool call in the latest answer; empty if it has no such call."""
+        """Return a tool call's arguments in the latest answer, or an empty string."""
         for packed in self.answered:
             item = decode(packed)
             if item.get("call_id") == call_id and isinstance(item.get("arguments"), str):
@@ -91,7 +84,7 @@ class Requests:
         return ""
 
     def _shared(self, kind: str, value: str | bytes) -> Shared:
-        """Return content that most requests of this run share, but other runs do not."""
+        """Return content shared within the run, but not between runs."""
         known = self._latest.get(kind)
         if known is None or known.value != value:
             known = self._latest[kind] = Shared(kind, value)
@@ -112,7 +105,7 @@ class Requests:
             data["output"] = self._redacted("output", output_data(schema, mode))
 
     def _add_input(self, data: dict[str, Any], given: Any) -> None:
-        """Add the input: how many items come from the previous call and its answer, and the rest."""
+        """Add the number of items known from the previous call, and the new ones."""
         if not isinstance(given, list):
             data["input"] = given
             self.size += len(given)
@@ -139,7 +132,7 @@ class Requests:
         data["items"] = [shared_item(item) for item in new]
 
     def _add_results(self, items: list[Any]) -> None:
-        """Add to cancelled tool calls the result that the model received."""
+        """Add the model's results to cancelled tool calls."""
         for item in items:
             if isinstance(item, dict) and item.get("call_id") in self.cancelled and "output" in item:
                 call = self.cancelled.pop(item["call_id"])

@@ -1,10 +1,8 @@
 """Collects the complete record of one run.
 
-Data that may change when the run continues is encoded immediately, in the run's task. An error here never
-reaches the run; the record lists the missing parts.
-
-Every run waits for this code, so it defers work to the recorder's thread, avoids generators and context
-managers, and never encodes a value twice.
+Data that may change later is encoded immediately, in the run's task. Errors never reach the run; the record
+lists the missing parts. Every run waits for this code, so it defers work to the recorder's thread, avoids
+generators and context managers, and encodes nothing twice.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ _CALL_BYTES = 1_500
 
 
 def capture_run(run: Run, outer: Run | None) -> RunCapture | None:
-    """Return the capture of a run with an open trace, inside ``outer``; None if no one wants its record."""
+    """Return the capture of a run, if its record is wanted."""
     if outer is not None and outer._capture is not None and outer.trace_id == run.trace_id:
         outer._capture.inner_runs.append(run.id)
     if run.trace_id is None or not is_record_wanted(run.trace_id) or not run.records_sensitive_data:
@@ -52,10 +50,10 @@ def capture_run(run: Run, outer: Run | None) -> RunCapture | None:
 
 
 class RunCapture:
-    """The record of an active run; ``outer`` is the capture of the run that contains it.
+    """The record of an active run.
 
     Attributes:
-        rules: The rules in force at the start; None before they are known.
+        rules: The rules in force at the start, once known.
         missing: Descriptions of parts that could not be captured.
         inner_runs: Ids of the runs started inside this one.
         size: About how many bytes only this record needs, without its requests.
@@ -104,11 +102,11 @@ class RunCapture:
             self.missing.append(reason)
 
     def began_with(self, layers: RuleLayers) -> None:
-        """Capture the rules in force at the start of the run."""
+        """Capture the rules at the start of the run."""
         self.rules = layers
 
     def rendered(self, agent: Any, context: Any) -> None:
-        """Capture an Agent's rendered prompt, and the values it read from the context of that moment."""
+        """Capture a rendered prompt, and the values it read."""
         try:
             instructions = agent.instructions
             if self._plain is not None and self._plain[0] is agent and self._plain[1] is instructions:
@@ -141,7 +139,6 @@ class RunCapture:
             self._agents[name] = {**self._agents[name], "context": values}
 
     def _encoded(self, value: Any) -> msgspec.Raw:
-        """Return any value as redacted JSON."""
         if is_redacted(self.run):
             value = redacted_data(self.run, decode(encode(value)))
         return self._raw(value)
@@ -157,17 +154,7 @@ class RunCapture:
         is_internal: bool = False,
         from_cache: bool = False,
     ) -> ModelCallCapture:
-        """Capture a request that is about to be sent; the caller reports its end.
-
-        Args:
-            agent: Name of the calling agent.
-            model: The model.
-            request: The request.
-            fetch: The attempts so far of a structured output.
-            is_streamed: Whether the answer is streamed.
-            is_internal: Whether a middleware makes the call for its own purposes.
-            from_cache: Whether a stored answer replaces the model call.
-        """
+        """Capture a request before it is sent; the caller reports its end."""
         data: dict[str, Any] = {"at": self.elapsed(), "agent": agent}
         try:
             self.requests.describe(data, model, request, fetch)
@@ -190,7 +177,7 @@ class RunCapture:
         return captured
 
     def listed(self, server: str, tools: Sequence[Any] | None, reason: str | None = None) -> None:
-        """Capture the tools that an MCP server listed; None and the reason if it is unusable."""
+        """Capture an MCP server's tools, or the reason why it is unusable."""
         try:
             packed = None
             why = [] if reason is None else [redacted_data(self.run, reason)]
@@ -216,10 +203,10 @@ class RunCapture:
         return captured
 
     def finished(self, error: BaseException | None) -> CapturedRun:
-        """Return the whole record, and release the captures of single calls.
+        """Return the record, and release the captures of calls.
 
-        They refer to this object and so to the run. Without these cycles, all are freed immediately, not by
-        the garbage collector, which every run would wait for.
+        They refer to the run. Without these cycles, all are freed at the end, not by the garbage collector,
+        which every run would wait for.
         """
         run = self.run
         data: dict[str, Any] = {
@@ -324,7 +311,7 @@ def _outcome(run: Run, error: BaseException | None) -> str:
 
 
 def _state_of(given: RunState[Any, Any]) -> dict[str, Any]:
-    """Return the stored state of a resumed run, before the run changes it."""
+    """Return a resumed run's stored state, before the run changes it."""
     # The context belongs to the caller: only the values that the template read are recorded.
     state: dict[str, Any] = given.to_json(context_serializer=lambda _: {})
     return state

@@ -28,13 +28,7 @@ _PERMITTED: dict[str, Any] = {"is_allowed": True}
 
 
 class ToolCallCapture:
-    """A started tool call. The call refers to this object, so this object does not refer to the call.
-
-    Args:
-        capture: The run's.
-        call: The call.
-        data: The data known at the start.
-    """
+    """A started tool call. The call refers to this object, so it must not refer back."""
 
     def __init__(self, capture: Collector, call: ToolCall, data: dict[str, Any]) -> None:
         self._capture = capture
@@ -45,7 +39,7 @@ class ToolCallCapture:
         self._begun = perf_counter()
 
     def found(self, tool: Any) -> None:
-        """Capture its tool, if it was unknown at the start."""
+        """Capture the tool, if it was unknown at the start."""
         try:
             self.data["tool"] = _shared_tool(self._capture.run, tool)
         except Exception as error:  # noqa: BLE001 - recording must not fail a run
@@ -54,13 +48,9 @@ class ToolCallCapture:
     def decided(
         self, facts: ToolFacts, layers: RuleLayers, decision: Decision | None, arguments: str
     ) -> None:
-        """Capture the last decision of the rules about the call.
+        """Capture the last decision of the rules.
 
-        Args:
-            facts: The tool.
-            layers: The rules in force.
-            decision: The decision; None if the rules permit everything.
-            arguments: The arguments checked; a middleware may have replaced the model's.
+        ``arguments`` were checked; a middleware may have replaced the model's.
         """
         try:
             if arguments != self._given:
@@ -110,7 +100,7 @@ class ToolCallCapture:
             self._capture.failed("the error of a tool", raised)
 
     def ended(self, call: ToolCall, output: Any, error: BaseException | None) -> None:
-        """Capture the call's end: the output that the model gets, or the error."""
+        """Capture the output that the model gets, or the error."""
         self.data["seconds"] = perf_counter() - self._begun
         try:
             self._add_end(call.refusal, output, error)
@@ -142,7 +132,7 @@ class ToolCallCapture:
 
 
 def result_data(result: Any) -> Any:
-    """Return a tool's result such that the SDK derives the same output from it.
+    """Return a result from which the SDK derives the same output.
 
     The SDK converts a value that is neither JSON data nor content to a string.
     """
@@ -162,7 +152,7 @@ def result_data(result: Any) -> Any:
 
 
 def _is_content(result: Any) -> bool:
-    """Return whether a result consists of content objects; dicts of the same shape also count as content."""
+    """Return whether a result is content objects; dicts of that shape count too."""
     if type(result) is str:
         return False  # as of most tools
     parts = result if isinstance(result, list) else [result]
@@ -182,7 +172,7 @@ def _decision_data(layers: RuleLayers, decision: Decision) -> dict[str, Any]:
 
 
 def _received(facts: ToolFacts, arguments: str) -> list[dict[str, Any]]:
-    """Return the arguments as the tool's function receives them, if they differ from the model's."""
+    """Return the arguments that the function receives, if they differ."""
     if facts.received is None:
         return []
     try:
@@ -200,7 +190,7 @@ def _received(facts: ToolFacts, arguments: str) -> list[dict[str, Any]]:
 
 
 def tool_call_data(capture: Collector, call: ToolCall) -> dict[str, Any]:
-    """Return the data known at the start of a tool call."""
+    """Return the data at the start of a tool call."""
     # The model's own arguments: a middleware may insert values that must not be recorded.
     written = getattr(call.tool_context, "tool_arguments", None)
     arguments = written if isinstance(written, str) else call.arguments

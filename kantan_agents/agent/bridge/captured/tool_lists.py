@@ -1,4 +1,4 @@
-"""Encodes tool lists as JSON, again only after a change: most runs of an agent share one list."""
+"""Encodes tool lists once: most runs of an agent share one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,7 @@ _MOST_KNOWN = 256
 
 @attrs.frozen(eq=False)
 class SharedTools:
-    """An encoded list of tools or handoffs.
-
-    Attributes:
-        tools: The tools.
-        fields: Copies of their fields; empty if they cannot be copied.
-        all: The list as shared content.
-        first: The first tool as shared content.
-    """
+    """An encoded list; ``fields`` is empty if they cannot be copied."""
 
     tools: tuple[ref[Any], ...]
     fields: tuple[dict[str, Any], ...]
@@ -36,10 +29,7 @@ _known: dict[tuple[int, ...], SharedTools] = {}
 
 
 def shared_tools(tools: Sequence[Any], described: Callable[[Any], dict[str, Any]]) -> SharedTools:
-    """Return tools or handoffs (at least one), and the first one, as shared content.
-
-    ``described`` returns the data of one.
-    """
+    """Return a nonempty list of tools or handoffs as shared content."""
     key = tuple(map(id, tools))
     known = _known.get(key)
     if known is not None:
@@ -63,7 +53,7 @@ def shared_tools(tools: Sequence[Any], described: Callable[[Any], dict[str, Any]
 
 
 def _copied(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return fields, with copies of values that may change in place."""
+    """Copy the values that may change in place."""
     return {
         name: copy.deepcopy(value) if isinstance(value, (dict, list)) else value
         for name, value in fields.items()
