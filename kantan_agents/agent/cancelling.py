@@ -10,22 +10,22 @@ import anyio
 
 
 def cancellations_of(task: asyncio.Task[Any] | None) -> int:
-    """Return how many cancellations of a task are in force; 0 in Python 3.10, which does not count them."""
+    """Return a task's cancellations in force; 0 in Python 3.10, which does not count them."""
     count = getattr(task, "cancelling", None)
     return count() if count is not None else 0
 
 
 def is_about_to_be_cancelled() -> bool:
-    """Return whether the current task was cancelled in this step, so that its next ``await`` raises."""
+    """Return whether a cancellation is pending, so that the next ``await`` raises."""
     # Private, but in every version. asyncio reads it when a coroutine returns: the task is then cancelled
     # although it has a result.
     return getattr(asyncio.current_task(), "_must_cancel", False)
 
 
 def cancel_later(error: asyncio.CancelledError) -> None:
-    """Cancel the current task's next await: ``error`` arrived after the work was done.
+    """Cancel the task's next await: ``error`` arrived after the work was done.
 
-    Nothing happens if the task ends first, or the scope that cancelled it, such as ``asyncio.timeout``.
+    Nothing happens if the task, or the cancelling scope such as ``asyncio.timeout``, ends first.
     """
     task = asyncio.current_task()
     # A scope of anyio cancels each await until it ends.

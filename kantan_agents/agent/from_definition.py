@@ -40,7 +40,7 @@ class AgentFile:
     Attributes:
         definition: The definition.
         models: The user's short names of models.
-        skills: The ``SkillLoader`` for the definition's skills, or None.
+        skills: The ``SkillLoader``, or None.
         stages: Stages of a delegation, outside the agent's middleware.
     """
 
@@ -50,7 +50,7 @@ class AgentFile:
     stages: tuple[Any, ...] = ()
 
     def applied_to(self, given: AgentOptions) -> tuple[list[Any], list[Any], Any]:
-        """Return the tools, middleware and renderer that apply the file's skills, turn limit and context."""
+        """Return the tools, middleware and renderer with the file's skills, turn limit and context."""
         # A parent passes on its tools, without the skill tools of its file.
         tools = [tool for tool in given.tools if not is_of_file(tool)]
         if self.skills is not None:
@@ -63,7 +63,7 @@ class AgentFile:
         return tools, middleware, _WithContext(values, given.renderer, standard)
 
     def bind(self, agent: Any) -> None:
-        """Limit an agent to the file's tools; E20 if tools are missing and the agent is strict."""
+        """Limit an agent to the file's tools; E20 if a strict agent lacks some."""
         definition = self.definition
         rules = rules_of(definition)
         if self.skills is not None and isinstance(definition.tools, tuple):
@@ -83,20 +83,15 @@ def agent_from_file(
     options: dict[str, Any],
     mcp_configuration: Any = None,
 ) -> Any:
-    """Return an agent of a file.
+    """Return an agent of class ``kind`` from a file.
 
-    Args:
-        kind: ``Agent`` or a subclass.
-        file: The file.
-        model: The model if the file names none.
-        options: The user's other options of the agent.
-        mcp_configuration: Defines the file's MCP servers; None for no servers.
+    ``model`` applies if the file names none. Without ``mcp_configuration``, the agent has no servers of the
+    file.
 
     Raises:
-        InvalidOptionError: E75, a wrong type of definition, models or ``mcp_configuration``, or an option
-            that the file sets.
+        InvalidOptionError: E75, an option is of a wrong type, or is set by the file.
         EmptyPromptTextError: E2, the definition has no prompt.
-        InvalidToolRulesError: E20, the file names tools that do not exist, and the agent is strict.
+        InvalidToolRulesError: E20, tools are missing, and the agent is strict.
         KantanAgentsError: E181 to E184, a server of the definition cannot be used.
     """
     definition = file.definition
@@ -125,7 +120,7 @@ def agent_from_file(
 
 
 def _servers_of(definition: AgentDefinition, configuration: Any, given: list[Any]) -> list[Any]:
-    """Return the definition's servers, without those that the caller gave."""
+    """Return the definition's servers that are not ``given``."""
     # Here, because most agents have no servers.
     from kantan_agents.tools.mcp import ConfiguredServers
 
@@ -137,7 +132,7 @@ def _servers_of(definition: AgentDefinition, configuration: Any, given: list[Any
 
 
 def _skill_tools(definition: AgentDefinition, skills: Any) -> list[Any]:
-    """Return the tools for the skills that a file names, or for all if it only names the tool ``Skill``."""
+    """Return the tools for the file's skills, or for all if it only names the tool ``Skill``."""
     from kantan_agents.tools.skills.tools import tools_of_file  # not at the top: few agents have skills
 
     made = tools_of_file(skills, definition.skills or None)
@@ -145,7 +140,7 @@ def _skill_tools(definition: AgentDefinition, skills: Any) -> list[Any]:
 
 
 def _allowed_skill_tools(definition: AgentDefinition) -> list[str]:
-    """Return the skill tools that a file need not name, because it names the skills."""
+    """Return the tools that a list of skills implies."""
     if definition.skills:
         return list(SKILL_TOOLS)
     # `Skill(refunds)` in the file's list permits only this skill's files.
@@ -153,7 +148,7 @@ def _allowed_skill_tools(definition: AgentDefinition) -> list[str]:
 
 
 def checked_models(models: Any) -> Mapping[str, Any] | None:
-    """Return ``models`` unchanged; E75 unless it is a mapping or None."""
+    """Return ``models``; E75 unless it is a mapping or None."""
     if models is None or isinstance(models, Mapping):
         return models
     reason = f"must be a mapping of short names to models, not {type(models).__name__}"
@@ -161,7 +156,7 @@ def checked_models(models: Any) -> Mapping[str, Any] | None:
 
 
 def prompt_of(definition: AgentDefinition) -> Prompt:
-    """Return the prompt of a definition, with the file's version or a hash; E2 if it is empty."""
+    """Return a definition's prompt; its version is the file's or a hash. E2 if empty."""
     text = definition.system_prompt
     try:
         return Prompt(definition.name, definition.version or hash_text(text)[:_VERSION_DIGITS], text)
@@ -171,7 +166,7 @@ def prompt_of(definition: AgentDefinition) -> Prompt:
 
 
 def rules_of(definition: AgentDefinition) -> ToolRules:
-    """Return the tool filter of a definition as rules; log remarks about its entries."""
+    """Return a definition's tool filter as rules; log remarks."""
     grants = grants_of(definition)
     for remark in grants.remarks:
         problem = f"agent {definition.name!r}: {remark}"
@@ -180,7 +175,7 @@ def rules_of(definition: AgentDefinition) -> ToolRules:
 
 
 def missing_tools(definition: AgentDefinition, tools: Iterable[Any]) -> tuple[UnknownTool, ...]:
-    """Return the tools in a definition's list that are not among ``tools``, the SDK tools without a limit."""
+    """Return a definition's tools that are not among ``tools``."""
     given = list(tools)
     names = {tool.name for tool in given}
     if not unknown_tools(definition, names):  # the usual case
@@ -190,7 +185,7 @@ def missing_tools(definition: AgentDefinition, tools: Iterable[Any]) -> tuple[Un
 
 
 def check_tools(definition: AgentDefinition, tools: Iterable[Any], *, strict: bool) -> None:
-    """Log the tools in a definition's list that do not exist; E20 if ``strict``."""
+    """Log a definition's missing tools; E20 if ``strict``."""
     unknown = missing_tools(definition, tools)
     if not unknown:
         return
@@ -215,7 +210,7 @@ def _context_of(definition: AgentDefinition) -> dict[str, Any]:
 
 
 def _stage(definition: AgentDefinition) -> Any:
-    """Return the stage that applies a definition's context and turn limit; the caller's values win."""
+    """Return the stage for a file's context and turn limit; the caller's values win."""
     values, max_turns = _context_of(definition), definition.max_turns
 
     @calls_next_last
@@ -233,9 +228,9 @@ def _stage(definition: AgentDefinition) -> Any:
 
 
 class _WithContext:
-    """Appends the context values of a definition to the instructions.
+    """Appends a file's context to the instructions.
 
-    They are not rendered as templates: they may come from untrusted sources.
+    Not as templates: the values may come from untrusted sources.
     """
 
     def __init__(self, values: Mapping[str, Any], renderer: Any, standard: Renderer) -> None:

@@ -39,10 +39,6 @@ class AnswerLimit(Middleware):
     middleware, so that a ``Budget`` and a ``Cache`` see the original settings. Settings with ``max_tokens``
     or ``extra_args={"timeout": seconds}`` have their own limits. If a provider rejects the token limit, the
     request is sent without it.
-
-    Args:
-        tokens: The most tokens, where the settings have no limit.
-        seconds: The most seconds of a request, where the settings have no limit.
     """
 
     def __init__(self, tokens: int = MOST_TOKENS, seconds: float = MOST_SECONDS) -> None:
@@ -86,7 +82,7 @@ class AnswerLimit(Middleware):
 
 
 def limited(agent: Agent[Any]) -> Agent[Any]:
-    """Return a copy of an agent that notifies the same handlers and whose answers are limited."""
+    """Return a limited copy of an agent, with the same observers."""
     copied = agent.clone(middleware=[*agent.given.middleware, AnswerLimit()])
     copied.observers = agent.observers
     return copied
@@ -100,7 +96,7 @@ def _has_limit(settings: Any) -> bool:
 
 
 def _timeout_of(settings: Any) -> float | None:
-    """Return the timeout of a request in seconds; a timeout of httpx limits only the wait for bytes."""
+    """Return a request's timeout in seconds; httpx timeouts only limit the wait for bytes."""
     given = (settings.extra_args or {}).get("timeout")
     return float(given) if isinstance(given, (int, float)) and given > 0 else None
 

@@ -1,4 +1,4 @@
-"""Instructions that are chosen anew for each run, such as a ``Rollout``."""
+"""Instructions chosen for each run, such as a ``Rollout``."""
 
 from __future__ import annotations
 
@@ -11,46 +11,42 @@ from kantan_agents.tool_rules import RuleLayers, ToolRules
 from kantan_agents.traces.capture import RunRecord
 
 ARM_LIMIT: Final = "arm "
-"""Prefix of the names of the limits that a choice sets."""
+"""Prefix of the limits' names."""
 
 
 class Chooser(Protocol):
     """Chooses for the runs of one agent.
 
     Attributes:
-        control_limits: Limits on the tools of the agent itself, if no arm is chosen.
+        control_limits: Limits on the agent's own tools, if no arm is chosen.
     """
 
     control_limits: tuple[tuple[str, ToolRules], ...]
 
     def __call__(self, input: Any, context: Any) -> ChosenArm:
-        """Return the choice for a new run; never raises. ``context`` is None if the caller gives none."""
+        """Return the choice for a new run; never raises."""
         ...
 
     def recorded(self, record: RunRecord) -> Any:
-        """Return the Agent that repeats a recorded run, always the same way."""
+        """Return the Agent that repeats a recorded run."""
         ...
 
 
 class PerRun(ABC):
-    """Instructions of an ``Agent`` that are chosen at the start of a run."""
+    """Instructions that are chosen at the start of a run."""
 
     @property
     @abstractmethod
     def control(self) -> str | Prompt:
-        """The instructions of the agent itself, if no arm is chosen."""
+        """The instructions if no arm is chosen."""
 
     @abstractmethod
     def chooser(self, agent: Any) -> Chooser:
-        """Return the chooser for an agent, which is not complete yet.
-
-        Raises:
-            KantanAgentsError: The choice does not fit the agent.
-        """
+        """Return the chooser for an incomplete agent; raises if they do not fit."""
 
 
 def limited(rules: RuleLayers, chooser: Chooser | None) -> RuleLayers:
-    """Return an agent's rules with the limits of its chooser, instead of other arm limits."""
+    """Return rules with the chooser's limits instead of other arm limits."""
     kept = tuple(limit for limit in rules.limits if not limit[0].startswith(ARM_LIMIT))
     limits = (*kept, *(chooser.control_limits if chooser is not None else ()))
     return rules if limits == rules.limits else RuleLayers(rules.layers, limits)

@@ -45,9 +45,9 @@ _ABOUT_ITSELF = frozenset({"_own", "__class__", "__dict__", "__mro__", "mro"})
 class SDKView(_SDKType):
     """An Agent, as the SDK sees it.
 
-    The SDK checks ``isinstance(agent, agents.Agent)`` and reads fields and methods. ``isinstance`` tries the
-    class first and then ``__class__``, so the check passes, and attributes that an Agent lacks come from its
-    SDK agent. ``type(agent)`` does not change, and ``__class__`` has the names and values of that type.
+    The SDK reads fields and methods, and checks ``isinstance(agent, agents.Agent)``, which falls back to
+    ``__class__``: so the check passes. Attributes that an Agent lacks come from its SDK agent.
+    ``type(agent)`` does not change, and ``__class__`` has its names and values.
     """
 
     _sdk_agent: SDKAgent
@@ -181,7 +181,7 @@ class SDKView(_SDKType):
 
 
 class _Field:
-    """A field of the SDK's agent, read from an Agent. A subclass may have an attribute of this name."""
+    """A field of the SDK's agent; subclasses may override it."""
 
     def __init__(self, name: str, read: Callable[[Any], Any]) -> None:
         self._name = name
@@ -209,7 +209,7 @@ STORED = frozenset(
         "strict",
     }
 )
-"""Options that an Agent stores under their own names, apart from ``handoffs``, which may be assigned."""
+"""Options that an Agent stores under their own names; ``handoffs`` may be assigned."""
 
 for _name in agents.Agent.__dataclass_fields__.keys() - {"name", "handoffs"}:
     setattr(SDKView, _name, _Field(_name, attrgetter(f"_sdk_agent.{_name}")))
@@ -218,9 +218,9 @@ setattr(SDKView, "tools", _Field("tools", lambda agent: tuple(agent._sdk_agent.g
 
 
 def _check_own(agent: Any, name: str) -> None:
-    """Raise E67 unless an option to be assigned is an attribute of a subclass.
+    """Raise E67 unless a subclass has this attribute.
 
-    A subclass older than the option may set its own value under that name before it calls ``__init__``.
+    A subclass older than the option may set its own value before it calls ``__init__``.
     """
     if name in vars(agent) and name not in STORED:
         return
@@ -240,10 +240,10 @@ def _blank(kind: type[Any]) -> Any:
 
 
 def _class_for_sdk(own: type[Any]) -> type[Any]:
-    """Return a class that is a subclass of ``own`` and of the SDK's, for ``isinstance`` only.
+    """Return a common subclass of ``own`` and the SDK's, for ``isinstance`` only.
 
-    It has no instances: a call creates one of ``own``. Its name and attributes are ``own``'s, even when
-    assigned, because methods of a subclass use ``self.__class__`` like ``type(self)``.
+    A call creates an ``own``. Its name and attributes are ``own``'s, even when assigned, because a subclass
+    may use ``self.__class__`` like ``type(self)``.
     """
     known: type[Any] | None = vars(own).get(_CLASS_FOR_SDK)
     if known is None:
@@ -256,7 +256,7 @@ def _class_for_sdk(own: type[Any]) -> type[Any]:
 
 
 class _Unregistered:
-    """Hides the generated class from the own class's ``__init_subclass__``."""
+    """Hides the generated class from ``__init_subclass__``."""
 
     def __init_subclass__(cls, **_: Any) -> None:
         pass

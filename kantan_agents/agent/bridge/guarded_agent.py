@@ -127,7 +127,7 @@ class RuledAgent(agents.Agent[Any]):
         return getattr(run.agent, "on_mcp_failure", "raise") if run is not None else None
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        """Return the MCP servers' tools, without names taken by its tools and handoffs.
+        """Return the MCP servers' tools, without those whose name the agent itself has.
 
         Raises:
             MCPServerUnavailableError: E28, a server cannot be used, and ``on_mcp_failure`` is "raise".

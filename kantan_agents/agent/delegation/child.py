@@ -1,4 +1,4 @@
-"""Builds and configures the child agent that works for a delegating agent."""
+"""Builds the child agent for a delegating agent."""
 
 from __future__ import annotations
 
@@ -41,22 +41,19 @@ _FIXED_OPTIONS = frozenset(
 )
 
 next_delegation: ContextVar[Delegation] = ContextVar("kantan_agents_delegation")
-"""The delegation of the next child run in this task."""
+"""The delegation of the task's next child run."""
 
 
 @calls_next_last
 async def enter_delegation(run: Run, call_next: Next) -> None:
-    """Outermost stage of a child run: put the run under its ceiling before any other stage acts."""
+    """Outermost stage of a child: put the run under its ceiling before other stages act."""
     run.delegation = next_delegation.get()
     run.is_streamed = run.delegation.is_streamed
     await call_next(run)
 
 
 class Children:
-    """Builds child agents from definitions, and caches them per delegating agent.
-
-    ``models`` and ``options`` replace the values of the delegating agent.
-    """
+    """Builds child agents, cached per delegating agent, whose models and options these replace."""
 
     def __init__(self, models: Mapping[str, Any] | None, options: Mapping[str, Any]) -> None:
         self._models = models
@@ -65,13 +62,13 @@ class Children:
         self._lock = Lock()
 
     def changed_by(self, change: Callable[[Agent], Agent]) -> Children:
-        """Return a builder of the same children, each of them changed."""
+        """Return a builder of the same children, changed."""
         changed = Children(self._models, self._options)
         changed._change = change
         return changed
 
     def child(self, definition: AgentDefinition, parent: Parent) -> Agent:
-        """Return the agent for ``definition`` that works for ``parent``; raises as ``from_definition``."""
+        """Return ``parent``'s child for a definition; raises as ``from_definition``."""
         run_agent = parent.run.agent if parent.run is not None else None
         key = (id(self), id(run_agent), id(definition))
         with self._lock:
@@ -132,12 +129,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def checked_child_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options for children, checked at the creation of the delegation tool.
-
-    Raises:
-        InvalidOptionError: E75, an option does not exist, cannot be set for children, or has a wrong value.
-        KantanAgentsError: Any other error of ``Agent``.
-    """
+    """Return options for children, checked early: E75, or another error of ``Agent``."""
     known = OPTION_NAMES | {"skills"}
     for option, value in options.items():
         if option == "allow_env" and value is not False:
@@ -161,10 +153,10 @@ def checked_child_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def child_context(parent: Parent) -> dict[str, Any]:
-    """Return a new context for a child run: the parent's context without its results.
+    """Return a child's context: the parent's without its results.
 
-    Values are shared, so that a connection in the context keeps working. Tool rules are copied, because
-    changes must not reach the other side. Keys from the parent's own subagent file are omitted.
+    Values are shared, such as connections. Tool rules are copied, because changes must not reach the other
+    side. The parent file's keys are omitted.
     """
     if not isinstance(parent.context, dict):
         return {}
@@ -185,7 +177,7 @@ def child_config(parent: Parent, wrapper: Any) -> RunConfig | None:
 
 
 class UsageCollector(RunHooks[Any]):
-    """Collects the SDK's usage counters of a child run; each retry of the run has its own counter."""
+    """Collects usage counters of a child run, one for each retry."""
 
     def __init__(self) -> None:
         self._counters: list[Usage] = []

@@ -1,4 +1,4 @@
-"""Warns of a subagent that lacks tools of its file, because a file above it does not list them."""
+"""Warns of a subagent whose tools are not in a file above."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _checked: WeakSet[Agent] = WeakSet()
 
 
 def warn_of_lost_tools(child: Agent, definition: AgentDefinition, delegation: Delegation) -> None:
-    """Log the tools that only the subagent's own file lists, once for each agent.
+    """Log the tools that only the subagent's file lists, once for each agent.
 
-    Without a list, an agent gets its parent's tools, which matters only if none is left. Denials by tool
-    rules are intended, so they are not reported.
+    Without a list, it gets its parent's tools, which matters only if none is left. Denials by rules are
+    intended, so they are not reported.
     """
     if child in _checked or delegation.ceiling is None:
         return

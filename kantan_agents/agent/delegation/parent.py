@@ -1,4 +1,4 @@
-"""The parent of a delegation: the agent whose model called the tool, and its run."""
+"""The parent of a delegation: the calling agent and its run."""
 
 from __future__ import annotations
 
@@ -34,12 +34,10 @@ class Parent:
     """An agent that delegates.
 
     Attributes:
-        name: Its name.
-        agent: The SDK agent that is currently active.
+        agent: The active SDK agent.
         options: Options that its children inherit, including its tools.
         standing: Its rule layers below the explicit rules.
-        run: Its run; None if the SDK's runner was called directly.
-        context: The context of that run.
+        run: Its run; None under the SDK's own runner.
     """
 
     name: str
@@ -55,7 +53,7 @@ class Parent:
 
 
 def parent_of(wrapper: Any, agent: Any = None) -> Parent:
-    """Return the parent of a delegation; ``agent`` is the active one if the SDK's context has none."""
+    """Return the parent; ``agent`` is active if the context has none."""
     run = current_run.get()
     active = getattr(wrapper, "agent", None) or agent
     if active is None:
@@ -85,7 +83,7 @@ def _inherited(agent: Any) -> Mapping[str, Any]:
 
 
 def _sdk_options(active: agents.Agent[Any], owner: Any) -> dict[str, Any]:
-    """Return the options on the SDK agent itself, which may be a changed copy of the library's agent."""
+    """Return the options on the SDK agent, perhaps a changed copy."""
     options: dict[str, Any] = {"mcp_servers": list(active.mcp_servers)}
     options["tools"] = active.given_tools if isinstance(active, SDKAgent) else list(active.tools)
     if owner is None or active is not owner.sdk_agent:
@@ -96,7 +94,7 @@ def _sdk_options(active: agents.Agent[Any], owner: Any) -> dict[str, Any]:
 
 
 def _combined_middleware(run_agent: Agent[Any], owner: Any) -> list[Any]:
-    """Return the middleware of the run and, inside it, the middleware of the active agent."""
+    """Return the run's middleware and, inside it, the active agent's."""
     middleware = run_agent.given.middleware
     inner = owner.given.middleware if owner is not None else ()
     return middleware + [one for one in inner if not any(one is known for known in middleware)]

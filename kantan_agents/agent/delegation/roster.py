@@ -28,7 +28,7 @@ class Roster:
         self._lock = Lock()
 
     async def available(self, parent: Parent, facts: ToolFacts, layers: RuleLayers) -> list[AgentDefinition]:
-        """Return the agents that ``parent`` may delegate to: permitted, and not in the chain already."""
+        """Return the agents that ``parent`` may use: permitted, and not in the chain."""
         names = link_of(parent.run, parent.name).names_with(parent.name)
         in_chain = frozenset(map(name_key, names))
         definitions = tuple(await self.loader.load_agents())
@@ -52,7 +52,7 @@ class Roster:
         return found
 
     async def is_permitted(self, definition: AgentDefinition, facts: ToolFacts, layers: RuleLayers) -> bool:
-        """Return whether the rules permit delegating to this agent."""
+        """Return whether the rules permit this agent."""
         if layers.permits_all:
             return True
         return (await check_layers(layers, facts, {SUBAGENT_TYPE: definition.name})).allowed

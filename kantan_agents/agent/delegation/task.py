@@ -57,7 +57,7 @@ _log = get_logger("kantan_agents.delegation")
 OnFailure = Literal["feedback", "raise"]
 
 DESCRIBED = "_kantan_described"
-"""Attribute of a delegation tool for its copy with the latest description."""
+"""Attribute of a tool for its copy with the latest description."""
 
 # Mistakes in the call that the model can correct.
 _RETURNED_TO_MODEL = (AgentNotFoundError, DelegationCycleError, DelegationLimitError, ToolInputError)
@@ -140,7 +140,7 @@ def _loader(agents: Any) -> AgentLoader:
 
 
 class DelegationTask:
-    """One delegation tool; may be used by any number of agents and runs at the same time."""
+    """One delegation tool, for any number of concurrent runs."""
 
     facts: ToolFacts
 
@@ -211,7 +211,7 @@ class DelegationTask:
         raise failure from failure.__cause__
 
     async def _definition(self, request: DelegationRequest, parent: Parent) -> AgentDefinition:
-        """Return the requested definition; E32 if it is missing, or ``parent`` may not delegate to it."""
+        """Return the requested definition; E32 if missing or not permitted."""
         layers = parent.rules()
         try:
             definition = await self._roster.loader.get_agent(request.agent)
@@ -236,7 +236,7 @@ class DelegationTask:
         return self._children.child(definition, parent)
 
     def with_children(self, change: Callable[[Agent], Agent]) -> DelegationTask:
-        """Return a copy whose children are changed when they are built."""
+        """Return a copy whose children are changed."""
         copied = copy.copy(self)
         copied._children = self._children.changed_by(change)
         return copied
@@ -244,7 +244,7 @@ class DelegationTask:
     async def current_tool(
         self, tool: FunctionTool, agent: Any, wrapper: Any, layers: RuleLayers
     ) -> FunctionTool | None:
-        """Return the tool with the available agents in its description; None if it cannot be used now."""
+        """Return the tool with the available agents; None if it cannot be used now."""
         parent = parent_of(wrapper, agent)
         if not layers.decide_tool(self.facts).allowed:
             return tool  # the rules hide it, and explain the denial if it is called
@@ -255,7 +255,7 @@ class DelegationTask:
 
 
 def with_description(tool: FunctionTool, description: str) -> FunctionTool:
-    """Return a copy of a tool with this description; the same copy while the description is the same."""
+    """Return a copy with a description, the same while that is the same."""
     # The SDK compares tools by identity. The copy is stored on the tool and freed with it.
     known: FunctionTool | None = tool.__dict__.get(DESCRIBED)
     if known is not None and known.description == description:

@@ -18,17 +18,17 @@ except ImportError:  # anyio then recognizes the library without it
 T = TypeVar("T")
 
 CLEANUP_SECONDS = 5.0
-"""How long an interrupted caller waits for its run's cleanup before it raises the interrupt again."""
+"""An interrupted caller's wait for its run's cleanup."""
 
 _PARTS = 4
 
 
 class Call(Generic[T]):
-    """One call. It sees the context variables of the thread that creates it.
+    """One call, with the context variables of the thread that creates it.
 
-    A signal handler may interrupt the waiting thread between any two steps and make another call. So it uses
-    two plain locks, taken and released in one step each; the locks of a ``Future`` or an ``Event``, which the
-    event loop needs, could be held at that moment.
+    A signal handler may interrupt the waiting thread anywhere and make another call. So both locks are plain,
+    taken and released in one step; the locks of a ``Future`` or ``Event``, which the event loop needs, could
+    be held then.
     """
 
     def __init__(self, function: Callable[[], Awaitable[T]]) -> None:
@@ -46,21 +46,21 @@ class Call(Generic[T]):
         self._error: BaseException | None = None
 
     def begin(self) -> None:
-        """Start the call in the running event loop, unless it has started or the caller has withdrawn it."""
+        """Start the call in the running loop, unless it has started or was withdrawn."""
         if self._claim.acquire(blocking=False):
             self._task = asyncio.get_running_loop().create_task(self._run())
             self._task.add_done_callback(self._over)
 
     def send(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Start the call in the event loop of another thread; RuntimeError if it is closed."""
+        """Start the call in another thread's loop; RuntimeError if closed."""
         loop.call_soon_threadsafe(self.begin, context=self._context)
 
     def in_context(self, function: Callable[[], None]) -> None:
-        """Call a function with the context variables of the call."""
+        """Call a function with the call's context variables."""
         self._context.run(function)
 
     def lose_if_begun(self) -> None:
-        """End a call that is active in an event loop that has ended."""
+        """End an active call whose event loop has ended."""
         if self._task is not None and not self._is_over:
             self._error = InterpreterExitError()
             self._is_over = True
@@ -68,7 +68,7 @@ class Call(Generic[T]):
 
     @property
     def task(self) -> asyncio.Task[None] | None:
-        """The task that runs the call, once it has started."""
+        """The call's task, once started."""
         return self._task
 
     async def _run(self) -> None:
@@ -84,7 +84,7 @@ class Call(Generic[T]):
         self._end.release()
 
     def wait(self, patience: float) -> bool:
-        """Wait for the end of the call; return whether it is over.
+        """Return whether the call is over.
 
         False: the loop did not start it within ``patience`` seconds, and never will.
         """
@@ -96,7 +96,7 @@ class Call(Generic[T]):
         return True
 
     def cancel(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Withdraw the call, or cancel it in ``loop`` and give it time to clean up."""
+        """Withdraw the call, or cancel it and wait for its cleanup."""
         if self._is_over or self._claim.acquire(blocking=False):
             return
         try:
@@ -110,7 +110,7 @@ class Call(Generic[T]):
             self._task.cancel()
 
     def outcome(self, *, is_lost: bool = False) -> T:
-        """Return the result of a call that is over, or raise its error; ``is_lost``: its loop was stopped."""
+        """Return the result or raise the error; ``is_lost``: its loop was stopped."""
         error, self._error = self._error, None
         if error is None:
             return cast("T", self._result)

@@ -1,4 +1,4 @@
-"""The agent chosen for one run, if each run has a choice."""
+"""The agent chosen for one run."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from agents import RunState
 from kantan_agents.tool_rules import ToolRules
 
 ForState = Callable[[Any, Any], "ChosenArm | None"]
-"""Called with a ``RunState`` that is resumed and the agent that resumes it."""
+"""Called with a resumed ``RunState`` and the agent that resumes it."""
 
 for_states: list[ForState] = []
-"""Functions that know the choice of a state, for agents that do not choose themselves."""
+"""Find a state's choice, for agents that do not choose."""
 
 
 @attrs.frozen
@@ -22,10 +22,10 @@ class ChosenArm:
     """The choice for one run.
 
     Attributes:
-        agent: The agent of the run: the called one, or one like it.
+        agent: The called agent, or one like it.
         arm: Name of the chosen arm.
-        metadata: Standard keys of the trace metadata that record the choice.
-        limits: Limits on the tools of the run: pairs of a name and its rules.
+        metadata: Trace metadata that record the choice.
+        limits: Named rules that limit the run's tools.
         mistake: An error that the run raises once its trace is open.
     """
 
@@ -37,7 +37,7 @@ class ChosenArm:
 
 
 def chosen_before(input: Any, agent: Any) -> ChosenArm | None:
-    """Return the earlier choice for a paused run; None without one, or for any other input."""
+    """Return the earlier choice for a paused run, if any."""
     for ask in for_states if isinstance(input, RunState) else ():
         found = ask(input, agent)
         if found is not None:

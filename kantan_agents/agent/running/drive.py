@@ -1,4 +1,4 @@
-"""Sends a run through its pipeline, with its trace, events, log line and rollback."""
+"""Sends a run through its pipeline, with trace, events, log line and rollback."""
 
 from __future__ import annotations
 
@@ -38,10 +38,9 @@ _OF_RUN = (Delegated, RunStarted, RunFinished, RunFailed, RunCancelled)
 
 
 async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
-    """Send ``run`` through ``pipeline`` inside its trace, and return its context.
+    """Send ``run`` through ``pipeline`` in its trace; return its context.
 
-    Raises:
-        Exception: The error of a stage; ``error.kantan_run`` is the run, whose context changes are undone.
+    A stage's error gets the run as ``error.kantan_run``, and the context is restored.
     """
     outer = current_run.get()
     token = current_run.set(run)
@@ -77,7 +76,7 @@ async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
 
 
 async def _close(run: Run) -> None:
-    """Close what the tools of a run have left open, even if the run is cancelled meanwhile."""
+    """Close resources of the run's tools, even under cancellation."""
     await wait_for_end(asyncio.ensure_future(_close_each(run)))
 
 
@@ -90,7 +89,7 @@ async def _close_each(run: Run) -> None:
 
 
 def raising(error: Exception) -> Stage:
-    """Return a stage that raises ``error``, so that the trace records an error from before it."""
+    """Return a stage that raises an earlier ``error`` inside the trace."""
 
     async def raise_it(_run: Run, _call_next: Next) -> None:
         raise error
@@ -123,8 +122,8 @@ async def _run(run: Run, pipeline: Pipeline) -> None:
 async def _run_with_events(events: Emitter, run: Run, pipeline: Pipeline) -> BaseException | None:
     """Run with events; the last one has the outcome.
 
-    A cancellation during its delivery is too late to change that: it reaches the caller's next await. An exit
-    is returned, to be raised once the run is over.
+    A cancellation during its delivery is too late: it reaches the caller's next await. An exit is returned,
+    to be raised after the run.
     """
     watch = Stopwatch()
     await _emit_delegated(events, run)  # before the start: a run cancelled here emits neither start nor end

@@ -14,7 +14,7 @@ class Identity:
     """The identity of a run that resumes in another process, or runs again.
 
     Attributes:
-        run_id: Its id, 32 hexadecimal digits; None for a new one.
+        run_id: 32 hexadecimal digits; None for a new id.
         elapsed: Seconds since its start.
         is_nested: Whether it started inside another run or span.
     """
@@ -26,7 +26,7 @@ class Identity:
 
 @attrs.define
 class InnerIdentities:
-    """The identities of consecutive runs inside a call; ``id_of`` gives the id for a number, from 1."""
+    """The identities of consecutive runs in a call; ``id_of`` takes numbers from 1."""
 
     id_of: Callable[[int], str]
     begun: int = 0
@@ -40,14 +40,14 @@ class InnerIdentities:
 next_identity: ContextVar[Identity | InnerIdentities | None] = ContextVar(
     "kantan_agents_next_identity", default=None
 )
-"""Identities of the next runs in this context, if they started before."""
+"""Identities of the context's next runs."""
 
 
 _NEW = Identity()
 
 
 def take_identity() -> Identity:
-    """Return the identity of the run that starts now."""
+    """Return the identity of a run that starts."""
     given = next_identity.get()
     if given is None:
         return _NEW
@@ -59,7 +59,7 @@ def take_identity() -> Identity:
 
 @contextmanager
 def begun_inside() -> Iterator[None]:
-    """Let the next run count as nested in another run or span: its input is not a command."""
+    """Let the next run count as nested: its input is not a command."""
     token = next_identity.set(Identity(is_nested=True))
     try:
         yield

@@ -1,4 +1,4 @@
-"""Log lines of runs, written through the application's own logging configuration."""
+"""Log lines of runs, in the application's logging configuration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _plain_log = logging.getLogger(_NAME)
 
 
 def log_end(run: Run, seconds: float, error: BaseException | None) -> None:
-    """Log the end of a run in one line: at level warning if it failed, else at info."""
+    """Log a run's end: at level warning if it failed, else at info."""
     if not _plain_log.isEnabledFor(logging.WARNING if error is not None else logging.INFO):
         return
     outcome = outcome_of(error)
@@ -38,7 +38,7 @@ def log_end(run: Run, seconds: float, error: BaseException | None) -> None:
 
 
 def run_usage(run: Run) -> dict[str, int]:
-    """Return the numbers of requests and tokens of a run."""
+    """Return a run's requests and tokens."""
     usage = getattr(getattr(run.result, "context_wrapper", None), "usage", None)
     return usage_of_run(usage, getattr(run.result, "raw_responses", None) or ())
 
@@ -49,7 +49,7 @@ _TOOL_CONTENT = {"arguments", "output", "message", "tool"}
 
 
 def log_event(event: Event) -> None:
-    """Log an event at level debug; without the private fields of its run."""
+    """Log an event at level debug, without private fields."""
     fields = event.to_dict()
     for name in _private_fields(event):
         fields.pop(name, None)
@@ -71,5 +71,5 @@ def _private_fields(event: Event) -> set[str]:
 
 
 def is_debugged() -> bool:
-    """Return whether the logger's level is debug, so that events are logged."""
+    """Return whether debug events are logged."""
     return _plain_log.isEnabledFor(logging.DEBUG)

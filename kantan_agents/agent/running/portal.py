@@ -1,4 +1,4 @@
-"""The event loops of the sync ``run``: one per process in the background, others where it cannot be used."""
+"""Event loops of the sync ``run``: one in the background, others where it is unusable."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PATIENCE_SECONDS = 1.0
 _loop_waits: ContextVar[bool] = ContextVar("kantan_agents_loop_waits", default=False)
 
 _phases: dict[str, Any] = {}
-"""The phases of the latest garbage collection, ``start`` and ``stop``, with their data, in order."""
+"""The latest garbage collection's ``start`` and ``stop``, with their data, in order."""
 
 _in_thread = threading.local()
 """The same, by thread."""
@@ -42,9 +42,9 @@ def _check_exit(
     is_finalizing: Callable[[], bool] = sys.is_finalizing,
     error: InterpreterExitError = InterpreterExitError(),  # noqa: B008
 ) -> None:
-    """Raise E26 if the interpreter has ended its threads and is removing modules.
+    """Raise E26 if the interpreter is removing modules.
 
-    A new thread then never starts on Python 3.11 and older, and fails on newer ones. Modules may have lost
+    A new thread would never start on Python 3.11 and older, and fail on newer ones. Modules may have lost
     their names, so this uses none.
     """
     if is_finalizing():
@@ -54,7 +54,7 @@ def _check_exit(
 class BackgroundLoop:
     """One event loop on a daemon thread, started on first use.
 
-    It runs until the process ends, so sync runs reuse HTTP connections. A forked child starts its own.
+    It lives as long as the process, so sync runs reuse HTTP connections. A forked child starts its own.
     """
 
     check_exit = staticmethod(_check_exit)
@@ -69,9 +69,9 @@ class BackgroundLoop:
     def run(self, function: Callable[[], Awaitable[T]]) -> T:
         """Await ``function()`` on the background loop and return its result.
 
-        ``function`` sees the caller's context variables, including the current trace. All its exceptions
-        reach the caller, even ``SystemExit``; the loop continues. ``KeyboardInterrupt`` in the calling thread
-        cancels it, waits for its end and is raised again.
+        It sees the caller's context variables. All its exceptions reach the caller, even ``SystemExit``; the
+        loop continues. ``KeyboardInterrupt`` in the calling thread cancels it, waits for its end and is
+        raised again.
 
         Raises:
             RunInCollectorError: E25, the garbage collector is running in this thread.
@@ -106,7 +106,7 @@ class BackgroundLoop:
             _loop_waits.reset(token)
 
     def _started(self) -> _LoopThread | None:
-        """Return the thread of the loop, started if necessary; None if this thread cannot start it now."""
+        """Return the loop's thread; None if this thread cannot start it now."""
         with self._lock:
             if self._is_starting:
                 return None  # a signal handler, and the start that it interrupts cannot continue
@@ -128,7 +128,7 @@ class BackgroundLoop:
                 self._is_starting = False
 
     def stop(self) -> None:
-        """Cancel the running calls and end the loop. The next run starts a new one."""
+        """Cancel the calls and end the loop. The next run starts a new one."""
         with self._lock:
             current, self._current = self._current, None
         if current is not None:
@@ -136,7 +136,7 @@ class BackgroundLoop:
             current.stop()
 
     def forget(self) -> None:
-        """Reset the state in a forked child, where the thread does not exist."""
+        """Reset a forked child, which lacks the thread."""
         left = self._current or self._before_fork
         self.__init__()  # type: ignore[misc]
         # Closing the loop in here would break the parent's, as both share its selector.
@@ -144,7 +144,7 @@ class BackgroundLoop:
 
 
 def _is_collecting() -> bool:
-    """Return whether the current thread runs a finalizer or a callback for the garbage collector."""
+    """Return whether this thread runs a finalizer or callback of the garbage collector."""
     # Another thread may collect between these lines. Then its data differs from this thread's.
     return list(_phases)[-1:] == ["start"] and _phases.get("start") is getattr(_in_thread, "start", _phases)
 
@@ -171,12 +171,8 @@ def _run_apart(function: Callable[[], Awaitable[T]]) -> T:
 class _LoopThread:
     """An event loop on a daemon thread.
 
-    It accepts calls from its creation on, and survives their errors: asyncio ends a loop when a task raises
-    ``SystemExit`` or ``KeyboardInterrupt``, and this one continues.
-
-    Attributes:
-        is_stopping: Whether its end was requested.
-        is_over: Whether it has ended, or is about to.
+    It survives its calls' errors: asyncio ends a loop at ``SystemExit`` or ``KeyboardInterrupt``, and this
+    one continues.
     """
 
     def __init__(self) -> None:
@@ -188,7 +184,6 @@ class _LoopThread:
         self.thread = threading.Thread(target=self._serve, name="kantan_agents", daemon=True)
 
     def start(self) -> None:
-        """Start the thread; RuntimeError if none can be started."""
         try:
             self.thread.start()
         except RuntimeError:
@@ -197,7 +192,7 @@ class _LoopThread:
             raise
 
     def call(self, call: Call[T], patience: float) -> bool:
-        """Send a call and wait for it; return False if the loop did not start it within ``patience`` seconds.
+        """Send a call and wait; return False if it did not start in time.
 
         An interrupt of this thread cancels the call.
         """
@@ -218,7 +213,6 @@ class _LoopThread:
             self._calls.discard(call)
 
     def stop(self) -> None:
-        """Cancel the calls and end the loop."""
         if self.stop_soon():
             self.thread.join(CLEANUP_SECONDS)
 
@@ -242,9 +236,9 @@ class _LoopThread:
 
 
 def _run_in_place(call: Call[T]) -> None:
-    """Run a call in this thread, with a separate event loop, if no thread can be started or waited for.
+    """Run a call in this thread, on a separate event loop, if no other thread can.
 
-    An event loop that this thread is running makes no progress meanwhile.
+    A loop that this thread is running makes no progress meanwhile.
     """
     loop, interrupted = _new_loop(), asyncio._get_running_loop()
     # Not in the documentation, but exported for event loops: without it, asyncio rejects a second one.
@@ -268,8 +262,7 @@ async def _make(call: Call[Any]) -> None:
 class _Executor(ThreadPoolExecutor):
     """The threads of a loop, for sync tools and host names.
 
-    While the interpreter exits, the standard library starts no more of them. Then the work is done
-    immediately.
+    While the interpreter exits, none can start, and the work is done immediately.
     """
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
@@ -304,7 +297,7 @@ def _complete(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -
 
 
 def _close(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel the tasks left in a loop, give them time to clean up, and close the loop."""
+    """Cancel a loop's tasks, let them clean up, and close it."""
     try:
         tasks = asyncio.all_tasks(loop)
         for task in tasks:

@@ -1,4 +1,4 @@
-"""Makes the sync form of an async function, with the same signature."""
+"""The sync form of an async function, with the same signature."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def sync_of(function: Callable[P, Awaitable[T]]) -> Callable[[Callable[[], None]
         def search() -> None:
             '''Search the store.'''
 
-    It runs ``function`` on the background loop, and has its signature at run time, for type checkers and in
-    the API reference (``docs/sync_signatures.py``), so that parameters are written once.
+    It has the signature of ``function`` at run time, for type checkers and in the API reference
+    (``docs/sync_signatures.py``), so that parameters are written once.
     """
     signature = inspect.signature(function)
 
