@@ -1,4 +1,4 @@
-"""The calls that earlier attempts have stored of one run, for the attempt that resumes it."""
+"""The stored calls of one run, for the attempt that resumes it."""
 
 from __future__ import annotations
 
@@ -10,25 +10,22 @@ from kantan_agents.core.interception import ToolCall
 from kantan_agents.durable.execution import Execution
 
 INSIDE: Final = "inside"
-"""Key of a step's body: the calls that contain it. Steps of middleware and earlier versions lack it."""
+"""Step key: the calls around it. Steps of middleware and earlier versions lack it."""
 ONCE: Final = "once"
-"""Key of an answer's body: the tools that allowed only one call at its time."""
+"""Answer key: the tools that allowed only one call then."""
 UNKNOWN: Final = "unknown"
-"""Key of an answer's body: the names in its calls that neither tool nor handoff had at its time."""
+"""Answer key: the names in its calls that were unknown then."""
 
 
 class _Called(NamedTuple):
-    """A call in an answer of this attempt; ``answer`` is the stored body, None if new."""
+    """A call in an answer of this attempt; ``answer`` is its stored body, if any."""
 
     arguments: str
     answer: Mapping[str, Any] | None
 
 
 class EarlierCalls:
-    """The calls that earlier attempts have stored of one run.
-
-    The program that resumes the run may differ from the one that started it.
-    """
+    """The stored calls of one run, whose program may have changed since."""
 
     def __init__(self, execution: Execution, run_id: str) -> None:
         self._execution = execution
@@ -47,17 +44,17 @@ class EarlierCalls:
                 self._called[inside, given["call_id"]] = _Called(str(given.get("arguments") or ""), stored)
 
     def arguments_of(self, call: ToolCall) -> str:
-        """Return the call's arguments in this attempt's answer; empty without one."""
+        """Return a call's arguments in this attempt's answer, or an empty string."""
         called = self._called.get((call.inside, call.call_id))
         return "" if called is None else called.arguments
 
     def may_have_been_made(self, call: ToolCall) -> bool:
-        """Return whether an earlier attempt may have made a call whose result is not stored."""
+        """Return whether a call without a stored result may have happened."""
         answer = self._called.get((call.inside, call.call_id), _Called("", None)).answer
         return answer is not None and INSIDE in answer and call.name not in answer.get(UNKNOWN, ())
 
     def may_have_begun(self, call: ToolCall, step: str) -> bool:
-        """Return whether an earlier attempt may have started a call of a tool in ``once``."""
+        """Return whether a call of a tool in ``once`` may have started."""
         if self._execution.was_begun(self._run_id, step):
             return True
         if self._execution.attempt == 1:
@@ -72,19 +69,19 @@ class EarlierCalls:
         return call.name not in noted  # it could be called more than once then, so its start was not stored
 
     def latest(self, step: str) -> dict[str, Any] | None:
-        """Return the result of a call's last try; None if it is not stored."""
+        """Return the stored result of a call's last try, if any."""
         kept, tries = self._execution.known(self._run_id, step), 2
         while (again := self._execution.known(self._run_id, f"{step}~{tries}")) is not None:
             kept, tries = again, tries + 1
         return kept
 
     def is_ahead(self, inside: str, *, of_calls: bool = False) -> bool:
-        """Return whether a stored answer (or call, with ``of_calls``) inside this call is still unused."""
+        """Return whether a stored answer (or call, with ``of_calls``) inside a call is unused."""
         bodies = self._execution.unused(self._run_id)
         return any(body[INSIDE] == inside and (of_calls or "output" in body) for body in bodies)
 
     def has_more_inside(self, path: str, inner: InnerIdentities) -> bool:
-        """Return whether an agent was active inside a call that has ended now without it."""
+        """Return whether a stored agent was active inside a call that has now ended without it."""
         begins = (f"{path}/", f"{path}~")
         places = {body[INSIDE] for body in self._execution.unused(self._run_id)}
         if any(place.startswith(begins) for place in places - self._places):

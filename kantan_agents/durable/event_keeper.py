@@ -1,4 +1,4 @@
-"""Stores the events of durable runs, so that a reader can resume after an interruption."""
+"""Stores events of durable runs for readers that resume."""
 
 from __future__ import annotations
 
@@ -23,18 +23,16 @@ _INTERVAL = 0.05
 _MOST_WAITING = 50_000
 _DELTAS = ("text_delta", "reasoning_delta", "tool_arguments_delta")
 _WRITTEN = ("arguments", "message", "output", "text")
-"""The event fields that users, models and tools write."""
-
 ENDS = ("run_finished", "run_failed", "run_cancelled")
 WENT_ON = "went_on"
-"""Event type: another process resumes the run. Deltas since ``model_call_finished`` are sent again."""
+"""Event: another process resumes the run. Deltas since ``model_call_finished`` are sent again."""
 
 _log = get_logger("kantan_agents.durable")
 
 
 @attrs.define
 class _Reel:
-    """The events of one run that are not stored yet."""
+    """The unstored events of one run."""
 
     attempt: int = 1
     waiting: list[Event] = attrs.field(factory=list)
@@ -115,7 +113,7 @@ class EventKeeper:
                 return  # the next run would wait for the database as long
 
     def _try_to_store(self, root: str, reel: _Reel) -> bool:
-        """Store the events of one run; return whether the database is reachable."""
+        """Store one run's events; return whether the database is reachable."""
         try:
             self._store(root, reel)
         except Exception as error:  # noqa: BLE001 - the run continues without them; they are tried again
@@ -153,7 +151,7 @@ class EventKeeper:
 
 
 def _masked(body: str) -> str:
-    """Return an event's JSON with secrets masked field by field: masked as a whole, it might break."""
+    """Mask an event's secrets field by field: masked as a whole, its JSON might break."""
     return json.dumps(mask_data(json.loads(body), mask)) if may_contain_secret(body) else body
 
 
@@ -169,7 +167,7 @@ def _redacted(event: Any, run: Run) -> Any:
 
 
 def _identity(event: Any, reel: _Reel) -> str | None:
-    """Return an identity of an event that is the same in each process; None for a delta."""
+    """Return an event's identity across processes; None for a delta."""
     if event.type in _DELTAS:
         return None
     name = f"{event.type}/{event.run_id}/{getattr(event, 'call_id', '')}"

@@ -1,4 +1,4 @@
-"""One attempt of a process to execute a durable run, with all runs inside it."""
+"""One attempt to execute a durable run, with all runs inside it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ class Execution:
     """One attempt to execute a durable run.
 
     Attributes:
-        root_id: Id of the outermost run.
-        id: Id of this attempt.
         attempt: Its number, from 1.
         elapsed: Seconds since the start of the first attempt.
         is_lost: Whether the run belongs to another attempt now.
-        failure: Why the run cannot be stored any more. It resumes when the database is back.
+        failure: Why the run cannot be stored now. It resumes when the database is back.
         unusable: Why this program cannot resume with the stored steps. Another one may.
-        has_asked: Whether this attempt has called a model, and not only used stored answers.
+        has_asked: Whether this attempt has called a model.
         once: Names of the tools whose calls may happen only once.
         outcome: The outcome as JSON.
         is_begun_here: Whether a caller awaits the run in this process.
@@ -57,11 +55,7 @@ class Execution:
         self._unused: dict[tuple[str, str], dict[str, Any]] = {}
 
     async def begin(self) -> None:
-        """Take the run over from earlier attempts, and read their steps.
-
-        Raises:
-            StoredStepError: E155, a step cannot be read.
-        """
+        """Take the run over, and read its steps; E155 if one is unreadable."""
 
         def begin() -> BegunAttempt:
             begun = self._steps.begin(self.root_id, self.id)
@@ -79,17 +73,17 @@ class Execution:
 
     @property
     def stored(self) -> int:
-        """The number of steps that earlier attempts have finished."""
+        """The number of steps finished by earlier attempts."""
         return sum(body is not None for body in self._known.values())
 
     def known(self, run_id: str, step: str) -> dict[str, Any] | None:
-        """Return a step stored by an earlier attempt; None if it has not ended."""
+        """Return a stored step, if it has ended."""
         name = stored_name(step)
         self._unused.pop((run_id, name), None)
         return self._known.get((run_id, name))
 
     def unused(self, run_id: str) -> list[dict[str, Any]]:
-        """Return the stored steps of a run that this attempt has not used."""
+        """Return a run's stored steps that this attempt has not used."""
         return [body for (of, _), body in self._unused.items() if of == run_id] if self._unused else []
 
     def unused_runs(self) -> set[str]:
@@ -97,25 +91,25 @@ class Execution:
         return {run_id for run_id, _ in self._unused}
 
     def all_known(self, run_id: str) -> list[dict[str, Any]]:
-        """Return all steps of a run that earlier attempts have stored."""
+        """Return all stored steps of a run."""
         return [body for (of, _), body in self._known.items() if of == run_id and body is not None]
 
     def was_begun(self, run_id: str, step: str) -> bool:
-        """Return whether an earlier attempt has started a step."""
+        """Return whether an earlier attempt started a step."""
         return (run_id, stored_name(step)) in self._known
 
     async def check(self) -> None:
-        """Raise E157 unless the run still belongs to this attempt."""
+        """Raise E157 unless the run belongs to this attempt."""
         self._check(await self.call(lambda: self._steps.owns(self.root_id, self.id)))
 
     async def start(self, run_id: str, step: str) -> None:
-        """Note the start of a step, which it shows even if it does not end; E157 if the run has moved."""
+        """Note the start of a step, even if it never ends; E157 if the run has moved."""
         self._check(
             await self.call(lambda: self._steps.start(self.root_id, self.id, run_id, stored_name(step)))
         )
 
     async def finish(self, run_id: str, step: str, body: dict[str, Any]) -> None:
-        """Store the result of a step, even if the run is cancelled meanwhile.
+        """Store a step's result, even under cancellation.
 
         Raises:
             RunMovedError: E157, the run belongs to another attempt now.
@@ -135,7 +129,7 @@ class Execution:
             raise RunMovedError(run_id=self.root_id, reason=MOVED)
 
     def give_up(self, step: str, reason: str) -> StoredStepError:
-        """End this attempt, as this program cannot use the stored steps; return the error."""
+        """End this attempt, which cannot use the stored steps; return the error."""
         if self.unusable is None:
             self.unusable = StoredStepError(run_id=self.root_id, step=step, reason=reason)
             self.lose()
@@ -150,7 +144,7 @@ class Execution:
             raise
 
     def lose(self, failure: DurableDatabaseError | None = None) -> None:
-        """End this attempt: another one has the run, or none, or it cannot be stored any more."""
+        """End this attempt: the run moved, or cannot be stored."""
         if self.is_open and not self.is_lost:
             self.is_lost, self.failure = True, failure
             # The run's own task gets the error. Any other task may lose it, as the SDK may.
@@ -168,4 +162,4 @@ def _is_current(task: asyncio.Task[Any]) -> bool:
 MOVED = "another process has taken it over, or it was cancelled. `kantan-agents runs list` shows its state"
 
 current_execution: ContextVar[Execution | None] = ContextVar("kantan_agents_durable_execution", default=None)
-"""The execution of this task's durable run."""
+"""The execution of this task's run."""

@@ -1,4 +1,4 @@
-"""Stores the results of one run's calls, and replays the calls of an earlier process."""
+"""Stores the results of a run's calls, and replays an earlier process's."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ITEM = "response.output_item.done"
 
 
 class Journal(ToolJournal):
-    """Stores the calls of one run. Failed model requests are not stored but sent again, as in a retry."""
+    """Stores the calls of one run. Failed model requests are sent again instead."""
 
     def __init__(self, execution: Execution, run: Run) -> None:
         super().__init__(execution, run)
@@ -45,7 +45,7 @@ class Journal(ToolJournal):
     async def answer(
         self, call: ModelCall, model: Any, request: Request, ask: Callable[[], Awaitable[ModelResponse]]
     ) -> ModelResponse:
-        """Return the stored answer to a request, or call the model and store its answer."""
+        """Return the stored answer, or call the model and store its answer."""
         step = self._step_of(call)
         kept = self._kept_answer(call, step, model, request)
         if kept is not None:
@@ -59,7 +59,7 @@ class Journal(ToolJournal):
         return answer
 
     def has_cached(self, call: ModelCall, request: Request) -> bool | None:
-        """Return whether the stored answer to a request came from a cache; None if no answer is stored."""
+        """Return whether the stored answer came from a cache; None without one."""
         kept = self.known(self._step_of(call))
         if kept is None:
             return None
@@ -68,7 +68,7 @@ class Journal(ToolJournal):
     async def stream(
         self, call: ModelCall, model: Any, request: Request, opened: Callable[[], AsyncIterator[Any]]
     ) -> AsyncIterator[Any]:
-        """Yield the events of the stored answer, or of the model's; otherwise as ``answer``."""
+        """Yield the stored answer's events or the model's, like ``answer``."""
         step = self._step_of(call)
         kept = self._kept_answer(call, step, model, request)
         if kept is not None:
@@ -116,7 +116,7 @@ class Journal(ToolJournal):
         return kept
 
     def _check_place(self, call: ModelCall, step: str) -> None:
-        """Check that no stored answer belongs here, before the model is called for a new one."""
+        """Check that no stored answer belongs here, before a new one."""
         if not call.internal and self._earlier.is_ahead(self._inside(), of_calls=True):
             reason = (
                 "this version of the program would ask anew what a model has answered before. Start a worker "
@@ -168,7 +168,7 @@ def _has_fallback(call: ModelCall) -> bool:
 
 
 def _unknown_names(request: Request, answer: ModelResponse) -> list[str]:
-    """Return the names in an answer's calls that the model was not offered."""
+    """Return called names that the model was not offered."""
     items: list[Any] = answer.output
     called = {item.name for item in items if getattr(item, "type", None) == "function_call"}
     offered = {getattr(tool, "qualified_name", tool.name) for tool in request.tools}
@@ -176,7 +176,7 @@ def _unknown_names(request: Request, answer: ModelResponse) -> list[str]:
 
 
 def _final_tool_of(kept: dict[str, Any], request: Request) -> str | None:
-    """Return the name of the final tool in an answer to a request for one."""
+    """Return the called final tool, if the request had one."""
     if kept["form"] != "tool":
         return None
     own = [tool for tool in request.tools if not is_final_tool(tool)]
@@ -184,7 +184,7 @@ def _final_tool_of(kept: dict[str, Any], request: Request) -> str | None:
 
 
 def _form_of(request: Request) -> str:
-    """Return the request's form of structured output, which shapes its answer."""
+    """Return the form of structured output, which shapes the answer."""
     schema = request.schema
     if schema is not None and not schema.is_plain_text():
         return "native"

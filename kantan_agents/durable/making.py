@@ -1,4 +1,4 @@
-"""Executes durable runs in this process: new ones and resumed ones."""
+"""Executes new and resumed durable runs in this process."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ _OF_COMMANDS: Final = (UnknownCommandError, CommandSyntaxError, CommandNotRunnab
 
 
 class Making(Management):
-    """The part of ``DurableRuns`` that executes runs. ``Durable`` calls it, and the engine."""
+    """The part of ``DurableRuns`` that executes runs, for ``Durable`` and the engine."""
 
     _overseer: Overseer
     _restart: Restart
     _agents: dict[str, Any]
     _live: dict[str, Any]
-    """Functions that execute the runs started here, until the engine starts them."""
+    """Functions for runs that the engine has not started yet."""
 
     async def begin(self, durable: Durable, run: Run, call_next: Next) -> None:
         """Execute a run that starts here. For ``Durable``."""
@@ -95,7 +95,7 @@ class Making(Management):
             self._live.pop(run.id, None)
 
     async def _begin_in_engine(self, run_id: str, stored: str, execution: Execution) -> None:
-        """Have the engine execute a run; until it has started, try again while the database is away."""
+        """Start a run in the engine; until then, try again while the database is away."""
         tries = 0
 
         async def attempt() -> None:
@@ -126,7 +126,7 @@ class Making(Management):
             raise failure
 
     async def inside(self, execution: Execution, durable: Durable, run: Run, call_next: Next) -> None:
-        """Execute a run inside a durable one: a recovered one, or one that a tool has started."""
+        """Execute a recovered run, or one inside a durable run."""
         execution.once |= durable.once
         if run.id == execution.root_id:
             execution.outcome = await self._execute(execution, run, call_next)
@@ -174,7 +174,7 @@ class Making(Management):
         raise failure  # in the `except` block, the original would become its context
 
     async def _make(self, run_id: str, stored: str) -> str:
-        """Execute a run for the engine: one started in this process, or a stored one."""
+        """Execute a new or stored run for the engine."""
         live = self._live.pop(run_id, None)
         if live is not None:
             return str(await live())
@@ -212,7 +212,7 @@ class Making(Management):
             raise execution.unusable
 
     def _set_aside(self, run_id: str, error: Exception) -> None:
-        """Park a run that this process cannot execute, so that another one can resume it."""
+        """Park a run that only another process can execute."""
         reason = mask(message_of(error))
         self._steps.set_aside(run_id, reason)  # before a caller can see the cancellation
         self._steps.release(run_id)  # before another process can have resumed it
@@ -220,7 +220,7 @@ class Making(Management):
         _log.error("durable run parked, because it cannot be made here", run_id=run_id, error=reason)
 
     async def _cancelled(self, run_id: str) -> None:
-        """Prevent the resumption of a run whose caller has cancelled it."""
+        """Prevent the resumption of a run that its caller has cancelled."""
         with anyio.CancelScope(shield=True):
             try:
                 await self.cancel(run_id)
@@ -238,7 +238,7 @@ class Making(Management):
 
 
 def _may_pass_elsewhere(execution: Execution, error: BaseException) -> bool:
-    """Return whether an error concerns earlier work that this program lacks something for."""
+    """Return whether this program lacks something of earlier work."""
     if execution.attempt == 1 or execution.has_asked:
         return False
     # Such as a call of a shell that is gone.

@@ -26,7 +26,7 @@ _limiter: RunVar[anyio.CapacityLimiter] = RunVar("kantan_agents_durable_readers"
 
 
 def _reading() -> anyio.CapacityLimiter:
-    """Limit the threads of this event loop that wait for the database; runs need the others."""
+    """Limit the threads that wait for the database; runs need the others."""
     found = _limiter.get(None)
     if found is None:
         found = anyio.CapacityLimiter(_READERS)

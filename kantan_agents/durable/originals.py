@@ -1,4 +1,4 @@
-"""The values that ``Redact(keep_in=...)`` restores, for a process that resumes a run."""
+"""Values that ``Redact(keep_in=...)`` restores in a resumed run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _ORIGINALS = "originals"
 
 
 class Originals:
-    """The original values of a run, which its user stores in the context.
+    """A run's original values, which its user stores in the context.
 
-    They are stored at the start of the run. Later ones are stored with the step that has them.
+    They are stored at its start, and later ones with their steps.
     """
 
     def __init__(self, run: Run) -> None:
@@ -26,7 +26,7 @@ class Originals:
             self.new()  # stored with the context
 
     def learn(self, bodies: Iterable[Mapping[str, Any]]) -> None:
-        """Take over the values that an earlier process has stored with its steps."""
+        """Take over the values in stored steps."""
         for body in bodies if self._redacts else ():
             for one in self._redacts:
                 key = one.keep_in or ""
@@ -35,7 +35,7 @@ class Originals:
                 self._stored[key].update(values)
 
     def new(self) -> dict[str, Any]:
-        """Return the values that are not stored yet, for the body of the next step."""
+        """Return the new values, for the next step's body."""
         found = {}
         for key, stored in self._stored.items():
             values = self._run.context.get(key)

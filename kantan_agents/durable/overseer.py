@@ -1,4 +1,4 @@
-"""Looks for runs that other processes have left, taken over, cancelled or answered."""
+"""Looks for runs that others have left, taken over, cancelled or answered."""
 
 from __future__ import annotations
 
@@ -21,16 +21,7 @@ _LOOKS_FOR_AGENTS = 10
 
 
 class Overseer:
-    """A thread that looks at the database in intervals.
-
-    Args:
-        engine: The engine, which passes runs of ended processes to others.
-        alive: The locks of the processes.
-        steps: The owners of the runs.
-        go_on: Resumes the runs whose calls have all been answered.
-        agents: Names of the agents whose runs this process executes.
-        interval: Seconds between two looks.
-    """
+    """A thread that looks at the database every ``interval`` seconds; ``go_on`` resumes answered runs."""
 
     def __init__(
         self,
@@ -76,12 +67,12 @@ class Overseer:
             thread.join(10.0)
 
     def stop(self) -> None:
-        """Stop looking, and let others take over the runs left here."""
+        """Stop, and leave this process's runs to others."""
         self.look_no_more()
         self._alive.release()
 
     def forget(self) -> None:
-        """In a forked child: drop all runs, and do not show the parent as alive."""
+        """Reset a forked child, which must not show the parent as alive."""
         self._thread, self._lock = None, Lock()
         self._active.clear()
         self._tasks.clear()
@@ -89,7 +80,7 @@ class Overseer:
 
     @contextmanager
     def watching(self, execution: Execution) -> Iterator[None]:
-        """Inside the block, end the execution when its run belongs to another one."""
+        """Inside the block, end the execution once its run has moved."""
         with self._lock:
             self._active[execution.root_id] = execution
         try:
@@ -100,7 +91,7 @@ class Overseer:
                     del self._active[execution.root_id]
 
     def leave(self) -> None:
-        """Resume the runs that could not be stored, as soon as the database is back."""
+        """Resume unstored runs, once the database is back."""
         self._may_have_left = True
 
     def _give_left(self) -> None:
@@ -109,13 +100,13 @@ class Overseer:
             self._may_have_left |= self._engine.recover_unmade()
 
     def wait_for(self, task: asyncio.Task[Any] | None) -> None:
-        """Let ``wait_for_end`` wait for a task of the engine, which also stores the run's outcome."""
+        """Let ``wait_for_end`` wait for an engine's task, which stores the outcome."""
         if task is not None:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def wait_for_end(self, timeout: float) -> None:
-        """Wait until no run is active here, or until the timeout."""
+        """Wait until no run is active, or for the timeout."""
         end = time.monotonic() + timeout
         current = asyncio.current_task()
         while time.monotonic() < end:
@@ -126,7 +117,7 @@ class Overseer:
             await asyncio.sleep(0.02)
 
     def end_all(self) -> None:
-        """End all active runs here. Their stored steps remain."""
+        """End all active runs. Their stored steps remain."""
         with self._lock:
             left = list(self._active.values())
         for execution in left:
@@ -143,7 +134,7 @@ class Overseer:
         return "it was cancelled" if found is not None and found.status == "cancelled" else MOVED
 
     def look(self) -> None:
-        """Look once. A failure is logged and repeated at the next look."""
+        """Look once; log failures, for the next look."""
         for act in (self._alive.keep, self._give_left, self._take_over, self._end_lost, self._go_on):
             if not self._ends.is_set():
                 self._try(act)
@@ -152,7 +143,7 @@ class Overseer:
             self._try(self._warn_of_missing_agents)
 
     def _warn_of_missing_agents(self) -> None:
-        """Warn of runs that wait for an agent which this process does not have: it may have been renamed."""
+        """Warn of runs whose agent is missing here: it may have been renamed."""
         waiting = self._engine.agents_waited_for()
         waiting = {agent: count for agent, count in waiting.items() if agent not in self._agents}
         # Another process may be about to take the runs that did not wait at the look before.

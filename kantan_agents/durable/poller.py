@@ -1,4 +1,4 @@
-"""Polls the database of durable runs for everything a process waits for, in one thread."""
+"""Polls the database for all waits of a process, in one thread."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from kantan_agents.durable import patience
 Question = Literal["has ended", "has events", "goes on"]
 
 Ask = Callable[[Mapping[str, int]], Mapping[str, int]]
-"""Takes each run's last known event number; returns runs with an answer, and the last number."""
+"""From runs with known event numbers, returns answered ones with the last number."""
 
 _INTERVAL: Final = 0.1
 _REST: Final = 20.0
-"""Length of a pause in looks, so that waiting never takes more than a twentieth of a core."""
+"""Pause per look, so that waiting takes at most a twentieth of a core."""
 
 
 @attrs.frozen(eq=False)
@@ -32,8 +32,6 @@ class _Waiter:
     answer: asyncio.Future[Question]
 
     def resolve(self, answer: Question | Exception) -> None:
-        """Resolve it, in any thread."""
-
         def resolve() -> None:
             if self.answer.done():
                 return
@@ -47,7 +45,7 @@ class _Waiter:
 
 
 class Poller:
-    """Looks in intervals while a caller waits. Each look is one query for each question, for all runs."""
+    """Looks in intervals while a caller waits, with one query for each question."""
 
     def __init__(self, asks: Mapping[Question, Ask]) -> None:
         self._asks = asks
@@ -60,12 +58,9 @@ class Poller:
         self._process = os.getpid()
 
     async def wait(self, run_id: str, *questions: Question, after: int = 0) -> Question:
-        """Wait until a question about a run has an answer, and return that question.
+        """Return the first question about a run with an answer; ``after`` is the known event.
 
-        ``after`` is the last known event number.
-
-        Raises:
-            DurableDatabaseError: E156, the database is away for longer than a minute, or unusable.
+        E156 if the database is away for a minute, or is unusable.
         """
         waiter = _Waiter(run_id, questions, after, asyncio.get_running_loop().create_future())
         self._begin_anew_in_child()
@@ -89,7 +84,7 @@ class Poller:
 
     @contextmanager
     def between_looks(self) -> Iterator[None]:
-        """Inside the block, do not look: the database is closed there."""
+        """Inside the block, do not look: the database is closed."""
         self._begin_anew_in_child()
         thread = self._thread
         with self._looking:
@@ -98,7 +93,7 @@ class Poller:
             thread.join(10.0)
 
     def _begin_anew_in_child(self) -> None:
-        """In a forked child, which has neither thread nor waiters: forget the parent's."""
+        """Reset a forked child, which has neither thread nor waiters."""
         if self._process != os.getpid():
             self._process, self._thread = os.getpid(), None
             self._waiters = set()

@@ -1,4 +1,4 @@
-"""A session whose reads are the same in each process, and whose writes happen once."""
+"""A session with the same reads in each process, and each write once."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class DurableSession:
         self._last = [*self._last, *plain]
 
     async def pop_item(self) -> Any:
-        """Remove the last item, unless an earlier process has, and return it."""
+        """Return the removed last item, unless an earlier process removed it."""
         step = self._next("pop")
         kept = self._journal.known(step)
         if kept is None:
@@ -105,10 +105,7 @@ class DurableSession:
 
 
 def check_session(agent: str, session: Any, opens: Callable[[str], Any] | None) -> Callable[[str], Any]:
-    """Return the opener of a run's session in another process.
-
-    ``opens`` is the option ``session`` of ``Durable``; E151 if a session has no opener.
-    """
+    """Return ``opens``, the opener of a run's session; E151 if it is missing."""
     if session is not None and opens is None:
         reason = "cannot be opened by another process; pass Durable(session=...), which returns it by its id"
         raise NotStorableError(agent=agent, what="the session", reason=reason)

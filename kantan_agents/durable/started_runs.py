@@ -1,4 +1,4 @@
-"""The ``DurableRuns`` that is started in this process: at most one, as there is one DBOS."""
+"""The process's started ``DurableRuns``: at most one, as there is one DBOS."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kantan_agents.errors import DurableNotStartedError
 
 
 class Started:
-    """The ``DurableRuns`` of this process.
+    """The process's ``DurableRuns``.
 
     Attributes:
         runs: The started one.
         closing: Continues to stop it after the timeout.
-        made: All of them, started or not.
+        made: All of them.
     """
 
     runs: Any = None

@@ -1,4 +1,4 @@
-"""The versioned JSON that stores answers, results and errors of a durable run."""
+"""The versioned JSON of stored answers, results and errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kantan_agents.support.storable_text import storable_text, whole_text
 from kantan_agents.traces.capture import ModelAnswer, RecordedError
 
 VERSION: Final = 1
-"""Version of the format. Later versions of the library read the earlier ones."""
+"""Later versions of the library read earlier formats."""
 
 _CONTENT = (ToolOutputText, ToolOutputImage, ToolOutputFileContent)
 _RESULTS = ("ShellResult", "ApplyPatchResult")
@@ -26,7 +26,7 @@ _RESULTS = ("ShellResult", "ApplyPatchResult")
 
 @attrs.frozen
 class _Result:
-    """The part of a recorded tool call that ``result_of`` needs."""
+    """The part of a recorded call for ``result_of``."""
 
     result: Any
     is_content: bool
@@ -41,11 +41,7 @@ def dump(body: Mapping[str, Any]) -> str:
 
 
 def load(run_id: str, step: str, text: str) -> dict[str, Any]:
-    """Return a stored body.
-
-    Raises:
-        StoredStepError: E155, it is damaged, or a later version has written it.
-    """
+    """Return a stored body; E155 if it is damaged, or from a later version."""
     try:
         body = json.loads(text)
         version = body["v"]
@@ -58,7 +54,7 @@ def load(run_id: str, step: str, text: str) -> dict[str, Any]:
 
 
 def answer_body(answer: ModelResponse, form: str) -> dict[str, Any]:
-    """Return the answer of a model as data; ``form`` is the form of its request."""
+    """Return an answer as data, with its request's form."""
     return {
         "form": form,
         "output": [_item(item) for item in answer.output],
@@ -78,10 +74,7 @@ def _item(item: Any) -> Any:
 
 
 def result_body(result: Any) -> dict[str, Any]:
-    """Return the result of a tool as data.
-
-    A value that JSON would change is stored as the model's string for it.
-    """
+    """Return a tool's result as data; values that JSON would change as the model's string."""
     if isinstance(result, _CONTENT):
         return {"content": result.model_dump(mode="json")}
     if isinstance(result, list) and result and all(isinstance(one, _CONTENT) for one in result):
@@ -92,7 +85,7 @@ def result_body(result: Any) -> dict[str, Any]:
 
 
 def stored_result(body: Mapping[str, Any], tool: Any) -> Any:
-    """Return the result of a tool from its stored body, or raise its error."""
+    """Return a stored result of a tool, or raise its error."""
     if "error" in body:
         raise error_of(RecordedError(**body["error"]))
     if "content" in body:
@@ -101,7 +94,7 @@ def stored_result(body: Mapping[str, Any], tool: Any) -> Any:
 
 
 def text_of_result(body: Mapping[str, Any]) -> str:
-    """Return the model's string for a stored result without its tool."""
+    """Return the model's string for a stored result."""
     if "error" in body:
         message = body["error"]["message"]
         return f"An error occurred while running the tool. Please try again. Error: {message}"
@@ -125,7 +118,7 @@ def error_body(error: BaseException) -> dict[str, Any]:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the message of an error in storable form; errors of users may have none."""
+    """Return a storable message; users' errors may have none."""
     if isinstance(error, KantanAgentsError):
         return storable_text(str(error.args[0])) if error.args else ""
     try:
@@ -135,7 +128,7 @@ def message_of(error: BaseException) -> str:
 
 
 def is_plain(value: Any, depth: int = 0) -> bool:
-    """Return whether a JSON round trip leaves a value unchanged."""
+    """Return whether JSON preserves a value."""
     if value is None or type(value) in (str, int, bool):
         return True
     if type(value) is float:

@@ -1,4 +1,4 @@
-"""The stored start of a run, from which another process can start it again."""
+"""The stored start of a run, for a restart in another process."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class StoredRun:
 
     Attributes:
         agent: Name of its agent.
-        input: A str or the SDK's input items, as given; None for a run that is resumed.
-        state: The SDK's state of a run that is resumed, as JSON data.
+        input: The input as given; None for a resumed run.
+        state: The SDK's state of a resumed run, as JSON data.
         edits: Arguments that reviewers have edited, by call id.
-        waited_for: Id of the run that waited for approval and is resumed with the stored answers.
+        waited_for: Id of the former run, whose approvals this one continues.
         context: The storable part of the context.
-        left_out: Keys of the context that are not stored, and must be reloaded.
-        permissions: Values of the context that are a ``ToolRulesMode`` or ``UserRules``, as data.
+        left_out: Context keys that must be reloaded.
+        permissions: Context values that are a ``ToolRulesMode`` or ``UserRules``, as data.
         options: Options of the SDK's runner.
         config: Fields of the ``RunConfig``.
-        session: Id of the session; None without one.
+        session: Id of the session, if any.
         streamed: Whether models stream their answers.
-        queue: Its queue; None for a run started without one.
+        queue: Its queue, if any.
         tenant: Whose limits apply in the queue.
         is_nested: Whether it was queued inside another run or span: its input is not a command.
     """
@@ -79,11 +79,7 @@ class StoredRun:
 
     @classmethod
     def of_json(cls, run_id: str, text: str) -> StoredRun:
-        """Return the run in a string of ``to_json``.
-
-        Raises:
-            StoredStepError: E155, it is damaged, or a later version has written it.
-        """
+        """Return the run in a JSON string; E155 if it is damaged, or from a later version."""
         body = load(run_id, "begin", text)
         known = {field.name for field in attrs.fields(cls)}
         given = {name: value for name, value in body.items() if name in known}
@@ -91,12 +87,9 @@ class StoredRun:
 
 
 def stored_run(run: Run, *, may_leave_out: bool) -> StoredRun:
-    """Return the storable form of a run that starts here.
+    """Return the storable form of a new run; E151 if there is none.
 
-    With ``may_leave_out``, context values may be missing in another process, which reloads them.
-
-    Raises:
-        NotStorableError: E151, something cannot be stored.
+    With ``may_leave_out``, another process must reload some context values.
     """
     agent = run.agent.name
     state, edits, given = None, {}, run.input
@@ -133,10 +126,9 @@ def stored_context(
     *,
     may_leave_out: bool,
 ) -> dict[str, Any]:
-    """Return the fields ``context``, ``left_out`` and ``permissions`` for a context.
+    """Return the fields ``context``, ``left_out`` and ``permissions``.
 
-    Raises:
-        NotStorableError: E151, a value is not JSON or would be redacted, and may not be omitted.
+    E151 if a value is not JSON or would be redacted, and may not be omitted.
     """
     stored: dict[str, Any] = {}
     left_out: list[str] = []
@@ -164,10 +156,9 @@ def stored_context(
 
 
 def kept_keys(agent: Any) -> frozenset[str]:
-    """Return the context keys in which an agent's ``Redact`` stores values, as its user has chosen.
+    """Return the context keys in which ``Redact`` stores values, by its user's choice.
 
-    Raises:
-        NotStorableError: E151, it restores values that no other process would have.
+    E151 if it restores values that no other process has.
     """
     redacts = [one for one in agent.layers.middleware if isinstance(one, Redact)]
     if any(one.forgets for one in redacts):
@@ -213,7 +204,7 @@ def _state(agent: str, state: RunState[Any, Any]) -> Any:
 
 
 def checked_options(agent: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the storable options of a run, without its session and its ``RunConfig``; E151 if one is not."""
+    """Return storable options, without session and ``RunConfig``; E151 if one is not."""
     return _options(agent, options)
 
 

@@ -1,4 +1,4 @@
-"""Stores the results of one run's tool calls, and returns the stored ones."""
+"""Stores the results of a run's tool calls, and replays them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _UNKNOWN = "What this call returned is not stored, and it is not made again."
 class ToolJournal:
     """Stores the tool calls of one run.
 
-    A step is identified by its name, not its order: parallel calls may start in another order.
+    Names identify steps, not their order: parallel calls may start in another order.
     """
 
     def __init__(self, execution: Execution, run: Run) -> None:
@@ -47,33 +47,29 @@ class ToolJournal:
             self._originals.learn(execution.all_known(run.id))
 
     def known(self, step: str) -> dict[str, Any] | None:
-        """Return the stored step of an earlier process; None if it has not ended."""
+        """Return an earlier process's step, if it has ended."""
         return self._execution.known(self._run.id, step)
 
     def was_begun(self, step: str) -> bool:
-        """Return whether an earlier process has started a step."""
+        """Return whether an earlier process started a step."""
         return self._execution.was_begun(self._run.id, step)
 
     async def start(self, step: str) -> None:
-        """Note the start of a step; otherwise as ``keep``."""
+        """Note the start of a step, like ``keep``."""
         await self._execution.start(self._run.id, step)
 
     async def keep(self, step: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Store the redacted result of a step and return it; E157 if the run has moved."""
+        """Store a redacted result and return it; E157 if the run has moved."""
         redacted: dict[str, Any] = redacted_data(self._run, body)
         await self._execution.finish(self._run.id, step, {**redacted, **self._originals.new()})
         return redacted
 
     async def note_begin(self, *, is_command: bool) -> None:
-        """Note the calls that come without a model's answer, and the tools that may be called only once."""
+        """Note the calls without a model's answer, and the tools allowed only one call."""
         await self.keep(ONCE, {"names": sorted(self._execution.once), _COMMAND: is_command})
 
     def check_command(self, *, is_command: bool) -> None:
-        """Check that a command is still one in this program, so that no model gets it as input.
-
-        Raises:
-            StoredStepError: E155, it is not.
-        """
+        """Raise E155 unless a command is still one: a model must not get it as input."""
         if (self.known(ONCE) or {}).get(_COMMAND) and not is_command:
             reason = (
                 "it began with a command, and the agent has no SlashCommands any more that reads it. Start a "
@@ -82,12 +78,12 @@ class ToolJournal:
             raise self._execution.give_up("begin", reason)
 
     def new_id(self) -> str:
-        """Return an id for a call that no model has made, the same in each process."""
+        """Return an id for a call without a model, the same in each process."""
         self._calls[_COMMANDS] += 1
         return inner_id(self._run.id, f"command {self._calls[_COMMANDS]}")
 
     def number(self, call: ToolCall) -> None:
-        """Distinguish calls with the same id: some providers reuse ids in each turn."""
+        """Distinguish calls with equal ids: some providers reuse them in each turn."""
         self._place(call)
         self._calls[f"{call.inside}{call.call_id}"] += 1
 
@@ -103,10 +99,10 @@ class ToolJournal:
         return f"{outer.path}{f'~{outer.tries}' if outer.tries > 1 else ''}/"
 
     async def tool(self, call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
-        """Return a call's stored result or raise its error, or make the call and store that.
+        """Return or raise a call's stored outcome, or make the call and store it.
 
         Raises:
-            ToolOutcomeUnknownError: E153, an earlier process has started it, and it may happen only once.
+            ToolOutcomeUnknownError: E153, the call has started before, and may happen only once.
         """
         step = self._step_of_tool(call)
         self._tries[step] += 1
@@ -174,7 +170,7 @@ class ToolJournal:
         await self.keep(step, {**body, INSIDE: call.inside})
 
     async def ended(self, call: ToolCall, result: Any) -> None:
-        """Store the result of a call that a middleware has answered without the tool."""
+        """Store the result of a middleware that answers without the tool."""
         step = self._step_of_tool(call)
         if self.known(step) is None and step not in self._kept:
             await self._keep_call(call, step, result_body(result))
@@ -182,8 +178,7 @@ class ToolJournal:
     def result_of_gone(self, call: ToolCall) -> str | None:
         """Return the stored result of a call whose tool is gone; None for a new call.
 
-        Raises:
-            StoredStepError: E155, an earlier attempt may have made it, and its result is not stored.
+        E155 if the call may have happened without a stored result.
         """
         self._place(call)
         step = self._step_of_tool(call)
@@ -200,7 +195,7 @@ class ToolJournal:
         return text_of_result(kept)
 
     async def refused(self, call: ToolCall, result: Any) -> None:
-        """Store the denial of a call, and the model's ``result``, unless an earlier process has made it."""
+        """Store a denial and the model's ``result``, unless the call has happened."""
         step = self._step_of_tool(call)
         if call.refusal is None or self.known(step) is not None:
             return
@@ -212,7 +207,7 @@ class ToolJournal:
         await self._keep_call(call, step, {**result_body(result), "refused": refused})
 
     def check_waiting(self, calls: Iterable[Any]) -> None:
-        """Check that no waiting call was made by an earlier attempt."""
+        """Check that no waiting call has happened."""
         for item in calls:
             name, call_id = item.tool_name or "", item.call_id or ""
             again = self._calls[call_id]
@@ -238,5 +233,5 @@ class ToolJournal:
 
 
 def inner_id(run_id: str, name: str) -> str:
-    """Return the id of an inner run: it sorts next to ``run_id``, and is the same in each process."""
+    """Return an inner run's id, which sorts next to ``run_id`` and is the same everywhere."""
     return run_id[:12] + hashlib.sha256(f"{run_id}/{name}".encode()).hexdigest()[:20]

@@ -20,10 +20,12 @@ from kantan_agents.middleware.approve.waiting_runs import pending
 async def store_waiting(
     run: Run, approvals: ApprovalStore, execution: Execution, *, may_leave_out: bool
 ) -> None:
-    """Store a run whose result waits for approvals; ``may_leave_out``: context values may be missing.
+    """Store a run that waits for approvals.
+
+    With ``may_leave_out``, context values may be missing.
 
     Raises:
-        NotStorableError: E151, its context has a value that JSON cannot represent, or that is redacted.
+        NotStorableError: E151, a context value is not JSON, or is redacted.
         ApprovalStateError: E85, the SDK cannot represent the run as JSON.
     """
     key = await execution.call(approvals.key)
@@ -48,12 +50,12 @@ async def store_waiting(
 
 
 def _redacted(run: Run, call: Any) -> Any:
-    """Return a call in the form that reviewers may see."""
+    """Return a call as reviewers may see it."""
     return attrs.evolve(call, arguments=redacted_data(run, call.arguments))
 
 
 def job_of(waiting: WaitingRun) -> Job:
-    """Return the run that continues one whose calls have been answered; E155 if it cannot be read."""
+    """Return the next run of an answered one; E155 if it is unreadable."""
     stored = StoredRun.of_json(waiting.run_id, waiting.options)
     text = attrs.evolve(stored, waited_for=waiting.run_id).to_json()
     queue = waiting.queue or resumed_queue(waiting.agent)

@@ -1,7 +1,7 @@
-"""Durable runs as workflows of DBOS, in a SQLite file or in Postgres.
+"""Durable runs as workflows of DBOS, in SQLite or Postgres.
 
-A run is one workflow. Its calls are not steps of DBOS, which identifies steps by position: the calls of a run
-may start in another order. They are in ``durable.storage.steps``.
+Calls are not steps of DBOS, which identifies steps by position, while calls may start in another order. They
+are in ``durable.storage.steps``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _POOL: Final = 20
 
 
 class DBOSEngine(DBOSRuns):
-    """Executes workflows of DBOS in this process, once it is started.
+    """Executes DBOS workflows in this process, once started.
 
     Args:
         database: The database.
@@ -64,7 +64,7 @@ class DBOSEngine(DBOSRuns):
         self._taking: set[str] = set()  # names of the threads that take runs from queues
 
     def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
-        """Start executing runs of these queues, and recovered runs."""
+        """Start executing queued and recovered runs."""
         from dbos import DBOS, DBOSPortableJSONSerializer, _dbos
 
         if _dbos._dbos_global_instance is not None:
@@ -107,7 +107,7 @@ class DBOSEngine(DBOSRuns):
     def take_no_more(self) -> None:
         """Start no more queued runs; active ones continue.
 
-        When this returns, no thread is taking a run from a queue any more.
+        No thread takes a run from a queue any more after this.
         """
         from dbos import _dbos
 
@@ -132,7 +132,7 @@ class DBOSEngine(DBOSRuns):
         self._close_client()
 
     def after_fork(self) -> None:
-        """In a forked child: become another process, without the parent's DBOS."""
+        """Reset a forked child, which lacks the parent's DBOS."""
         super().after_fork()
         self._unmade, self._errors, self._executors = set(), {}, _DefaultExecutors()
         if self._workflow is not None:
@@ -158,7 +158,7 @@ class DBOSEngine(DBOSRuns):
             close_engine(pool)
 
     async def run(self, run_id: str, stored: str) -> str:
-        """Execute a run in this task and return its outcome."""
+        """Execute a run in this task; return its outcome."""
         from dbos import DBOSContextEnsure, SetWorkflowID
 
         self._executors.remember()
@@ -177,7 +177,7 @@ class DBOSEngine(DBOSRuns):
         raise error  # in the `except` block, the one for DBOS would become its context
 
     def recover_unmade(self) -> bool:
-        """Give this process's inactive runs to any process; return whether to call again."""
+        """Give inactive runs of this process to others; return whether to call again."""
         from dbos import _dbos
 
         rows = self._client().list_workflows(status="PENDING", executor_id=[self.executor], load_output=False)
@@ -209,7 +209,7 @@ class DBOSEngine(DBOSRuns):
 
 
 def _forget_closed_streams() -> None:
-    """Remove handlers of DBOS whose stream is closed: DBOS would fail when it flushes them."""
+    """Remove handlers with closed streams, which DBOS would fail to flush."""
     logger = logging.getLogger("dbos")
     for handler in [*logger.handlers]:
         if getattr(getattr(handler, "stream", None), "closed", False):
@@ -218,10 +218,10 @@ def _forget_closed_streams() -> None:
 
 @contextmanager
 def _without_retries() -> Iterator[None]:
-    """Inside the block, DBOS is launched without retries while the server is away.
+    """Inside the block, DBOS starts without retries while the server is away.
 
-    By default it retries without a limit, in threads that nothing can end. `recover_unmade` gives the runs
-    left then to others.
+    By default it retries for ever, in threads that nothing can end. `recover_unmade` repeats the missing
+    work.
     """
     from dbos._sys_db import SystemDatabase
 
@@ -271,17 +271,14 @@ def _queue_options(limits: Limits) -> dict[str, Any]:
 
 
 class _DefaultExecutors:
-    """The event loops of DBOS, with their original executors.
-
-    DBOS replaces the executor of an event loop with its own, which ends with DBOS.
-    """
+    """The original executors of event loops, which DBOS replaces with its own until its end."""
 
     def __init__(self) -> None:
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
         self._lock = Lock()
 
     def remember(self) -> None:
-        """Remember the running loop and its executor, before DBOS works on it."""
+        """Remember the running loop's executor, before DBOS."""
         loop = asyncio.get_running_loop()
         with self._lock:
             if loop not in self._loops:
@@ -290,7 +287,7 @@ class _DefaultExecutors:
                 self._loops[loop] = None if type(known).__module__.startswith("dbos.") else known
 
     def give_back(self) -> None:
-        """Restore the executors of the loops, or set new ones."""
+        """Restore the executors, or set new ones."""
         with self._lock:
             loops = list(self._loops.items())
         for loop, executor in loops:

@@ -1,4 +1,4 @@
-"""Formats the log of DBOS: one line each, with secrets masked."""
+"""DBOS's log: one masked line each."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from collections.abc import Callable
 
 
 class EndedError(Exception):
-    """A failed run, in the form for DBOS.
+    """A failed run's error for DBOS, which pickles errors and stores their attributes.
 
-    DBOS pickles a run's error and stores its attributes. These include connections, which cannot be pickled,
-    and user data, which must not be stored.
+    The original has connections, which cannot be pickled, and user data, which must not be stored.
     """
 
 
 def one_line_each(masked: Callable[[str], str]) -> Callable[[], None]:
-    """Let DBOS log one masked line per record; return a function that restores its logger.
+    """Let DBOS log one masked line per record; return an undo function.
 
-    DBOS adds the traceback of each failed run, at the level ERROR. This library logs these itself.
+    DBOS adds tracebacks of failed runs, which this library logs itself.
     """
 
     def shortened(record: logging.LogRecord) -> bool:

@@ -1,4 +1,4 @@
-"""The durable runs that DBOS has stored, for any process with the database, started or not."""
+"""The runs stored by DBOS, for any process with the database."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _STATUS: Final = {
 
 
 class DBOSRuns:
-    """Queues, finds, recovers and deletes the workflows of DBOS, but executes none."""
+    """Queues, finds, recovers and deletes DBOS workflows, but executes none."""
 
     def __init__(self, database: RunDatabase, application: str) -> None:
         self._database = database
@@ -63,13 +63,13 @@ class DBOSRuns:
         self._lock = threading.Lock()
 
     def after_fork(self) -> None:
-        """In a forked child: become another process, and leave the connections to the parent."""
+        """Reset a forked child; leave the connections to the parent."""
         self.executor, self._lock = new_executor(self._application), threading.Lock()
         leave_to_parent(self._made, self._closing)
         self._made = self._closing = None
 
     def enqueue_now(self, job: Job) -> str:
-        """Queue a run; return its id, or the id of the one with the same ``dedup_key``."""
+        """Queue a run; return its id, or the one with its ``dedup_key``."""
         from dbos import WorkflowSerializationFormat
 
         client = self._client()
@@ -95,7 +95,7 @@ class DBOSRuns:
         return str(client.enqueue(given, job.stored).get_workflow_id())
 
     def schedule(self, name: str, cron: str, queue: str, stored: str, timezone: str | None) -> None:
-        """Queue a run whenever a cron expression matches; replace a schedule of the same name."""
+        """Queue a run at each match of a cron expression; replace a schedule by name."""
         from dbos import error as errors
 
         entry: Any = {
@@ -115,14 +115,14 @@ class DBOSRuns:
         self._client().delete_schedule(name)
 
     def executors(self) -> Sequence[str]:
-        """Return the processes that execute runs, as far as the engine knows."""
+        """Return the processes that execute runs."""
         rows = self._client().list_workflows(
             status="PENDING", name=[WORKFLOW, SCHEDULED], load_input=False, load_output=False
         )
         return sorted({row.executor_id for row in rows if row.executor_id})
 
     def recover(self, executors: Sequence[str]) -> int:
-        """Give the runs of ended processes to others; return their number."""
+        """Give ended processes' runs to others; return their number."""
         ended = list(executors)
         rows = self._client().list_workflows(
             status="PENDING", name=WORKFLOW, executor_id=ended, load_output=False
@@ -144,7 +144,7 @@ class DBOSRuns:
         return _give_to_others(row, resumed_queue(agent) if agent else self._own_queue)
 
     def agents_waited_for(self) -> Mapping[str, int]:
-        """Return how many runs wait for a process with their agent, by agent."""
+        """Return how many runs wait for each agent."""
         begin = resumed_queue("")
         queues = [queue.name for queue in self._client().list_queues() if queue.name.startswith(begin)]
         if not queues:
@@ -167,7 +167,7 @@ class DBOSRuns:
         self._client().delete_workflows(list(run_ids))
 
     def find(self, run_id: str) -> EngineRun | None:
-        """Return a run; None if the id is unknown."""
+        """Return a run, if it exists."""
         found = self.these([run_id])
         return found[0] if found else None
 
@@ -179,7 +179,7 @@ class DBOSRuns:
         return [_engine_run(row) for row in rows]
 
     def settled(self, run_ids: Sequence[str]) -> Sequence[str]:
-        """Return the ids whose run is neither queued nor active, or does not exist."""
+        """Return the ids without a queued or active run."""
         from sqlalchemy import text
 
         self._client()  # it creates the tables
@@ -197,7 +197,7 @@ class DBOSRuns:
     def runs(
         self, statuses: Sequence[str] | None, queue: str | None, limit: int, offset: int
     ) -> Sequence[EngineRun]:
-        """Return the latest runs of these statuses, without the first ``offset``."""
+        """Return the latest runs of these statuses, from ``offset``."""
         own = None if statuses is None else [name for name, known in _STATUS.items() if known in statuses]
         rows = self._client().list_workflows(
             status=own, queue_name=queue, limit=limit, offset=offset, sort_desc=True, name=WORKFLOW
@@ -205,12 +205,12 @@ class DBOSRuns:
         return [_engine_run(row) for row in rows]
 
     def forget_firings(self, moment: datetime) -> None:
-        """Delete the stored firings of schedules, until a moment."""
+        """Delete the schedules' firings until a moment."""
         while ended := self._ended_before(moment, _DELETED, SCHEDULED):
             self.forget(ended)
 
     def ended_before(self, moment: datetime, limit: int) -> Sequence[str]:
-        """Return the oldest runs that have finished, failed or were cancelled before a moment."""
+        """Return the oldest runs that ended before a moment."""
         return self._ended_before(moment, limit, WORKFLOW)
 
     def _ended_before(self, moment: datetime, limit: int, name: str) -> list[str]:
@@ -258,7 +258,7 @@ class DBOSRuns:
             return self._made
 
     def _create_tables(self, pool: Engine | None) -> None:
-        """Create the tables of DBOS, which a client does not do, if no process has been started yet."""
+        """Create DBOS's tables, unless a process was started: a client does not."""
         from sqlalchemy import inspect
 
         with self._database.read() as connection:
@@ -268,7 +268,7 @@ class DBOSRuns:
             self._change_tables(pool)
 
     def _change_tables(self, pool: Engine | None) -> None:
-        """Create the tables of DBOS, or migrate them to its version."""
+        """Create or migrate DBOS's tables."""
         from dbos import DBOSPortableJSONSerializer
         from dbos._sys_db import SystemDatabase
 

@@ -1,4 +1,4 @@
-"""The tasks of a workflow engine for durable runs: it stores, starts, queues and recovers them."""
+"""The interface of workflow engines for durable runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOGGED: Final = 500
 _log = get_logger("kantan_agents.durable")
 
 Body = Callable[[str, str], Awaitable[str]]
-"""Executes a run: takes its id and its stored form, returns its outcome, both as JSON."""
+"""Executes a run from its id and stored JSON; returns its outcome as JSON."""
 
 
 def _seconds(value: Any) -> float:
@@ -65,7 +65,7 @@ class Job:
     """A run for a worker.
 
     Attributes:
-        run_id: Its id. A run of this id is not executed twice.
+        run_id: Its id, which is executed once.
         stored: Its stored form.
         queue: Name of the queue.
         priority: 1 is the first, larger numbers follow; None is before all of them.
@@ -88,12 +88,9 @@ class EngineRun:
     """A run as the engine knows it.
 
     Attributes:
-        run_id: Its id.
         status: ``"queued"``, ``"running"``, ``"finished"``, ``"failed"``, ``"cancelled"`` or ``"parked"``.
-        queue: The queue it came from; None for one started without a queue.
+        queue: The queue it came from, if any.
         executor: The process that executes or executed it.
-        created_at: When it was started or queued.
-        updated_at: Time of its last change of status.
         stored: Its stored form, as JSON.
         outcome: Its outcome, as JSON; None unless it has finished.
         error: The message of its error.
@@ -111,13 +108,12 @@ class EngineRun:
 
 
 class Engine(Protocol):
-    """A workflow engine. Sync methods may block and are called in a thread."""
+    """A workflow engine. Sync methods may block, and run in a thread."""
 
     executor: str
-    """Id of this process."""
 
     def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
-        """Start executing runs of these queues, and recovered runs."""
+        """Start executing queued and recovered runs."""
         ...
 
     def take_no_more(self) -> None:
@@ -129,19 +125,19 @@ class Engine(Protocol):
         ...
 
     def after_fork(self) -> None:
-        """In a forked child: become another process with another id, and leave open files to the parent."""
+        """Reset a forked child: new id, and no use of the parent's connections."""
         ...
 
     async def run(self, run_id: str, stored: str) -> str:
-        """Execute a run in this task and return its outcome."""
+        """Execute a run in this task; return its outcome."""
         ...
 
     def enqueue_now(self, job: Job) -> str:
-        """Queue a run; return its id, or the id of the one with the same ``dedup_key``."""
+        """Queue a run; return its id, or the one with its ``dedup_key``."""
         ...
 
     def schedule(self, name: str, cron: str, queue: str, stored: str, timezone: str | None) -> None:
-        """Queue a run whenever a cron expression matches; replace a schedule of the same name."""
+        """Queue a run at each match of a cron expression; replace a schedule by name."""
         ...
 
     def unschedule(self, name: str) -> None:
@@ -149,22 +145,22 @@ class Engine(Protocol):
         ...
 
     def executors(self) -> Sequence[str]:
-        """Return the processes that execute runs, as far as the engine knows."""
+        """Return the processes that execute runs."""
         ...
 
     def recover(self, executors: Sequence[str]) -> int:
-        """Give the runs of ended processes to others; return their number."""
+        """Give ended processes' runs to others; return their number."""
         ...
 
     def recover_unmade(self) -> bool:
-        """Give this process's inactive runs to any process; return whether to call again.
+        """Give inactive runs of this process to others; return whether to call again.
 
-        A run counts only if it was inactive at two calls, as it may be about to start.
+        A run must be inactive at two calls, as it may be about to start.
         """
         ...
 
     def agents_waited_for(self) -> Mapping[str, int]:
-        """Return how many runs wait for a process with their agent, by agent."""
+        """Return how many runs wait for each agent."""
         ...
 
     def cancel(self, run_id: str) -> None:
@@ -180,11 +176,11 @@ class Engine(Protocol):
         ...
 
     def ended_before(self, moment: datetime, limit: int) -> Sequence[str]:
-        """Return the oldest runs that have finished, failed or were cancelled before a moment."""
+        """Return the oldest runs that ended before a moment."""
         ...
 
     def find(self, run_id: str) -> EngineRun | None:
-        """Return a run; None if the id is unknown."""
+        """Return a run, if it exists."""
         ...
 
     def these(self, run_ids: Sequence[str]) -> Sequence[EngineRun]:
@@ -192,17 +188,17 @@ class Engine(Protocol):
         ...
 
     def settled(self, run_ids: Sequence[str]) -> Sequence[str]:
-        """Return the ids whose run is neither queued nor active, or does not exist."""
+        """Return the ids without a queued or active run."""
         ...
 
     def forget_firings(self, moment: datetime) -> None:
-        """Delete the stored firings of schedules, until a moment."""
+        """Delete the schedules' firings until a moment."""
         ...
 
     def runs(
         self, statuses: Sequence[str] | None, queue: str | None, limit: int, offset: int
     ) -> Sequence[EngineRun]:
-        """Return the latest runs of these statuses, without the first ``offset``."""
+        """Return the latest runs of these statuses, from ``offset``."""
         ...
 
 
@@ -215,15 +211,15 @@ def new_executor(application: str) -> str:
 
 
 def resumed_queue(agent: str) -> str:
-    """Return the queue for an agent's recovered and approved runs that came from none.
+    """Return the queue for an agent's recovered and approved runs without one.
 
-    Only processes that have the agent take from it.
+    Only processes with the agent take from it.
     """
     return f"{RESUMED}/{agent}"
 
 
 def agent_in(stored: str | None) -> str:
-    """Return the agent in a run's stored form; empty if unreadable."""
+    """Return the agent of a stored run; empty if unreadable."""
     try:
         return str(json.loads(stored or "")["agent"])
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -231,12 +227,12 @@ def agent_in(stored: str | None) -> str:
 
 
 def note_failure(run_id: str, error: Exception) -> str:
-    """Log that a run has failed; return its error message in storable form."""
+    """Log a failed run; return its storable error message."""
     text = mask(message_of(error))
     _log.error("durable run failed", run_id=run_id, error=" ".join(text[:_LOGGED].split()))
     return text
 
 
 def plain(value: Any) -> str | None:
-    """Return a stored string; None for any other value."""
+    """Return a stored string, else None."""
     return value if isinstance(value, str) else None

@@ -1,4 +1,4 @@
-"""Shows, cancels, resumes and deletes the jobs of a ``JobStore``."""
+"""Shows, cancels, resumes and deletes stored jobs."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _COLUMNS = "run_id, status, queue, executor, created_at, updated_at, stored, out
 
 
 class JobRuns(JobStore):
-    """The part of an engine that any process with the database has, see ``Engine``."""
+    """The part of ``Engine`` for any process with the database."""
 
     def find(self, run_id: str) -> EngineRun | None:
-        """Return a job; None if the id is unknown."""
+        """Return a job, if it exists."""
         return next(iter(self.these([run_id])), None)
 
     def forget_firings(self, moment: datetime) -> None:
-        """Delete nothing: a schedule stores only its next time."""
+        """Delete nothing: a schedule only stores its next time."""
 
     def cancel(self, run_id: str, number: int | None = None) -> None:
-        """Prevent a job from being executed; with a number, only if that is still its last handover."""
+        """Cancel a job; with a number, only if that is its last handover."""
         self._execute(
             f"UPDATE {JOBS} SET status = 'cancelled', updated_at = {{now}} WHERE run_id = :run_id "
             "AND status IN ('queued', 'running', 'parked') "
@@ -49,7 +49,7 @@ class JobRuns(JobStore):
         self._execute(f"DELETE FROM {JOBS} WHERE run_id IN :ids", ids=list(run_ids))
 
     def ended_before(self, moment: datetime, limit: int) -> list[str]:
-        """Return the oldest jobs that have ended before a moment."""
+        """Return the oldest jobs that ended before a moment."""
         rows = self._execute(
             f"SELECT run_id FROM {JOBS} WHERE application = :application AND status IN :ended "
             "AND updated_at < :moment ORDER BY updated_at LIMIT :limit",
@@ -68,7 +68,7 @@ class JobRuns(JobStore):
         return [_engine_run(row) for row in rows]
 
     def settled(self, run_ids: Sequence[str]) -> list[str]:
-        """Return the ids whose job is neither waiting nor active, or does not exist."""
+        """Return the ids without a waiting or active job."""
         rows = self._execute(
             f"SELECT run_id FROM {JOBS} WHERE run_id IN :ids AND status IN :open",
             ids=list(run_ids),
@@ -80,7 +80,7 @@ class JobRuns(JobStore):
     def runs(
         self, statuses: Sequence[str] | None, queue: str | None, limit: int, offset: int
     ) -> Sequence[EngineRun]:
-        """Return the latest jobs of these statuses, without the first ``offset``."""
+        """Return the latest jobs of these statuses, from ``offset``."""
         wanted = "" if statuses is None else "AND status IN :statuses "
         wanted += "" if queue is None else "AND queue = :queue "
         rows = self._execute(
@@ -94,7 +94,7 @@ class JobRuns(JobStore):
         return [_engine_run(row) for row in rows]
 
     def agents_waited_for(self) -> Mapping[str, int]:
-        """Return how many jobs wait for a process with their agent, by agent."""
+        """Return how many jobs wait for each agent."""
         beginning = resumed_queue("")
         rows = self._execute(
             f"SELECT queue, COUNT(*) AS count FROM {JOBS} WHERE application = :application "

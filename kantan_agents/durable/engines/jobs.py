@@ -1,7 +1,7 @@
 """Runs and schedules for an engine without its own tables.
 
-A handover has the job's id and a number. So one from before a cancellation, resumption or takeover changes
-nothing. An active job belongs to a claim, as in ``StepStore``.
+Handovers are numbered, so one from before a cancellation, resumption or takeover changes nothing. An active
+job belongs to a claim, as in ``StepStore``.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ class Handing:
     """A job to be handed over.
 
     Attributes:
-        run_id: Its id.
-        number: The number of its handovers, with this one.
-        queue: The queue.
+        number: The number of this handover.
         priority: As in ``Job``.
         delay: Seconds before it may start.
     """
@@ -56,14 +54,14 @@ class Schedule:
 
 
 class JobStore:
-    """Queues jobs, gives them to processes, and stores their outcomes."""
+    """Queues jobs, gives them to processes, and stores outcomes."""
 
     def __init__(self, database: RunDatabase, application: str) -> None:
         self._database = database
         self._application = application
 
     def add(self, job: Job) -> str:
-        """Store a waiting job; return its id, or the id of the one with the same ``dedup_key``."""
+        """Store a waiting job; return its id, or the one with its ``dedup_key``."""
         key = None if job.dedup_key is None else f"{job.queue}\n{job.dedup_key}"
         values = {**attrs.asdict(job), "key": key}
         self._execute(
@@ -96,14 +94,10 @@ class JobStore:
         )
 
     def claim(self, run_id: str, number: int, executor: str, claim: str, most: int) -> tuple[str, str | None]:
-        """Take a job that was handed over; return its status, and its stored form if taken.
+        """Take a job; return its status, and its stored form if taken.
 
-        Args:
-            run_id: Its id.
-            number: The number of the handover.
-            executor: The process that takes it.
-            claim: Id of the claim, new for each.
-            most: How often it may have been taken before. Otherwise it is parked.
+        ``number`` is the handover's, ``claim`` a new id, and ``most`` the earlier claims after which it is
+        parked.
         """
         values = {"run_id": run_id, "number": number, "executor": executor, "claim": claim, "most": most}
         # Only queued jobs: a live process holds a lock on its job, and `give` queues the others.
@@ -136,7 +130,7 @@ class JobStore:
     def end(
         self, run_id: str, claim: str, status: str, *, outcome: str | None = None, error: str | None = None
     ) -> None:
-        """Store the end of a job, if it still belongs to a claim."""
+        """Store a job's end, if the claim still has it."""
         self._execute(
             f"UPDATE {JOBS} SET status = :status, outcome = :outcome, error = :error, updated_at = {{now}} "
             "WHERE run_id = :run_id AND claim = :claim AND status = 'running'",
@@ -150,12 +144,9 @@ class JobStore:
     def give(
         self, executors: Sequence[str], queue_of: Callable[[str], str], but: Collection[str] = ()
     ) -> int:
-        """Release the active jobs of these processes; return their number.
+        """Release these processes' active jobs, except ``but``; return their number.
 
-        Args:
-            executors: The processes.
-            queue_of: Returns the queue of a job without one, from its stored form.
-            but: Jobs that stay.
+        ``queue_of`` returns the queue of a stored job without one.
         """
         rows = self._execute(
             f"SELECT run_id, executor, stored FROM {JOBS} WHERE application = :application "
@@ -187,7 +178,7 @@ class JobStore:
         return bool(rows[0][0])
 
     def not_handed(self, limit: int) -> list[Handing]:
-        """Return jobs that wait and were not handed over."""
+        """Return waiting jobs without a handover."""
         rows = self._execute(
             "SELECT run_id, handing, queue, priority, COALESCE(start_at - {now}, 0) AS delay "
             f"{_NOT_HANDED} ORDER BY created_at LIMIT :limit",
@@ -198,7 +189,7 @@ class JobStore:
         ]
 
     def not_checked(self, seconds: float, limit: int) -> list[Handing]:
-        """Return waiting jobs that were neither handed over nor checked in the last seconds."""
+        """Return waiting jobs without a handover or check in the last seconds."""
         rows = self._execute(
             f"SELECT run_id, handing, queue {_NOT_CHECKED} ORDER BY checked_at LIMIT :limit",
             seconds=seconds,
@@ -207,7 +198,7 @@ class JobStore:
         return [Handing(row.run_id, row.handing, row.queue, None, 0.0) for row in rows]
 
     def note_handed(self, job: Handing, *, is_handed: bool = True) -> None:
-        """Note that a job was handed over; or that it was not, or is lost."""
+        """Note a job's handover, or that it failed or is lost."""
         self._execute(
             f"UPDATE {JOBS} SET is_handed = :handed, checked_at = {{now}} "
             "WHERE run_id = :run_id AND handing = :number",
@@ -217,7 +208,7 @@ class JobStore:
         )
 
     def keep_schedule(self, schedule: Schedule) -> None:
-        """Store a schedule. One of the same name is replaced."""
+        """Store a schedule, or replace one by name."""
         self._execute(
             f"INSERT INTO {_SCHEDULES} "
             "(application, name, cron, timezone, queue, stored, next_at) VALUES "
@@ -228,7 +219,7 @@ class JobStore:
         )
 
     def due(self) -> tuple[float, list[Schedule]]:
-        """Return the database's time, in seconds since 1970, and the schedules due by then."""
+        """Return the database's time, in seconds since 1970, and the due schedules."""
         rows = self._execute("SELECT {now} AS now")
         found = self._execute(
             f"SELECT name, cron, timezone, queue, stored, next_at FROM {_SCHEDULES} "
@@ -238,7 +229,7 @@ class JobStore:
         return float(rows[0].now), [Schedule(*row) for row in found]
 
     def fired(self, schedule: Schedule, next_at: float) -> None:
-        """Note the next time of a schedule, unless it was replaced."""
+        """Note a schedule's next time, unless it was replaced."""
         self._execute(
             f"UPDATE {_SCHEDULES} SET next_at = :next_at WHERE application = :application "
             "AND name = :name AND cron = :cron AND next_at = :before",
@@ -249,7 +240,7 @@ class JobStore:
         )
 
     def _execute(self, statement: str, **values: Any) -> Sequence[Any]:
-        """Execute a statement, with the time for ``{now}``; return its rows."""
+        """Execute a statement, with ``{now}`` as the time; return its rows."""
         from sqlalchemy import Text, bindparam, text
 
         sql = statement.replace("{now}", self._database.now)

@@ -15,9 +15,8 @@ _lock = Lock()
 def give_clock() -> None:
     """Let ``unixepoch('subsec')`` work in all later SQLite connections of SQLAlchemy.
 
-    DBOS chooses it by the version of Python, not of SQLite: on Python 3.12 and later with an older SQLite, as
-    in Debian 12, it would be NULL, and no run could be stored. A database created so needs it in all
-    processes, whatever their Python.
+    DBOS uses it on Python 3.12 and later. With an older SQLite, as in Debian 12, it would be NULL, and no run
+    could be stored. A database created so needs it on every Python.
     """
     if sqlite3.sqlite_version_info >= _FIRST_WITH_SUBSEC:
         return
@@ -35,7 +34,7 @@ def _add_clock(connection: Any, _record: Any) -> None:
 
 
 def _unixepoch(moment: Any) -> float | int | None:
-    """Return SQLite 3.42's result: the application may run its own SQL in the same connections."""
+    """Return SQLite 3.42's result, as the application may share the connection."""
     if moment in ("subsec", "subsecond"):
         return round(time.time(), 3)
     with closing(sqlite3.connect(":memory:")) as connection:

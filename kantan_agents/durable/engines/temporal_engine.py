@@ -1,8 +1,8 @@
 """Durable runs that Temporal gives to workers.
 
-The database has the runs and their owners. Temporal gets their ids and queues: it holds a run until a worker
-can take it, by priority, after a delay, within a rate, and tries another worker if the first does not take
-it. Decision 52 has the reasons.
+The database has the runs and their owners. Temporal gets ids and queues: it holds a run until a worker can
+take it, by priority, after a delay, within a rate, and tries another worker if the first does not take it.
+Decision 52 has the reasons.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ _log = get_logger("kantan_agents.durable")
 
 
 class TemporalEngine(JobRuns):
-    """Executes the runs that Temporal gives to this process, once it is started.
+    """Executes the runs that Temporal gives to this process, once started.
 
     Args:
         database: The database.
         application: Processes with the same name execute each other's runs.
         max_recoveries: How often a run is taken over before it is parked.
-        interval: Seconds between two looks for runs to be handed over; at most one second.
+        interval: Seconds between two looks for handovers; at most one second.
         url: ``temporal://HOST:PORT/NAMESPACE``; Temporal's own configuration supplies missing parts.
     """
 
@@ -90,13 +90,13 @@ class TemporalEngine(JobRuns):
         self._connection: Connection | None = None
 
     def after_fork(self) -> None:
-        """In a forked child: become another process, without the parent's thread and connection."""
+        """Reset a forked child, which lacks the thread and connection."""
         self.executor, self._active, self._takes = new_executor(self._application), set(), False
         leave_to_parent((self._connection, self._loop, self._fresh, self._serving), None)
         self._thread = self._connection = self._loop = self._fresh = self._serving = None
 
     def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
-        """Start executing runs of these queues, and recovered runs."""
+        """Start executing queued and recovered runs."""
         self._body, self._takes = body, True
         self._own_queue = next((name for name in queues if name.startswith(RESUMED)), RESUMED)
         # Runs that were active when it was stopped last.
@@ -165,7 +165,7 @@ class TemporalEngine(JobRuns):
                 loop.call_soon_threadsafe(function)
 
     async def run(self, run_id: str, stored: str) -> str:
-        """Execute a run in this task and return its outcome, without Temporal."""
+        """Execute a run in this task, without Temporal; return its outcome."""
         claim = uuid.uuid4().hex
         self._active.add(run_id)
         try:
@@ -176,7 +176,7 @@ class TemporalEngine(JobRuns):
             self._active.discard(run_id)
 
     async def _make(self, run_id: str, number: int) -> str:
-        """Execute a run that was handed over, if it may still start; return its status."""
+        """Execute a handed-over run, if allowed; return its status."""
         from kantan_agents.durable.engines.temporal_work import CannotMakeNowError
 
         claim = uuid.uuid4().hex
@@ -225,7 +225,7 @@ class TemporalEngine(JobRuns):
         return outcome
 
     def enqueue_now(self, job: Job) -> str:
-        """Queue a run; return its id, or the id of the one with the same ``dedup_key``."""
+        """Queue a run; return its id, or the one with its ``dedup_key``."""
         run_id = self.add(job)
         self._hand_over_soon()
         return run_id
@@ -249,7 +249,7 @@ class TemporalEngine(JobRuns):
                 await _tried(act)
 
     async def _give_left(self) -> None:
-        """Resume the runs that could not be stored, as soon as the database is back."""
+        """Resume unstored runs, once the database is back."""
         if self._has_left:
             self._has_left = False  # first: a run may be left meanwhile
             try:
@@ -259,14 +259,14 @@ class TemporalEngine(JobRuns):
                 raise
 
     async def _hand_over(self, connection: Connection) -> None:
-        """Give Temporal the runs that it does not know: other processes may have stored them."""
+        """Give Temporal new runs, which other processes may have stored."""
         while jobs := await asyncio.to_thread(self.not_handed, _BATCH):
             for job in jobs:
                 await connection.hand_over(job)
                 await asyncio.to_thread(self.note_handed, job)
 
     async def _check(self, connection: Connection) -> None:
-        """Check that Temporal still has runs that have waited long: they may have been ended there."""
+        """Check that Temporal still has long-waiting runs: they may have been ended there."""
         for job in await asyncio.to_thread(self.not_checked, _CHECK_SECONDS, _CHECKED):
             is_handed = await connection.is_handed(job)
             if is_handed is None:
@@ -275,7 +275,7 @@ class TemporalEngine(JobRuns):
                 await asyncio.to_thread(partial(self.note_handed, job, is_handed=is_handed))
 
     async def _fire(self) -> None:
-        """Queue the runs of due schedules. Each time has an id, so it counts once."""
+        """Queue the runs of due schedules, once for each time by its id."""
         now, due = await asyncio.to_thread(self.due)
         for schedule in due:
             await _tried(partial(self._fire_one, schedule, now))  # it must not block the others
@@ -290,12 +290,12 @@ class TemporalEngine(JobRuns):
         await asyncio.to_thread(self.fired, schedule, following)
 
     def schedule(self, name: str, cron: str, queue: str, stored: str, timezone: str | None) -> None:
-        """Queue a run whenever a cron expression matches; replace a schedule of the same name."""
+        """Queue a run at each match of a cron expression; replace a schedule by name."""
         now, _ = self.due()
         self.keep_schedule(Schedule(name, cron, timezone, queue, stored, _next_time(cron, timezone, now)))
 
     def recover(self, executors: Sequence[str]) -> int:
-        """Give the runs of ended processes to others; return their number."""
+        """Give ended processes' runs to others; return their number."""
         count = self.give(executors, self._queue_of)
         self._hand_over_soon()
         return count
@@ -306,7 +306,7 @@ class TemporalEngine(JobRuns):
         return resumed_queue(agent) if agent else self._own_queue
 
     def recover_unmade(self) -> bool:
-        """Give this process's inactive runs to any process; return whether to call again."""
+        """Give inactive runs of this process to others; return whether to call again."""
         self.give([self.executor], self._queue_of, self._active)
         self._hand_over_soon()
         return False
@@ -337,7 +337,7 @@ def check_limits(queues: Mapping[str, Limits]) -> None:
 
 
 def _next_time(cron: str, zone: str | None, after: float) -> float:
-    """Return the next time of a cron expression, in seconds since 1970; ValueError if it is not valid."""
+    """Return the next time in seconds since 1970; ValueError if the cron expression is not valid."""
     from croniter import croniter as untyped
 
     croniter: Any = untyped

@@ -1,4 +1,4 @@
-"""The Temporal side: the workflow of a run, its activity, and the workers of a process.
+"""The Temporal side: a run's workflow and activity, and the workers.
 
 The workflow has one activity, which executes the whole run. Its code must not change while workflows are
 open: a later version gets another name.
@@ -41,7 +41,7 @@ _PAUSE_SECONDS: Final = 5.0
 _log = get_logger("kantan_agents.durable")
 
 Act = Callable[[str, int], Awaitable[str]]
-"""Executes or cancels the run of an id and handover number, if allowed; returns its status."""
+"""Executes or cancels a numbered handover, if allowed; returns the run's status."""
 
 
 class CannotMakeNowError(Exception):
@@ -50,7 +50,7 @@ class CannotMakeNowError(Exception):
 
 @workflow.defn(name=WORKFLOW)
 class RunWorkflow:
-    """A run: one activity in the queue of the run."""
+    """A run: one activity in its queue."""
 
     @workflow.run
     async def run(self, run_id: str, number: int, queue: str) -> str:
@@ -70,7 +70,7 @@ class RunWorkflow:
 
 
 class Connection:
-    """A connection to Temporal, on the running event loop; ``prefix`` starts the names of its queues."""
+    """A connection to Temporal, on the running loop; ``prefix`` is its queues'."""
 
     def __init__(self, client: Client, prefix: str) -> None:
         self._client = client
@@ -81,13 +81,9 @@ class Connection:
 
     @classmethod
     async def open(cls, address: str, namespace: str, prefix: str, identity: str) -> Connection:
-        """Connect, with the credentials from Temporal's own variables and configuration file.
+        """Connect, with the credentials of Temporal's own variables and configuration file.
 
-        Args:
-            address: ``HOST:PORT``; empty means the configured one.
-            namespace: The namespace; empty means the configured one.
-            prefix: As for the class.
-            identity: Temporal's display name of this process.
+        They also replace an empty ``address`` (``HOST:PORT``) or ``namespace``. Temporal shows ``identity``.
 
         Raises:
             DurableDatabaseError: E156, in a fork of a connected process, or for an unreadable configuration.
@@ -111,7 +107,7 @@ class Connection:
         return cls(client, prefix)
 
     def work(self, make: Act, cancel: Act, queues: Mapping[str, Limits]) -> None:
-        """Start executing the runs of queues, and resuming workflows."""
+        """Start executing queued runs, and resuming workflows."""
 
         @activity.defn(name=_ACTIVITY)
         async def made(run_id: str, number: int) -> str:
@@ -157,7 +153,7 @@ class Connection:
             self._tasks += [asyncio.create_task(worker.shutdown()) for worker in self._workers]
 
     async def close(self, seconds: float) -> None:
-        """End the workers, and wait so many seconds for their runs."""
+        """End the workers, and wait for their runs."""
         self.take_no_more()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
@@ -165,7 +161,7 @@ class Connection:
         await asyncio.sleep(0.05)
 
     async def hand_over(self, job: Handing) -> None:
-        """Let Temporal give a job to a worker; idempotent."""
+        """Give a job to Temporal; idempotent."""
         delay = min(job.delay, _LONGEST.total_seconds())
         try:
             await self._client.start_workflow(
@@ -184,7 +180,7 @@ class Connection:
             return
 
     async def is_handed(self, job: Handing) -> bool | None:
-        """Return whether a job waits at Temporal; False if it is unknown there, None if it has ended."""
+        """Return whether a job waits; False if unknown to Temporal, None if ended."""
         try:
             found = await self._client.get_workflow_handle(_id(job)).describe(rpc_timeout=_RPC)
         except RPCError as error:
@@ -198,7 +194,7 @@ class Connection:
 
 
 def _configured(address: str) -> dict[str, Any]:
-    """Return the client options from Temporal's own variables and configuration file."""
+    """Return Temporal's own client configuration."""
     try:
         return dict(ClientConfigProfile.load().to_client_connect_config())
     except Exception as error:  # noqa: BLE001 - the library does not document its errors
@@ -248,5 +244,5 @@ def _is_cancelled() -> bool:
 
 
 def _unlogged(message: str, **options: Any) -> ApplicationError:
-    """Return an error that Temporal's library does not log: this library has logged it already."""
+    """Return an error that Temporal does not log a second time."""
     return ApplicationError(message, type="DurableRun", category=ApplicationErrorCategory.BENIGN, **options)

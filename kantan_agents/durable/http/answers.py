@@ -43,7 +43,7 @@ def refused(code: str, message: str, status: HTTPStatus) -> Response:
 
 
 async def of_library(request: Request, error: Exception) -> Response:
-    """Return an error of this library as a response, such as 404 for something missing."""
+    """Return a library error as a response, such as 404."""
     del request
     code = str(error.code) if isinstance(error, KantanAgentsError) else type(error).__name__
     return json_error(code, str(error), _STATUS.get(code, HTTPStatus.BAD_REQUEST))

@@ -180,8 +180,8 @@ def _object(body: bytes) -> dict[str, Any]:
 async def stream_events(request: Request) -> Response:
     """Send the events of a run after a number, as they arrive.
 
-    The header ``Last-Event-ID``, which a reconnecting ``EventSource`` sends, replaces ``after``. An event of
-    the type ``end`` follows the last one; a request after it gets status 204, which stops an ``EventSource``.
+    A reconnecting ``EventSource`` sends ``Last-Event-ID``, which replaces ``after``. An event of the type
+    ``end`` comes last; a later request gets status 204, which stops an ``EventSource``.
     """
     runs: Management = request.app.state.runs
     run_id = request.path_params["run"]

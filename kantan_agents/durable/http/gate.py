@@ -1,4 +1,4 @@
-"""Rejects requests without the token, and requests from other sites."""
+"""Rejects requests without the token, or from other sites."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _POLICY_VIOLATION: Final = 1008
 
 
 class Gate:
-    """The outermost middleware, in front of ``app``; a ``token`` of None lets all requests in."""
+    """The outermost middleware; without a ``token``, all requests pass."""
 
     def __init__(self, app: ASGIApp, token: str | None, accepts_host: Callable[[str], bool] | None) -> None:
         self._app = app

@@ -1,1 +1,1 @@
-"""The stored data of durable runs, in tables of this library next to the engine's."""
+"""The library's tables of durable runs, next to the engine's."""

@@ -1,4 +1,4 @@
-"""Shows which processes are alive: each holds a lock that ends with it, without clocks."""
+"""Shows live processes by locks that end with them, without clocks."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SILENT_SECONDS = 30.0
 
 
 class Alive(Protocol):
-    """The locks of the processes that use one database."""
+    """The locks of a database's processes."""
 
     def hold(self, executor: str) -> None:
-        """Show that this process is alive, until ``release`` or its end."""
+        """Show this process as alive, until ``release`` or its end."""
         ...
 
     def release(self) -> None:
@@ -38,7 +38,7 @@ class Alive(Protocol):
         ...
 
     def forget(self) -> None:
-        """In a forked child: do not show the parent as alive."""
+        """Reset a forked child, which must not show the parent as alive."""
         ...
 
     def ended(self, executors: list[str]) -> list[str]:
@@ -47,10 +47,10 @@ class Alive(Protocol):
 
 
 def alive_in(database: RunDatabase, interval: float) -> Alive:
-    """Return the locks of a database: files next to a SQLite file, advisory locks in Postgres.
+    """Return the locks of a database: files next to SQLite, or advisory locks in Postgres.
 
-    ``interval`` is the time between two calls of ``keep`` in seconds. In Postgres, a process that misses
-    several of them counts as ended.
+    ``keep`` is called every ``interval`` seconds. In Postgres, a process that misses several calls counts as
+    ended.
     """
     if database.is_sqlite:
         return _Files(database)
@@ -58,7 +58,7 @@ def alive_in(database: RunDatabase, interval: float) -> Alive:
 
 
 class _Files:
-    """Each process locks a file in a directory next to the database. The system unlocks it when it ends."""
+    """Locks files in a directory next to the database; the system unlocks them at a process's end."""
 
     def __init__(self, database: RunDatabase) -> None:
         from sqlalchemy import make_url
@@ -72,7 +72,7 @@ class _Files:
         self._held: tuple[int, Path] | None = None
 
     def hold(self, executor: str) -> None:
-        """Lock the file of this process; E156 if it cannot be created."""
+        """Lock this process's file; E156 if it cannot be created."""
         path = self._directory / executor
         try:
             self._directory.mkdir(mode=0o700, parents=False, exist_ok=True)
@@ -85,7 +85,6 @@ class _Files:
         self._held = (descriptor, path)
 
     def release(self) -> None:
-        """Delete the file of this process."""
         held, self._held = self._held, None
         if held is not None:
             with suppress(OSError):
@@ -93,16 +92,16 @@ class _Files:
             os.close(held[0])
 
     def keep(self) -> None:
-        """Do nothing: the system takes a lock only from a process that has ended."""
+        """Do nothing: the system only takes the locks of ended processes."""
 
     def forget(self) -> None:
-        """In a forked child: close the file, which the parent keeps locked."""
+        """Close the file in a forked child; the parent still locks it."""
         held, self._held = self._held, None
         if held is not None:
             os.close(held[0])
 
     def ended(self, executors: list[str]) -> list[str]:
-        """Return the processes whose file is missing or not locked."""
+        """Return the processes whose file is missing or unlocked."""
         own = None if self._held is None else self._held[1].name
         return [one for one in executors if one != own and self._has_ended(one)]
 
@@ -128,7 +127,7 @@ class _Files:
 
 
 def _can_delete(path: Path) -> bool:
-    """Return whether no process has a file open, on Windows, where an open file cannot be deleted."""
+    """Return whether a file is closed: Windows cannot delete open ones."""
     try:
         path.unlink()
     except PermissionError:
@@ -139,7 +138,7 @@ def _can_delete(path: Path) -> bool:
 
 
 class _Advisory:
-    """Each process holds an advisory lock on a dedicated connection, which also ends the lock."""
+    """Holds an advisory lock on a dedicated connection, which also ends it."""
 
     def __init__(self, database: RunDatabase, silence: float) -> None:
         self._database = database
@@ -151,7 +150,7 @@ class _Advisory:
         self._seen: set[str] = set()
 
     def hold(self, executor: str) -> None:
-        """Take the lock of this process; take it again if the server has closed the connection."""
+        """Take this process's lock, again if the server has closed the connection."""
         with self._lock:
             self._executor = executor
             self._take()
@@ -180,7 +179,6 @@ class _Advisory:
             raise
 
     def release(self) -> None:
-        """Close the connection, which releases the lock."""
         with self._lock:
             held, self._connection, self._executor = self._connection, None, None
         if held is not None:
@@ -189,13 +187,12 @@ class _Advisory:
                 held.close()
 
     def keep(self) -> None:
-        """Take the lock again, if the connection was lost."""
         with self._lock:
             if self._executor is not None:
                 self._take()
 
     def forget(self) -> None:
-        """In a forked child: leave the parent's connection open there, and closed here."""
+        """In a forked child: close the connection here, not in the parent."""
         held, self._connection, self._executor = self._connection, None, None
         self._lock = Lock()
         if held is not None:
@@ -204,7 +201,7 @@ class _Advisory:
                 os.dup2(null.fileno(), held.connection.driver_connection.fileno())
 
     def ended(self, executors: list[str]) -> list[str]:
-        """Return the processes whose lock was free at two looks: one may just be connecting again."""
+        """Return the processes whose lock was free twice: one may be reconnecting."""
         from sqlalchemy import text
 
         self.keep()
@@ -228,6 +225,6 @@ _forgotten: list[Any] = []
 
 
 def _number(executor: str | None) -> int:
-    """Return the number of a lock, a signed one of 64 bits."""
+    """Return a lock's signed 64-bit number."""
     digest = hashlib.sha256(f"kantan_agents/{executor}".encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)

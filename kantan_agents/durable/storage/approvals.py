@@ -1,4 +1,4 @@
-"""Runs that wait for approvals, and the answers, in the database of durable runs."""
+"""Waiting runs and the answers to their calls, in the database."""
 
 from __future__ import annotations
 
@@ -45,11 +45,9 @@ class WaitingCall:
 
 @attrs.frozen
 class WaitingRun:
-    """A run whose calls have all been answered, so that it can resume.
+    """An answered run, ready to resume.
 
     Attributes:
-        run_id: Its id.
-        agent: Name of its agent.
         state: The signed state of the run.
         options: Its stored options, as JSON.
         queue: The queue it came from.
@@ -65,7 +63,7 @@ class WaitingRun:
 
 
 CLOSED = "cancelled"
-"""Replaces the id of the next run if the run was cancelled while it waited."""
+"""Next-run id of a run that was cancelled while it waited."""
 
 _IS_CLOSED = (
     "EXISTS (SELECT 1 FROM kantan_agents_durable_waiting w WHERE w.run_id = a.run_id AND w.next_id = :closed)"
@@ -81,7 +79,7 @@ class ApprovalStore:
         self._database = database
 
     def key(self) -> bytes:
-        """Return the key that signs waiting runs, the same for all processes of the database."""
+        """Return the database's key that signs waiting runs."""
         from sqlalchemy import text
 
         with self._database.write() as connection:
@@ -134,7 +132,7 @@ class ApprovalStore:
                 )
 
     def calls(self, *, answered: bool = False, run_id: str | None = None) -> list[WaitingCall]:
-        """Return the waiting calls, the oldest first; with ``answered``, also the others."""
+        """Return the waiting calls, the oldest first, or with ``answered`` all."""
         from sqlalchemy import text
 
         only = "answer IS NOT NULL OR" if answered else "answer IS NULL AND"
@@ -152,7 +150,7 @@ class ApprovalStore:
         return [_waiting_call(row) for row in rows]
 
     def answer(self, run_id: str, call_id: str, decision: Decision, by: str) -> None:
-        """Answer a waiting call; E158 if it is unknown, or was answered before."""
+        """Answer a waiting call; E158 if unknown, or already answered."""
         from sqlalchemy import text
 
         with self._database.write() as connection:
@@ -187,7 +185,7 @@ class ApprovalStore:
         raise ApprovalAnswerError(run_id=run_id, call_id=call_id, reason=reason)
 
     def answered(self) -> list[str]:
-        """Return the runs whose calls have all been answered and that have no next run yet."""
+        """Return the fully answered runs without a next run."""
         from sqlalchemy import text
 
         with self._database.read() as connection:
@@ -202,7 +200,7 @@ class ApprovalStore:
             )
 
     def goes_on(self, run_id: str, next_id: str) -> bool:
-        """Note the next run of one that has waited; return whether it was cancelled meanwhile."""
+        """Note a run's next one; return whether it was cancelled meanwhile."""
         from sqlalchemy import text
 
         statement = "UPDATE kantan_agents_durable_waiting SET next_id = :next WHERE run_id = :run AND next_id"
@@ -214,7 +212,7 @@ class ApprovalStore:
             return bool(closed.rowcount)
 
     def next_of(self, run_id: str) -> str | None:
-        """Return the run that continues one that has waited; None if it waits or never did."""
+        """Return the next run of one that has waited, if any."""
         from sqlalchemy import text
 
         with self._database.read() as connection:
@@ -224,7 +222,7 @@ class ApprovalStore:
         return None if found is None else str(found)
 
     def waiting(self, limit: int, offset: int, *, closed: bool = False) -> list[str]:
-        """Return the latest runs that wait for approvals (or were cancelled meanwhile, with ``closed``)."""
+        """Return the latest waiting runs; with ``closed``, cancelled ones."""
         from sqlalchemy import text
 
         where = f"next_id = '{CLOSED}'" if closed else "next_id IS NULL"
@@ -240,7 +238,7 @@ class ApprovalStore:
             )
 
     def waited_among(self, run_ids: Sequence[str]) -> dict[str, str | None]:
-        """Return the runs among these that have waited, each with its next run, or None."""
+        """Return these runs that have waited, with their next run or None."""
         from sqlalchemy import bindparam, text
 
         with self._database.read() as connection:
@@ -253,7 +251,7 @@ class ApprovalStore:
         return {row.run_id: row.next_id for row in rows}
 
     def close(self, run_id: str) -> bool:
-        """End the wait of a cancelled run; return False if it does not wait."""
+        """End a cancelled run's wait; return False if it does not wait."""
         from sqlalchemy import text
 
         with self._database.write() as connection:
@@ -267,7 +265,7 @@ class ApprovalStore:
         return bool(closed)
 
     def reopen(self, run_id: str, queue: str | None) -> bool:
-        """Let a run that was cancelled while it waited wait again; return False for any other."""
+        """Renew the wait of a run that was cancelled while waiting, else return False."""
         from sqlalchemy import text
 
         with self._database.write() as connection:
@@ -281,7 +279,7 @@ class ApprovalStore:
         return bool(opened)
 
     def find(self, run_id: str) -> WaitingRun | None:
-        """Return a run that waits or waited, with the answers."""
+        """Return a waiting or answered run."""
         from sqlalchemy import text
 
         with self._database.read() as connection:

@@ -58,7 +58,7 @@ class RunDatabase:
 
     Args:
         url: ``sqlite:///runs.sqlite3`` or ``postgresql://...``.
-        engine: Name of the engine whose runs it has.
+        engine: Name of its engine.
 
     Raises:
         DurableDatabaseError: E156, the URL is of another kind, or SQLAlchemy or the driver is not installed.
@@ -70,7 +70,7 @@ class RunDatabase:
         self._given = PostgresUrl(url)
         self.is_sqlite = self.url.startswith("sqlite")
         self.now = _SQLITE_NOW if self.is_sqlite else _POSTGRES_NOW
-        """An SQL expression: seconds since 1970 by the clock of the database, which all processes share."""
+        """SQL for seconds since 1970, by the database's clock, which all processes share."""
         self._engine: Engine | None = None
         self._limit = AnswerLimit()
         self._closing: weakref.finalize[..., RunDatabase] | None = None
@@ -82,15 +82,11 @@ class RunDatabase:
         return str(self._given)
 
     def masked(self, text: str) -> str:
-        """Return a string, such as an error's message, without the passwords of the URL and other secrets."""
+        """Mask the URL's passwords and other secrets in a string."""
         return mask(self._given.masked(text.replace(self.url, self.shown)))
 
     def open(self) -> None:
-        """Connect, and create the missing tables.
-
-        Raises:
-            DurableDatabaseError: E156, the database cannot be reached or written, or another engine uses it.
-        """
+        """Connect, and create missing tables; E156 if that fails, or another engine uses it."""
         with self.write() as connection:
             if not self.is_sqlite:
                 # Concurrent creations of a table would fail, even with IF NOT EXISTS.
@@ -109,7 +105,7 @@ class RunDatabase:
             protect(path, TRACES)
 
     def identity(self) -> str:
-        """Return the engine that has its runs; for engines other than DBOS with a unique number."""
+        """Return its engine, with a unique number unless it is DBOS."""
         with self.read() as connection:
             return identity_of(connection)
 
@@ -129,7 +125,7 @@ class RunDatabase:
             closing()
 
     def hurry(self) -> None:
-        """Shorten all waits for the server to a moment, until the database is closed."""
+        """Shorten all waits for the server, until the close."""
         self._limit.hurry()
 
     @property
@@ -139,7 +135,7 @@ class RunDatabase:
 
     @contextmanager
     def changing_tables(self) -> Iterator[None]:
-        """Inside the block, wait longer for an answer: changing large tables takes long."""
+        """Inside the block, wait longer: changing large tables is slow."""
         limit, before = self._limit, self._limit.seconds
         limit.seconds = max(before, _CHANGE_SECONDS)
         try:
@@ -149,7 +145,7 @@ class RunDatabase:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Start a transaction, which is committed at the end of the block; E156 if it fails."""
+        """Start a transaction, committed after the block; E156 if it fails."""
         try:
             with self._connected().begin() as connection:
                 yield connection
@@ -159,7 +155,7 @@ class RunDatabase:
     read = write
 
     def connect(self) -> Any:
-        """Return a dedicated connection without a transaction, for locks that last as long; or raise E156."""
+        """Return a dedicated connection without a transaction, for its locks; or raise E156."""
         try:
             return self._connected().connect().execution_options(isolation_level="AUTOCOMMIT")
         except failures() as error:
@@ -194,7 +190,7 @@ class RunDatabase:
 
     @property
     def limited_url(self) -> str:
-        """The URL for separate connections, with options that notice a server which is gone."""
+        """The URL with options that notice a lost server."""
         from sqlalchemy import make_url
 
         url = make_url(self.url)
@@ -203,12 +199,7 @@ class RunDatabase:
         return url.update_query_dict(given).render_as_string(hide_password=False)
 
     def server_engine(self, size: int, *, more: int = 0) -> Engine:
-        """Return SQLAlchemy's engine of a server, with its own pool.
-
-        Args:
-            size: Connections that it leaves open.
-            more: Additional connections while all are in use.
-        """
+        """Return SQLAlchemy's engine with its own pool of ``size`` connections, and ``more`` under load."""
         import sqlalchemy
 
         limit = self._limit
@@ -259,7 +250,7 @@ class RunDatabase:
 
 
 def _storable(values: Any) -> Any:
-    """Return the values of a statement with strings that every database accepts."""
+    """Return values with strings that every database accepts."""
     if isinstance(values, str):
         return storable_text(values)
     if isinstance(values, dict):
@@ -274,16 +265,16 @@ _Owner = TypeVar("_Owner")
 
 
 def leave_to_parent(held: Any, closing: weakref.finalize[..., Any] | None) -> None:
-    """In a forked child: neither use nor close the parent's connections, as both share its sockets."""
+    """In a forked child: neither use nor close the parent's connections, whose sockets it shares."""
     if closing is not None:
         closing.detach()
     _of_parents.append(held)
 
 
 def close_with(owner: _Owner, close: Callable[[], None]) -> weakref.finalize[..., _Owner]:
-    """Return a finalizer that closes connections when called, or when their owner is collected.
+    """Return a finalizer that closes connections when called, or when the owner is collected.
 
-    A process that only enqueues may never stop its owner.
+    A process that only enqueues may never stop it.
     """
     closing = weakref.finalize(owner, _close_own, close, os.getpid())
     closing.atexit = False
@@ -291,7 +282,7 @@ def close_with(owner: _Owner, close: Callable[[], None]) -> weakref.finalize[...
 
 
 def close_engine(engine: Engine) -> None:
-    """Close an engine of SQLAlchemy; connections in use are closed on their return."""
+    """Close SQLAlchemy's engine; used connections close on their return."""
     import sqlalchemy
 
     # A connection returned to a closed pool would stay open until it is collected.
@@ -331,7 +322,7 @@ def _checked_url(url: Any) -> str:
 
 
 def _kind_of(url: Any) -> str:
-    """Return a safe representation of an invalid URL, which may have a password."""
+    """Describe an invalid URL without its password."""
     if not isinstance(url, str):
         return type(url).__name__
     scheme, sign, _ = url.partition("://")
@@ -339,7 +330,7 @@ def _kind_of(url: Any) -> str:
 
 
 def _away() -> tuple[type[BaseException], ...]:
-    """Return the errors for an unreachable server or a locked file."""
+    """Return the errors of an unreachable server or a locked file."""
     import psycopg
     from sqlalchemy.exc import TimeoutError as NoConnectionError
 

@@ -1,4 +1,4 @@
-"""The events of durable runs, stored so that a reader can resume after an interruption."""
+"""Stored events of durable runs, for readers that resume."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Events:
         return [StoredEvent(number, json.loads(body)) for number, body in rows]
 
     def last_after(self, sequences: Mapping[str, int]) -> dict[str, int]:
-        """Return the last number of each run that has events after the given one."""
+        """Return the last number of each run with new events."""
         from sqlalchemy import text
 
         given = "json_each(:runs)" if self._database.is_sqlite else "json_each_text(CAST(:runs AS json))"
@@ -61,7 +61,7 @@ class Events:
         return {str(run_id): int(last) for run_id, last in rows}
 
     def known(self, run_id: str) -> tuple[int, frozenset[str]]:
-        """Return the last number of a run, and the identities of its events."""
+        """Return a run's last number and its events' identities."""
         from sqlalchemy import text
 
         with self._database.read() as connection:
@@ -74,7 +74,7 @@ class Events:
         )
 
     def add(self, run_id: str, events: Sequence[tuple[int, str | None, str]]) -> None:
-        """Store events: number, identity and body of each. Existing numbers stay unchanged."""
+        """Store events as number, identity and body, except existing numbers."""
         from sqlalchemy import text
 
         if not events:

@@ -8,13 +8,13 @@ from typing import Final
 from kantan_agents.support.storable_text import storable_text
 
 _LONGEST: Final = 2_000
-"""In bytes. An index of Postgres takes at most 2,704, with the id of the run."""
+"""Bytes. A Postgres index takes at most 2,704, with the run's id."""
 
 
 def stored_name(given: str) -> str:
-    """Return the name itself if every database accepts it as a key, else a substitute; idempotent.
+    """Return the name, or a substitute that every database accepts as a key; idempotent.
 
-    Some providers put a model's reasoning into the ids of its calls.
+    Some providers put reasoning into call ids.
     """
     name = storable_text(given)
     data = name.encode()

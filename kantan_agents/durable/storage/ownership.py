@@ -1,4 +1,4 @@
-"""The engine that a database of durable runs belongs to, and the tables of one without its own."""
+"""The engine that owns a database, and tables for one without its own."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _FOUND: Final = "SELECT value FROM kantan_agents_durable_secrets WHERE name = 'e
 
 
 def belongs_to(connection: Connection, engine: str) -> str:
-    """Return the engine that has the runs of a database; a database without runs belongs to ``engine``.
+    """Return the engine that owns a database; without runs, ``engine`` gets it.
 
-    Nothing is stored for DBOS, as in earlier versions.
+    For DBOS nothing is stored, as in earlier versions.
     """
     from sqlalchemy import inspect, text
 
@@ -60,7 +60,7 @@ def belongs_to(connection: Connection, engine: str) -> str:
 
 
 def identity_of(connection: Connection) -> str:
-    """Return that engine with the number of the database, if it has one; change nothing."""
+    """Return the engine with its number, if any; change nothing."""
     from sqlalchemy import inspect
 
     has_table = inspect(connection).has_table("kantan_agents_durable_secrets")

@@ -1,7 +1,7 @@
-"""The results of the calls of durable runs. Each statement is one transaction.
+"""The results of durable runs' calls. Each statement is one transaction.
 
-An execution of a run may write only while it owns the run. A takeover or cancellation replaces ``execution``
-in the run's row, so later writes of the former execution change nothing.
+Only a run's current execution may write. A takeover or cancellation replaces ``execution`` in its row, so
+later writes of the former one change nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class BegunAttempt:
     Attributes:
         attempt: The number of its executions, with this one.
         elapsed: Seconds since the first of them, by the clock of the database.
-        steps: The bodies of its steps by run and step; None for an unfinished one.
+        steps: The bodies of its steps by run and step; None if unfinished.
     """
 
     attempt: int
@@ -49,7 +49,7 @@ class StepStore:
         self._database = database
 
     def begin(self, root: str, execution: str) -> BegunAttempt:
-        """Give the outermost run ``root`` to an execution with a new id, and return its earlier steps."""
+        """Give a run to a new execution; return its earlier steps."""
         from sqlalchemy import text
 
         now = self._database.now
@@ -88,7 +88,7 @@ class StepStore:
             return bool(found == execution)
 
     def start(self, root: str, execution: str, run_id: str, step: str) -> bool:
-        """Note the start of a step; return False if the run does not belong to the execution."""
+        """Note a step's start; return False if the execution lacks the run."""
         return self._write(
             "INSERT INTO kantan_agents_durable_steps (root_id, run_id, step, body) "
             f"SELECT :root, :run, :step, NULL WHERE {_OWNED} "
@@ -97,7 +97,7 @@ class StepStore:
         )
 
     def finish(self, root: str, execution: str, run_id: str, step: str, body: str) -> bool:
-        """Store the result of a step; return False if the run does not belong to the execution."""
+        """Store a step's result; return False if the execution lacks the run."""
         return self._write(
             "INSERT INTO kantan_agents_durable_steps (root_id, run_id, step, body) "
             f"SELECT :root, :run, :step, :body WHERE {_OWNED} "
@@ -112,7 +112,7 @@ class StepStore:
         )
 
     def set_aside(self, root: str, reason: str | None) -> None:
-        """Note why a process could not execute a run; None removes the reason."""
+        """Note why a process could not execute a run; None clears it."""
         if reason is None:
             self._write(
                 "DELETE FROM kantan_agents_durable_steps WHERE root_id = :root AND step = :step",
@@ -142,7 +142,7 @@ class StepStore:
             return {str(root): mask(str(reason)) for root, reason in rows}
 
     def lost(self, owners: dict[str, str]) -> list[str]:
-        """Return the runs that no longer belong to the given executions."""
+        """Return the runs that have left these executions."""
         from sqlalchemy import bindparam, text
 
         with self._database.read() as connection:
@@ -155,7 +155,7 @@ class StepStore:
             return [run_id for run_id, execution in rows if execution != owners[run_id]]
 
     def forget(self, roots: Sequence[str]) -> None:
-        """Delete the stored data of runs that have ended."""
+        """Delete the data of ended runs."""
         from sqlalchemy import bindparam, text
 
         with self._database.write() as connection:
