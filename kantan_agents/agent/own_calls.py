@@ -61,7 +61,7 @@ class AnswerLimit(Middleware):
         finally:
             call.settings = given  # for another attempt, perhaps with another model
         answer = await self._complete(call, call_next)
-        # Only now it is certain that the limit was the reason, and not a conversation that is too long.
+        # Only now it is certain that the limit was the reason, not a conversation that is too long.
         self._is_refused = True
         _log.warning("answer_limit_refused", agent=call.agent, reason=refusal)
         return answer

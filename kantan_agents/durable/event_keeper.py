@@ -60,7 +60,7 @@ class EventKeeper:
         if execution is not None and execution.is_lost:
             return  # another process has the run, where these happen again, or otherwise
         if run is not None and is_redacted(run):
-            # `Redact(restore=True)` may restore values for readers of the stream, but not for the database.
+            # `Redact(restore=True)` restores values for readers of the stream, not for the database.
             event = _redacted(event, run)
         with self._lock:
             root = self._root_of(event, None if execution is None else execution.root_id)

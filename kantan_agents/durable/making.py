@@ -112,8 +112,7 @@ class Making(Management):
         except DurableDatabaseError as error:
             if not (error.is_away and execution.outcome):
                 raise
-            # It has ended, and only its outcome is not stored: another attempt finds all its steps, and
-            # stores it.
+            # Ended, but its outcome is not stored: another attempt replays its steps and stores it.
             self._overseer.leave()
             await patiently(partial(self._check_finished, run_id))
 
@@ -191,7 +190,7 @@ class Making(Management):
         except asyncio.CancelledError as error:
             if execution.is_lost or self._overseer.is_stopping or _is_cancelled():
                 raise
-            # Without this, no process would have the run: this one is alive, and does not execute it.
+            # No other process would take the run: this one is alive.
             raise RuntimeError("it was cancelled from inside") from error
         finally:
             current_execution.reset(token)

@@ -146,7 +146,7 @@ class Management(ListedRuns):
 
     def _goes_on(self, run_id: str) -> bool:
         waiting = self._approvals.find(run_id)
-        # The engine finds only the runs of its application. Runs of others continue there.
+        # Runs of other applications continue there.
         if waiting is None or self._engine.find(run_id) is None:
             return False
         try:
@@ -154,8 +154,8 @@ class Management(ListedRuns):
         except KantanAgentsError as error:  # of a later version: it must not block the others
             _log.warning("answered run does not go on", run_id=run_id, error=str(error))
             return False
-        # First queued, then noted: if the process ends between the two, the next look repeats both, and a run
-        # of the same id is not queued twice.
+        # First queued, then noted: if the process ends in between, the next look repeats both, and the id is
+        # not queued twice.
         next_id = self._engine.enqueue_now(job)
         if self._approvals.goes_on(run_id, next_id):
             self._engine.cancel(next_id)

@@ -85,7 +85,7 @@ class Durable(Middleware):
             await started_runs(run.agent.name).begin(self, run, call_next)
         elif run.id == execution.root_id or run.parent_call is not None:
             await started_runs(run.agent.name).inside(execution, self, run, call_next)
-        else:  # of a guardrail or a hook, whose runs have no name that is the same in each process
+        else:  # a guardrail's or hook's, whose runs have different names in each process
             await call_next(run)
 
     async def enqueue(self, agent: Any, input: Any, context: Any, **options: Any) -> str:

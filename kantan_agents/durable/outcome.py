@@ -75,7 +75,7 @@ def outcome_text(run: Run) -> str:
         "waiting": [item.call_id or "" for item in pending],
     }
     body = redacted_data(run, body)
-    # The user has chosen that `Redact` may restore the placeholders in the output, which needs these.
+    # By its user's choice, `Redact` may restore the placeholders from these.
     originals = {key: context[key] for key in kept_keys(run.agent) if key in context}
     return dump({**body, "context": {**body["context"], **originals}})
 

@@ -146,7 +146,7 @@ class Overseer:
         """Warn of runs whose agent is missing here: it may have been renamed."""
         waiting = self._engine.agents_waited_for()
         waiting = {agent: count for agent, count in waiting.items() if agent not in self._agents}
-        # Another process may be about to take the runs that did not wait at the look before.
+        # Another process may be about to take new ones.
         unknown = {agent: count for agent, count in waiting.items() if self._missing.get(agent) is False}
         for agent, count in unknown.items():
             advice = "start a process that has an agent of this name, or cancel them"

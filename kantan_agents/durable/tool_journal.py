@@ -92,7 +92,7 @@ class ToolJournal:
         call.again = self._calls[f"{call.inside}{call.call_id}"]
 
     def _inside(self) -> str:
-        # Agents of the SDK as tools belong to the run. Several of one name may be active at the same time.
+        # SDK agents as tools belong to the run. Several of one name may be active.
         outer = current_tool_call.get()
         if outer is None or outer.run is not self._run:
             return ""
@@ -116,8 +116,8 @@ class ToolJournal:
         if kept is not None:
             mark_replayed(agents.get_current_span())
             if "refused" in kept:
-                # The model knows of the denial, and may have found another way: not called, though allowed
-                # now.
+                # The model knows of the denial, and may have found another way, so an allowed call stays
+                # denied.
                 call.refusal = error_of(RecordedError(**kept["refused"]))
             return stored_result(kept, call.tool)
         if call.name in self._execution.once and self._earlier.may_have_begun(call, step):
@@ -131,7 +131,7 @@ class ToolJournal:
             await self.start(step)
         else:
             await self._execution.check()
-        # Its inner runs have the same ids in each process, so that their calls are found again.
+        # Its inner runs have constant ids, so that their calls are found again.
         inner = InnerIdentities(
             lambda number: inner_id(self._run.id, step if number == 1 else f"{step}#{number}")
         )

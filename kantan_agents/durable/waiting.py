@@ -39,8 +39,8 @@ async def store_waiting(
         may_leave_out=may_leave_out,
     )["left_out"]
     begun: StoredRun = execution.begun
-    # Everything but the conversation, which the signed state has. Its original options: the middleware that
-    # changes them is called again.
+    # All but the conversation, which the signed state has. Original options, as middleware changes them
+    # again.
     options = attrs.evolve(
         begun, input=None, state=None, edits={}, context={}, permissions={}, left_out=left_out
     )

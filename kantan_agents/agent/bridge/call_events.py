@@ -91,8 +91,8 @@ class CallEvents:
         assert self._events is not None
         async with aclosing(events):
             async for event in events:
-                # Middleware that rewrites cannot rewrite other events, which repeat the text or hold
-                # arguments, reasoning or errors. So they are dropped.
+                # Other events repeat the text, or hold arguments, reasoning or errors that middleware cannot
+                # rewrite.
                 if not self._rewrites or getattr(event, "type", None) == TEXT_DELTA:
                     slow_readers = self._events.begin_emit(RawResponseEvent, data=event, **self._names)
                     if slow_readers is not None:

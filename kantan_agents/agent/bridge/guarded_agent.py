@@ -70,8 +70,8 @@ class RuledAgent(agents.Agent[Any]):
         model, run = self.__dict__.get("model"), current_run.get()
         if run is None:
             return model
-        # A wrapper refers to its agent, so no other agent has this id. A value without a wrapper, such as a
-        # name, is stored unchanged and equals every agent's.
+        # A wrapper refers to its agent, so no other agent has this id. Other values, such as a name, are
+        # shared.
         known = run._observed.get(id(self)) if run._observed else None
         if known is not None and known[0] is model:
             return known[1]
@@ -89,13 +89,13 @@ class RuledAgent(agents.Agent[Any]):
         # The SDK compares tools by identity when a run is resumed.
         copies: dict[int, tuple[Tool, Tool, dict[str, Any]]] = self.__dict__.setdefault(_COPIES, {})
         known = copies.get(id(tool))
-        # The user may have changed the tool since, such as its name or its need for approval.
+        # The user may have changed the tool since.
         if known is not None and known[0] is tool and known[2] == vars(tool):
             return known[1]
         guarded = guard(tool, self.book)
         guard_nested(tool)
-        if any(tool is own for own in self.tools):  # the SDK creates tools of MCP servers anew each turn
-            if len(copies) >= _COPIES_KEPT:  # the agent's tools are replaced over and over
+        if any(tool is own for own in self.tools):  # the SDK creates MCP tools anew each turn
+            if len(copies) >= _COPIES_KEPT:  # the tools are replaced over and over
                 copies.clear()
             copies[id(tool)] = (tool, guarded, dict(vars(tool)))
         return guarded
@@ -162,8 +162,7 @@ class RuledAgent(agents.Agent[Any]):
         )
         around = self._surroundings(run, made)
         if any(one.is_unknown for one in served):
-            # The unknown server may have a tool of any name, so a rule for a name must not apply to another
-            # server.
+            # The unknown server may have any tool, so a rule for a name must not apply to another server.
             ambiguous |= frozenset(tool.name for one in served for tool in one.tools)
         surround(made, attrs.evolve(around, local=around.local | ambiguous))
         return list(made)
@@ -185,7 +184,7 @@ class RuledAgent(agents.Agent[Any]):
         first = getattr(run.agent, "_sdk_agent", None) if run is not None else None
         local, servers = self.local_names, self.server_names | servers_of(tools)
         if isinstance(first, RuledAgent) and first is not self:
-            # The rules of the run are written for this agent.
+            # The run's rules are written for this agent.
             local, servers = local | first.local_names, servers | first.server_names
         return Surroundings(local, servers)
 
@@ -218,8 +217,7 @@ class GuardedAgent(RuledAgent):
         return await self.offered(run, list_tools(run_context, tools, layers, None))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        # The class is created at run time and cannot be imported by name, so copies and unpickled agents
-        # create it again.
+        # Copies and unpickled agents cannot import a class created at run time, so they create it again.
         reduced: Any = super().__reduce_ex__(protocol)
         _, (_, *args), state, *rest = reduced
         if isinstance(state, dict):
@@ -241,7 +239,7 @@ def _carries_rules(context: Any) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _guarded_class(kind: Any) -> Any:
-    # The names do not change: the SDK identifies an agent by them when it stores a run.
+    # The SDK identifies an agent by these names when it stores a run.
     names = {"__slots__": (), "__module__": kind.__module__, "__qualname__": kind.__qualname__}
     return type(kind.__name__, (GuardedAgent, kind), names)
 

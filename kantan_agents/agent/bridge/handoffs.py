@@ -46,7 +46,7 @@ class HandoffLinks:
 def link_handoffs(start: Linkable) -> None:
     """Update the handoffs of all reachable Agents."""
     links = start.handoff_links
-    # A run of another agent may have relinked one of them since: then all are walked again.
+    # A run of another agent may have relinked one of them since.
     if links.reached and all(
         agent.handoff_links.linked is targets and _are_same(agent.handoffs, targets)
         for agent, targets in links.reached
@@ -66,7 +66,7 @@ def link_handoffs(start: Linkable) -> None:
 
 
 def _are_same(some: Sequence[Any], others: Sequence[Any]) -> bool:
-    # The SDK's agents are dataclasses, whose `==` compares their handoffs and never ends on a cycle.
+    # The SDK's agents are dataclasses, whose `==` never ends on a cycle.
     return len(some) == len(others) and all(map(is_, some, others))
 
 

@@ -67,7 +67,7 @@ def _request(call: ModelCall) -> Request:
 
 
 def _fetch(call: ModelCall) -> Any:
-    # A middleware may have replaced the output schema: then this is no longer the structured request.
+    # A middleware may have replaced the output schema.
     fetch = call._structured
     if call._stored is not None:
         return None  # it answers the whole call, whichever form led to it
@@ -242,8 +242,8 @@ class _CallStream:
                         last = event
                         answer = call_events.answer_of(event.response)
                     elif kind in FAILURES:
-                        # Not yielded: the SDK would raise and leave this generator open. No event follows,
-                        # but the connection may stay open.
+                        # Not yielded: the SDK would raise and leave this generator open. The connection may
+                        # stay open.
                         last = event
                         break
                     if self._passes(kind):

@@ -41,7 +41,7 @@ async def check_named_tools(
     starts = [agent for agent in sdk_agents if agent is not None]
     starts += list(_agents_above(run))
     if not starts:
-        return  # a call outside an agent's run
+        return
     reach = await reach_of(starts, wrapper, listed_by=listed_by, listed=listed)
     for one in waiting:
         one.match(reach.all_names())

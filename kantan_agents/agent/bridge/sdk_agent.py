@@ -97,7 +97,7 @@ class SDKAgent(RuledAgent):
 
     owner: Owner
     _own_tools: OwnTools
-    _holds = True  # whether it has the held tools of `_own_tools`
+    _holds = True
     _tool_index: AgentToolIndex | None = None
     _served_indexes: ServedToolIndexes | None = None
     _deferral: ToolRetrieval | None = None  # with `provider_search`
@@ -215,16 +215,16 @@ class SDKAgent(RuledAgent):
             run.turns += 1
             if run.turns == 1 and run._capture is not None and "session" in run.options:
                 run._capture.beginning.offered(run_context.turn_input)
-            # The stage has rendered for the first turn; a tool may have changed the context since.
-            # Instructions that another stage has set are used in all turns.
+            # A tool may have changed the context since the first turn. Another stage's instructions serve all
+            # turns.
             if run.instructions is None or (run.turns > 1 and run.instructions is run.rendered):
                 run.instructions = run.rendered = await self.owner.render(context)
             return run.instructions or self._without_text
         arm_of = getattr(run.agent, "arm_of", None)
         if arm_of is not None and arm_of() is self.owner:
-            # The run came back to its first agent, which has another arm in this run.
+            # Back at its first agent, which has another arm in this run.
             return await run.agent.render(context) or self._without_text
-        # A handoff target or an agent as tool: the trace records its prompt as well.
+        # The trace also records the prompt of a handoff target or an agent as tool.
         recorded = run.state.setdefault(_RECORDED, set())
         if id(self) not in recorded:
             recorded.add(id(self))
@@ -239,7 +239,7 @@ class SDKAgent(RuledAgent):
             raise violation
         active_agent.set(self.name)
         active_sdk_agent.set(self)
-        # The SDK needs the tools first, whatever runs this agent, so handoffs are updated here.
+        # The SDK needs the tools first, whatever runs this agent.
         _ = self.owner.sdk_agent
         if self.handoffs:
             guard_reachable(self)  # handoffs may have been added to this object directly
@@ -248,7 +248,7 @@ class SDKAgent(RuledAgent):
         own = self._own_tools
         has_held = self._holds and own.holds_any
         if not (has_held or self.tools or self.mcp_servers):
-            # Invalid rules abort the run here as well: the next agent may be one without a guard.
+            # Invalid rules must abort the run here: the next agent may lack a guard.
             layers = rules_of_run(run, run_context.context, self.owner.standing_rules)
             if layers.limits or layers is not self.owner.standing_rules or self.owner.layers.named_tools:
                 await self._check_names(run_context, layers, ())
@@ -289,7 +289,7 @@ class SDKAgent(RuledAgent):
         )
 
     async def _get_mcp_tool_reserved_names(self, run_context: RunContextWrapper[Any]) -> set[str]:
-        # Private, as the SDK has no public way: it must not create a prefixed name that a held tool has.
+        # The SDK has no public way to reserve a held tool's name against prefixed ones.
         reserved = await super()._get_mcp_tool_reserved_names(run_context)
         return reserved | self._own_tools.shown_names_of_held if self._holds else reserved
 

@@ -80,8 +80,8 @@ async def drain_streamed_run(run: Run, streamed: Any, *, only_reader: bool) -> A
         if hasattr(events, "aclose"):
             await events.aclose()
         raise
-    # The SDK ends the stream in silence if a model or a middleware raises CancelledError, or if the run is
-    # cancelled while the SDK waits for the end of its task. There is no answer then.
+    # The SDK ends the stream in silence if a model or middleware raises CancelledError, or at a cancellation
+    # while it waits for its task. There is no answer then.
     task: asyncio.Task[Any] | None = streamed.run_loop_task
     if task is not None and task.cancelled():
         await task
@@ -118,8 +118,8 @@ def are_deltas_discarded(run: Run) -> bool:
 
 
 async def _cancelled(streamed: Any) -> None:
-    # The SDK cancels the run itself when its stream is cancelled. A second cancellation would interrupt the
-    # clean-up of its tasks and leave a connection open.
+    # The SDK cancels the run with its stream. A second cancellation would interrupt the clean-up and leave a
+    # connection open.
     if not streamed.is_complete:
         streamed.cancel()
     task: asyncio.Task[Any] | None = streamed.run_loop_task

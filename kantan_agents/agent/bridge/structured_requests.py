@@ -139,7 +139,7 @@ class _Forms:
         deciding = max(barer, key=bareness)
         self._skip([left for left in self._forms if left not in (deciding, *TEXT_FORMS)])
         self._decides = True
-        # One unclear error in a form that has worked must not demote that form for all later runs.
+        # One unclear error must not demote a working form for all later runs.
         self._is_doubtful = self._fetch.memory.has_worked(self._target, self._form)
 
     def accepted(self) -> None:
@@ -209,8 +209,7 @@ async def stream_output(
         try:
             async with aclosing(send(prepared.request, prepared.final_tool)) as events:
                 async for event in events:
-                    # "response.created" is not yet part of an answer: the provider may still reject the
-                    # request.
+                    # "response.created" is not an answer: the provider may still reject the request.
                     has_begun = has_begun or event.type != "response.created"
                     yield event
         except REFUSALS as error:

@@ -27,7 +27,7 @@ from kantan_agents.tools.skills import SkillLoader
 
 _CACHE_SIZE = 64
 _RUN_KEYS = ("result", "history")
-# The subagent file sets the identity and the parent sets the tools, so that a delegation can only narrow.
+# The file sets the identity and the parent the tools, so that a delegation can only narrow.
 _FIXED_OPTIONS = frozenset(
     {
         "sdk_agent_options",
@@ -94,7 +94,7 @@ class Children:
             options["model_settings"] = None  # the inherited settings are for the parent's model
         if options["mcp_config"] is None:
             del options["mcp_config"]
-        # Not among the middleware: a grandchild gets its own, so it must not inherit this one.
+        # Not among the middleware, which a grandchild would inherit.
         outermost = (("delegation", enter_delegation),)
         file = AgentFile(definition, models, options.pop("skills", None), outermost)
         agent: Agent = agent_from_file(Agent, file, model=options.pop("model", None), options=options)
@@ -140,8 +140,7 @@ def checked_child_options(options: Mapping[str, Any]) -> dict[str, Any]:
             raise InvalidOptionError(option=option, reason=reason)
         if option not in known:
             raise InvalidOptionError(option=option, reason="task_tool and Agent have no such option")
-    # Build an agent now, so that the programmer sees the error and not a model. The tools are still unknown,
-    # so the tool names in `tool_retrieval` cannot be checked.
+    # Fail now, before a model sees the error. The tools are unknown, so `tool_retrieval` cannot be checked.
     checked_retrieval(options.get("tool_retrieval"))
     skills = options.get("skills")
     if not isinstance(skills, SkillLoader | None):

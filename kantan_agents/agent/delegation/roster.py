@@ -47,7 +47,7 @@ class Roster:
             if count % _CHECKS_PER_STEP == 0:
                 await anyio.lowlevel.checkpoint()
         with self._lock:
-            # Keep the objects alive whose ids are in the key, so that no other object gets those ids.
+            # Keep the objects of these ids alive, so that no other object gets them.
             self._cache[key] = ((definitions, layers.rule_sets), found)
         return found
 

@@ -217,7 +217,7 @@ class DelegationTask:
             definition = await self._roster.loader.get_agent(request.agent)
         except AgentNotFoundError as error:
             raise await self._not_found(request.agent, parent, layers) from error
-        # The guard checked the name as the model wrote it. This checks the name in the file.
+        # The guard checked the model's name. This checks the file's.
         if not await self._roster.is_permitted(definition, self.facts, layers):
             raise await self._not_found(request.agent, parent, layers)
         return definition
@@ -256,7 +256,7 @@ class DelegationTask:
 
 def with_description(tool: FunctionTool, description: str) -> FunctionTool:
     """Return a copy with a description, the same while that is the same."""
-    # The SDK compares tools by identity. The copy is stored on the tool and freed with it.
+    # The SDK compares tools by identity. Stored on the tool, the copy is freed with it.
     known: FunctionTool | None = tool.__dict__.get(DESCRIBED)
     if known is not None and known.description == description:
         return known

@@ -88,7 +88,7 @@ class Call(Generic[T]):
 
         False: the loop did not start it within ``patience`` seconds, and never will.
         """
-        # In parts: if the machine suspends the process, only the part of that moment is lost.
+        # In parts: if the machine suspends the process, only one part is lost.
         if not any(self._end.acquire(timeout=patience / _PARTS) for _ in range(_PARTS)):
             if self._claim.acquire(blocking=False):
                 return False

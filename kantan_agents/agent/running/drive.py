@@ -28,12 +28,12 @@ from kantan_agents.traces.spans import RunTrace
 
 _log = get_logger("kantan_agents.run")
 
-# For the structlog lines that user code writes during a run; `bind_contextvars` would look them up each time.
+# For structlog lines in user code; `bind_contextvars` would look them up each time.
 _names = bind_contextvars(agent_run_id="", agent_name="")
 _run_id, _agent_name = (token.var for token in _names.values())
 reset_contextvars(**_names)
 
-# Emitted by `_run_with_events`. The handlers of the outer run are among the inner run's.
+# From `_run_with_events`. The outer run's handlers are among the inner run's.
 _OF_RUN = (Delegated, RunStarted, RunFinished, RunFailed, RunCancelled)
 
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 _log = get_logger("kantan_agents.run")
 
-# How long the background loop has to start a call. If something blocks it, the call gets another loop.
+# If something blocks the background loop longer, a call gets another loop.
 _PATIENCE_SECONDS = 1.0
 
 _loop_waits: ContextVar[bool] = ContextVar("kantan_agents_loop_waits", default=False)
@@ -33,8 +33,8 @@ _phases: dict[str, Any] = {}
 _in_thread = threading.local()
 """The same, by thread."""
 
-# Functions in C: Python delivers a signal in the next Python function. If that were a callback of the
-# collector, Ctrl-C during a collection would be lost, since its exceptions are ignored.
+# In C, as Python delivers signals in Python functions: in a callback, whose exceptions are ignored, Ctrl-C
+# during a collection would be lost.
 gc.callbacks.extend((_phases.pop, _phases.__setitem__, _in_thread.__setattr__))
 
 
@@ -60,7 +60,7 @@ class BackgroundLoop:
     check_exit = staticmethod(_check_exit)
 
     def __init__(self) -> None:
-        # Reentrant: a signal handler may run an agent while its own thread is starting the loop.
+        # Reentrant: a signal handler may run an agent during the start.
         self._lock = threading.RLock()
         self._is_starting = False
         self._current: _LoopThread | None = None
@@ -97,8 +97,8 @@ class BackgroundLoop:
                 return call.outcome()
             if served.call(call, _PATIENCE_SECONDS):
                 return call.outcome(is_lost=served.is_stopping)
-        # An async tool calls the sync `run`. The background loop waits for this call, so waiting for that
-        # loop would never end. Nested runs inherit the flag at any depth.
+        # If an async tool calls the sync `run`, the background loop waits for this call, so it cannot be
+        # used. Nested runs inherit the flag at any depth.
         token = _loop_waits.set(True)
         try:
             return _run_apart(function)
@@ -145,7 +145,7 @@ class BackgroundLoop:
 
 def _is_collecting() -> bool:
     """Return whether this thread runs a finalizer or callback of the garbage collector."""
-    # Another thread may collect between these lines. Then its data differs from this thread's.
+    # Another thread may collect between these lines, with other data.
     return list(_phases)[-1:] == ["start"] and _phases.get("start") is getattr(_in_thread, "start", _phases)
 
 
@@ -205,8 +205,7 @@ class _LoopThread:
                 raise
             return False
         except BaseException:
-            # Often while the call is being sent: the loop has started it then, and this thread waits its
-            # turn.
+            # Often while sending: the loop has started the call then, and this thread waits its turn.
             call.cancel(self._loop)
             raise
         finally:
@@ -241,7 +240,7 @@ def _run_in_place(call: Call[T]) -> None:
     A loop that this thread is running makes no progress meanwhile.
     """
     loop, interrupted = _new_loop(), asyncio._get_running_loop()
-    # Not in the documentation, but exported for event loops: without it, asyncio rejects a second one.
+    # Undocumented, but exported for event loops: without it, asyncio rejects a second one.
     asyncio._set_running_loop(None)
     try:
         # An interrupt of this thread, or an exit that a task raises, ends this; `_close` cancels the call.
@@ -287,7 +286,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 def _complete(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -> None:
     """Run a loop until ``work`` is done, whatever its other tasks raise."""
-    # A task that runs until the end: anyio keeps its worker threads as long as such a task.
+    # A task that runs until the end, as anyio's worker threads last as long as one.
     task = loop.create_task(work)
     while not task.done():
         try:

@@ -33,7 +33,7 @@ def checked_engine(engine: Any) -> str:
 def _is_readable(engine: str) -> bool:
     try:
         url = urlsplit(engine)
-        _ = url.port  # raises if it is not a number
+        _ = url.port
     except ValueError:
         return False
     return not ("@" in url.netloc or url.query or url.fragment or "/" in url.path.strip("/"))

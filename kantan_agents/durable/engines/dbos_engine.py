@@ -112,11 +112,11 @@ class DBOSEngine(DBOSRuns):
         from dbos import _dbos
 
         instance = _dbos._dbos_global_instance
-        # `DBOS.destroy` starts with this, long before this library has waited for its runs.
+        # `DBOS.destroy` starts with this, before this library has waited for its runs.
         for event in instance.background_thread_stop_events if instance is not None else ():
             event.set()
-        # A run taken later finds the event loop of DBOS closed. A thread that is about to start takes none,
-        # as it looks at the event first; it cannot be joined yet.
+        # A run taken later finds DBOS's loop closed. A starting thread cannot be joined, but sees the event
+        # first.
         deadline = time.monotonic() + _TAKING_SECONDS
         for thread in threading.enumerate():
             if thread.name in self._taking and thread.is_alive():
@@ -165,7 +165,7 @@ class DBOSEngine(DBOSRuns):
         self._errors[run_id] = None
         error: Exception | None = None
         try:
-            # Outside any workflow of the user: its steps are identified by position, and this has none.
+            # Outside any user workflow, whose steps are identified by position.
             with DBOSContextEnsure(), SetWorkflowID(run_id):
                 return str(await self._workflow(stored))
         except EndedError as ended:
@@ -250,7 +250,7 @@ def _register(body: Body, max_recoveries: int, enqueue: Any) -> Any:
         job = uuid.uuid5(uuid.NAMESPACE_URL, f"{run_id}/{at.isoformat()}").hex
         return str(enqueue(Job(job, context["stored"], context["queue"])))
 
-    # It only queues, under an id that stays the same, so any number of takeovers is safe.
+    # It only queues, under a constant id, so any number of takeovers is safe.
     DBOS.workflow(name=SCHEDULED, max_recovery_attempts=None, **options)(scheduled_run)
     return DBOS.workflow(name=WORKFLOW, max_recovery_attempts=max_recoveries, **options)(durable_run)
 

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 WORKFLOW: Final = "kantan_agents.durable_run"
 SCHEDULED: Final = "kantan_agents.scheduled_run"
-# The version of the library's workflows, not the application's: a worker with a changed agent must still
-# execute earlier runs.
+# Independent of the application's version: a worker with a changed agent must execute earlier runs.
 VERSION: Final = "kantan-agents-1"
 DBOS_QUEUE: Final = "_dbos_internal_queue"
 _DELETED: Final = 500
@@ -127,7 +126,7 @@ class DBOSRuns:
         rows = self._client().list_workflows(
             status="PENDING", name=WORKFLOW, executor_id=ended, load_output=False
         )
-        # In DBOS's queue: a scheduled run that was being queued, at most once because of its id.
+        # In DBOS's queue: scheduled runs that were being queued, once by their ids.
         firings = self._client().list_workflows(
             status="PENDING", name=SCHEDULED, executor_id=ended, load_input=False, load_output=False
         )
@@ -140,7 +139,7 @@ class DBOSRuns:
             return _give_to_others(row, DBOS_QUEUE)
         # In a queue of this library: any process takes from DBOS's queue, even without the agent.
         agent = agent_in(_engine_run(row).stored)
-        # No process has an agent for unreadable data: this process takes it, and parks it with the reason.
+        # This process takes unreadable data, and parks it with the reason.
         return _give_to_others(row, resumed_queue(agent) if agent else self._own_queue)
 
     def agents_waited_for(self) -> Mapping[str, int]:

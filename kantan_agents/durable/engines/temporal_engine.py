@@ -126,7 +126,7 @@ class TemporalEngine(JobRuns):
         self._loop = asyncio.get_running_loop()
         if not self._takes:  # it was stopped before its start
             return
-        # The runs' tools are called in its threads: a queue may need more than the usual number.
+        # Runs call tools in its threads: a queue may need more than the usual number.
         self._loop.set_default_executor(ThreadPoolExecutor(_THREADS, "kantan-agents-temporal"))
         try:
             self._prefix = f"{self._application}/{await asyncio.to_thread(self._database.identity)}"
@@ -169,7 +169,7 @@ class TemporalEngine(JobRuns):
         claim = uuid.uuid4().hex
         self._active.add(run_id)
         try:
-            # To its end: a caller who cancels it meanwhile finds it stored, and so marks it as cancelled.
+            # To its end: a caller who cancels it meanwhile can then mark it as cancelled.
             await run_to_end(partial(self.begin, run_id, stored, self.executor, claim))
             return await self._ended(run_id, stored, claim)
         finally:
@@ -282,7 +282,7 @@ class TemporalEngine(JobRuns):
 
     async def _fire_one(self, schedule: Schedule, now: float) -> None:
         if now - schedule.next_at < _LATE_SECONDS:  # otherwise no process was running
-            # With the number of the database: another database's run must have another id at Temporal.
+            # With the database's number, so that another database's run has another id at Temporal.
             name = f"{self._prefix}/{schedule.name}/{schedule.next_at}"
             job = Job(uuid.uuid5(uuid.NAMESPACE_URL, name).hex, schedule.stored, schedule.queue)
             await asyncio.to_thread(self.add, job)
@@ -301,7 +301,7 @@ class TemporalEngine(JobRuns):
         return count
 
     def _queue_of(self, stored: str) -> str:
-        # No process has an agent for unreadable data: this process takes it, and parks it with the reason.
+        # This process takes unreadable data, and parks it with the reason.
         agent = agent_in(stored)
         return resumed_queue(agent) if agent else self._own_queue
 

@@ -117,7 +117,7 @@ class Connection:
             "task_queue": self._prefix,
             "workflows": [RunWorkflow],
             "workflow_runner": UnsandboxedWorkflowRunner(),  # it has no code of users
-            # After the process's end, the others would wait for its cached workflows.
+            # The other processes would wait for an ended process's cache.
             "max_cached_workflows": 0,
         }
         activities: list[dict[str, Any]] = [
@@ -157,7 +157,7 @@ class Connection:
         self.take_no_more()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
-        # The interpreter may end next: Temporal's threads must not be in the middle of an answer.
+        # The interpreter may end next: Temporal's threads must not be busy.
         await asyncio.sleep(0.05)
 
     async def hand_over(self, job: Handing) -> None:

@@ -98,7 +98,7 @@ async def _of_starlette(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    # Starlette sends this response past all middleware, so it needs the headers of the gate.
+    # Starlette sends this past all middleware, so it needs the gate's headers.
     _log.error("a request about durable runs has failed", path=request.url.path, exc_info=error)
     status = HTTPStatus.INTERNAL_SERVER_ERROR
     response = json_error(type(error).__name__, "the request has failed; the log says why", status)

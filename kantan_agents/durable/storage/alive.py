@@ -166,7 +166,7 @@ class _Advisory:
                 # A stalled process or connection is only noticed by its silence.
                 self._connection.exec_driver_sql(f"SET idle_session_timeout = '{self._silence:.0f}s'")
                 self._is_held = False
-            # Another process may be looking, or the server may not know yet that an old connection has ended.
+            # Another process may be looking, or the server may not have noticed an old connection's end.
             statement = f"SELECT pg_try_advisory_lock({_number(self._executor)})"
             found = self._connection.exec_driver_sql("SELECT 1" if self._is_held else statement).scalar()
             self._is_held = bool(found)

@@ -99,7 +99,7 @@ class RunDatabase:
                 raise DurableDatabaseError(database=self.shown, reason=reason)
             path = connection.engine.url.database
         if self.is_sqlite and path:
-            # It contains approvals. Imported here: the tools need this rule only once a database is open.
+            # It contains approvals. Imported here: unused until a database is open.
             from kantan_agents.toolkit.protected import TRACES, protect
 
             protect(path, TRACES)
@@ -242,7 +242,7 @@ class RunDatabase:
 
         @sqlalchemy.event.listens_for(engine, "connect")
         def prepare(connection: Any, _record: Any) -> None:
-            # A transaction that reads first and then writes could otherwise fail although it waits.
+            # Otherwise, a read before a write could fail although it waits.
             connection.isolation_level = "IMMEDIATE"
             connection.execute("PRAGMA journal_mode = WAL")  # of the file: readers and writers do not wait
 
@@ -285,7 +285,7 @@ def close_engine(engine: Engine) -> None:
     """Close SQLAlchemy's engine; used connections close on their return."""
     import sqlalchemy
 
-    # A connection returned to a closed pool would stay open until it is collected.
+    # Returned to a closed pool, a connection would stay open until it is collected.
     sqlalchemy.event.listen(engine, "checkin", _invalidate)
     engine.dispose()
 

@@ -24,7 +24,7 @@ class Beginning:
         self._given: str | list[bytes] | None = None
         # Shared with the callback: a reference to this object would be a cycle through the run.
         self._earlier: list[list[bytes] | Exception] = []
-        # Of values that change in place, only those that the agent's own template reads are known.
+        # Values that change in place are only known if the agent's own template reads them.
         self._context = {**run.context} if isinstance(run.context, dict) else {}
         callback = run.run_config.session_input_callback
         if callback is not None and run.options.get("session") is not None:

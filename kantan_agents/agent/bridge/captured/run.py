@@ -110,7 +110,7 @@ class RunCapture:
         try:
             instructions = agent.instructions
             if self._plain is not None and self._plain[0] is agent and self._plain[1] is instructions:
-                return  # as in most turns after the first
+                return
             self._add_agent(agent, instructions, context)
         except Exception as error:  # noqa: BLE001 - recording must not fail a run
             self.failed("a prompt", error)

@@ -36,7 +36,7 @@ def shared_tools(tools: Sequence[Any], described: Callable[[Any], dict[str, Any]
         # Every run waits for this. The lengths are equal, as the ids were.
         for reference, before, tool in zip(known.tools, known.fields, tools):  # noqa: B905
             if reference() is not tool or tool.__dict__ != before:
-                break  # another object, or it has changed
+                break
         else:
             return known
     packed = [encode(described(tool)) for tool in tools]
