@@ -120,7 +120,6 @@ def agent_from_file(
 
 
 def _servers_of(definition: AgentDefinition, configuration: Any, given: list[Any]) -> list[Any]:
-    """Return the definition's servers that are not ``given``."""
     # Here, because most agents have no servers.
     from kantan_agents.tools.mcp import ConfiguredServers
 

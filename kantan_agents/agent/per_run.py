@@ -11,7 +11,6 @@ from kantan_agents.tool_rules import RuleLayers, ToolRules
 from kantan_agents.traces.capture import RunRecord
 
 ARM_LIMIT: Final = "arm "
-"""Prefix of the limits' names."""
 
 
 class Chooser(Protocol):

@@ -32,8 +32,6 @@ _log = get_logger("kantan_agents.durable")
 
 @attrs.define
 class _Reel:
-    """The unstored events of one run."""
-
     attempt: int = 1
     waiting: list[Event] = attrs.field(factory=list)
     last: int | None = None

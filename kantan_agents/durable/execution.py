@@ -162,4 +162,3 @@ def _is_current(task: asyncio.Task[Any]) -> bool:
 MOVED = "another process has taken it over, or it was cancelled. `kantan-agents runs list` shows its state"
 
 current_execution: ContextVar[Execution | None] = ContextVar("kantan_agents_durable_execution", default=None)
-"""The execution of this task's run."""

@@ -168,7 +168,6 @@ def _has_fallback(call: ModelCall) -> bool:
 
 
 def _unknown_names(request: Request, answer: ModelResponse) -> list[str]:
-    """Return called names that the model was not offered."""
     items: list[Any] = answer.output
     called = {item.name for item in items if getattr(item, "type", None) == "function_call"}
     offered = {getattr(tool, "qualified_name", tool.name) for tool in request.tools}

@@ -55,7 +55,6 @@ class Making(Management):
     _restart: Restart
     _agents: dict[str, Any]
     _live: dict[str, Any]
-    """Functions for runs that the engine has not started yet."""
 
     async def begin(self, durable: Durable, run: Run, call_next: Next) -> None:
         """Execute a run that starts here. For ``Durable``."""
@@ -173,7 +172,6 @@ class Making(Management):
         raise failure  # in the `except` block, the original would become its context
 
     async def _make(self, run_id: str, stored: str) -> str:
-        """Execute a new or stored run for the engine."""
         live = self._live.pop(run_id, None)
         if live is not None:
             return str(await live())

@@ -50,7 +50,6 @@ async def store_waiting(
 
 
 def _redacted(run: Run, call: Any) -> Any:
-    """Return a call as reviewers may see it."""
     return attrs.evolve(call, arguments=redacted_data(run, call.arguments))
 
 

@@ -200,8 +200,6 @@ def stream_model(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any,
 
 
 class _CallStream:
-    """The streamed requests of one model call."""
-
     def __init__(self, call: ModelCall, model: Model, passes_deltas: bool) -> None:
         self._call = call
         self._model = model
@@ -218,7 +216,6 @@ class _CallStream:
         return True
 
     async def events(self, request: Request, final_tool: str | None) -> AsyncGenerator[Any, None]:
-        """Yield one request's stream events."""
         call = self._call
         track_call(call.run)
         call_events = CallEvents(call, self._model, request)

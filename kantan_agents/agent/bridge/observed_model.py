@@ -105,8 +105,6 @@ class ObservedModel(ModelWrapper):
 
 
 class _StreamWithMiddleware:
-    """One streamed model call."""
-
     def __init__(self, run: Run, call: ModelCall, passes_deltas: bool) -> None:
         self._run = run
         self._call = call

@@ -49,7 +49,6 @@ def _blank(kind: type[agents.Agent[Any]]) -> tuple[dict[str, Any], dict[str, Any
 
 
 def _settings_for(model: str | Model | None) -> ModelSettings:
-    """Return the SDK's default settings for a model."""
     if isinstance(model, Model):
         # The constructor would add 13 % to creating an agent (`python -m benchmarks --only construct_0`).
         settings = ModelSettings.__new__(ModelSettings)

@@ -216,7 +216,6 @@ def _agents_from(starts: Iterable[agents.Agent[Any]]) -> Iterator[agents.Agent[A
 
 
 async def _served_to(agent: agents.Agent[Any], wrapper: RunContextWrapper[Any]) -> list[Tool] | None:
-    """Return an agent's MCP tools; None if they cannot be listed now."""
     servers_away.set(frozenset())
     try:
         return await agent.get_mcp_tools(wrapper)

@@ -47,8 +47,6 @@ async def rewritten(
 
 
 class _Text:
-    """One output text of an answer."""
-
     def __init__(self, factories: Sequence[Callable[[], TextRewriter]]) -> None:
         self._rewriters = [make() for make in reversed(factories)]
         self._last: Any = None
@@ -62,7 +60,6 @@ class _Text:
         return _delta(event, text)
 
     def end(self) -> Any:
-        """Return an event with the remaining text, if any."""
         text = ""
         for rewriter in self._rewriters:
             text = (rewriter.feed(text) if text else "") + rewriter.end()

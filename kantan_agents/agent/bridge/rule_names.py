@@ -128,7 +128,6 @@ async def _problems(rules: ToolRules, agent: str, reach: Reach) -> AsyncGenerato
 
 
 def _problems_of_file(rules: ToolRules, agent: str, reach: Reach) -> Iterator[str]:
-    """Yield a subagent file's near misses."""
     known = tuple(reach.all_names())
     for key, entries in (("tools", rules.allow), ("disallowedTools", rules.deny)):
         for entry in entries if isinstance(entries, tuple) else ():
@@ -160,7 +159,6 @@ def _may_be_wrong(name: str, reach: Reach) -> bool:
 
 
 def _described(entry: str, agent: str, reach: Reach) -> str:
-    """Return a sentence about an entry that covers no tool."""
     name = tool_of(entry)
     for tool in reach.served_as(name):  # an entry of `allow`: for `deny`, it would cover the tool
         if name.startswith(SERVER_PREFIX) and tool.origin is not None and name != tool.origin.chosen:

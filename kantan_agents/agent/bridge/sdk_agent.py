@@ -296,7 +296,6 @@ class SDKAgent(RuledAgent):
     async def _check_names(
         self, run_context: RunContextWrapper[Any], layers: RuleLayers, tools: Sequence[Tool]
     ) -> None:
-        """Check the tool names in middleware and rules, on the agent that was run."""
         run = current_run.get()
         if run is None or run.agent is not self.owner:
             return

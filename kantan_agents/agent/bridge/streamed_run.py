@@ -96,7 +96,6 @@ async def drain_streamed_run(run: Run, streamed: Any, *, only_reader: bool) -> A
 
 
 async def _read(events: Any, stop: StopAfterTurn | None) -> Any:
-    """Read a stream to its end; return the last model response, if any."""
     last = None
     async for event in events:
         if getattr(event, "type", None) != "raw_response_event":

@@ -72,8 +72,6 @@ class NativeAttempt:
 
 
 class _Forms:
-    """The forms left for one request."""
-
     def __init__(
         self, model: Model, request: Request, fetch: Fetch, choice: FormChoice | None = None
     ) -> None:
@@ -97,7 +95,6 @@ class _Forms:
         self._is_doubtful = False
 
     def next(self) -> Encoded:
-        """Return the request in the next form; E40 after the last one."""
         if not self._forms:
             raise unfit_output(self._fetch.schema.name(), self._fetch.attempts) from self._errors[-1]
         self._form, *left = self._forms

@@ -41,7 +41,6 @@ _FIXED_OPTIONS = frozenset(
 )
 
 next_delegation: ContextVar[Delegation] = ContextVar("kantan_agents_delegation")
-"""The delegation of the task's next child run."""
 
 
 @calls_next_last

@@ -94,7 +94,6 @@ def _sdk_options(active: agents.Agent[Any], owner: Any) -> dict[str, Any]:
 
 
 def _combined_middleware(run_agent: Agent[Any], owner: Any) -> list[Any]:
-    """Return the run's middleware and, inside it, the active agent's."""
     middleware = run_agent.given.middleware
     inner = owner.given.middleware if owner is not None else ()
     return middleware + [one for one in inner if not any(one is known for known in middleware)]

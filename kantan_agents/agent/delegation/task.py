@@ -211,7 +211,6 @@ class DelegationTask:
         raise failure from failure.__cause__
 
     async def _definition(self, request: DelegationRequest, parent: Parent) -> AgentDefinition:
-        """Return the requested definition; E32 if missing or not permitted."""
         layers = parent.rules()
         try:
             definition = await self._roster.loader.get_agent(request.agent)

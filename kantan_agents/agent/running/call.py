@@ -18,8 +18,6 @@ except ImportError:  # anyio then recognizes the library without it
 T = TypeVar("T")
 
 CLEANUP_SECONDS = 5.0
-"""An interrupted caller's wait for its run's cleanup."""
-
 _PARTS = 4
 
 

@@ -40,8 +40,6 @@ class InnerIdentities:
 next_identity: ContextVar[Identity | InnerIdentities | None] = ContextVar(
     "kantan_agents_next_identity", default=None
 )
-"""Identities of the context's next runs."""
-
 
 _NEW = Identity()
 

@@ -99,7 +99,6 @@ def _metadata_of(
 
 
 def _wrapped(agent: RunnableAgent, run: Run, chosen: ChosenArm | None) -> Pipeline:
-    """Put limits and middleware around the run; return its pipeline."""
     if chosen is not None:
         run.arm, run.limits = chosen.arm, chosen.limits
     run.model_calls, run.tool_calls = agent.layers.model_calls, agent.layers.tool_calls

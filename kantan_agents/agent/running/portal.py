@@ -216,7 +216,6 @@ class _LoopThread:
             self.thread.join(CLEANUP_SECONDS)
 
     def stop_soon(self) -> bool:
-        """End the loop without waiting; return False if it has ended."""
         self.is_stopping = True
         try:
             self._loop.call_soon_threadsafe(self._stopping.set)
@@ -296,7 +295,6 @@ def _complete(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -
 
 
 def _close(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel a loop's tasks, let them clean up, and close it."""
     try:
         tasks = asyncio.all_tasks(loop)
         for task in tasks:

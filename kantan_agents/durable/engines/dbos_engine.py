@@ -278,7 +278,6 @@ class _DefaultExecutors:
         self._lock = Lock()
 
     def remember(self) -> None:
-        """Remember the running loop's executor, before DBOS."""
         loop = asyncio.get_running_loop()
         with self._lock:
             if loop not in self._loops:
@@ -287,7 +286,6 @@ class _DefaultExecutors:
                 self._loops[loop] = None if type(known).__module__.startswith("dbos.") else known
 
     def give_back(self) -> None:
-        """Restore the executors, or set new ones."""
         with self._lock:
             loops = list(self._loops.items())
         for loop, executor in loops:

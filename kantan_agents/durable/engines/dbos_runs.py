@@ -267,7 +267,6 @@ class DBOSRuns:
             self._change_tables(pool)
 
     def _change_tables(self, pool: Engine | None) -> None:
-        """Create or migrate DBOS's tables."""
         from dbos import DBOSPortableJSONSerializer
         from dbos._sys_db import SystemDatabase
 

@@ -176,7 +176,6 @@ class TemporalEngine(JobRuns):
             self._active.discard(run_id)
 
     async def _make(self, run_id: str, number: int) -> str:
-        """Execute a handed-over run, if allowed; return its status."""
         from kantan_agents.durable.engines.temporal_work import CannotMakeNowError
 
         claim = uuid.uuid4().hex
@@ -212,7 +211,6 @@ class TemporalEngine(JobRuns):
         return "cancelled"
 
     async def _ended(self, run_id: str, stored: str, claim: str) -> str:
-        """Execute a run and store its end; return its outcome."""
         end = partial(self.end, run_id, claim)
         try:
             outcome: str = await self._body(run_id, stored)
@@ -337,7 +335,6 @@ def check_limits(queues: Mapping[str, Limits]) -> None:
 
 
 def _next_time(cron: str, zone: str | None, after: float) -> float:
-    """Return the next time in seconds since 1970; ValueError if the cron expression is not valid."""
     from croniter import croniter as untyped
 
     croniter: Any = untyped

@@ -194,7 +194,6 @@ class Connection:
 
 
 def _configured(address: str) -> dict[str, Any]:
-    """Return Temporal's own client configuration."""
     try:
         return dict(ClientConfigProfile.load().to_client_connect_config())
     except Exception as error:  # noqa: BLE001 - the library does not document its errors
@@ -238,7 +237,6 @@ async def _made(make: Act, cancel: Act, run_id: str, number: int) -> str:
 
 
 def _is_cancelled() -> bool:
-    """Return whether the workflow was cancelled."""
     details = activity.cancellation_details()
     return details is not None and details.cancel_requested
 

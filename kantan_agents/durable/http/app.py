@@ -140,7 +140,6 @@ async def show_run(request: Request) -> Response:
 
 
 async def _body(request: Request) -> bytes | None:
-    """Return the body of a request; None if it is too large."""
     body = bytearray()
     try:
         async for part in request.stream():
@@ -153,7 +152,6 @@ async def _body(request: Request) -> bytes | None:
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    """Return the answer in a body; E75 if it is invalid."""
     try:
         given = json.loads(body)
     except (ValueError, RecursionError) as error:

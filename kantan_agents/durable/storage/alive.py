@@ -72,7 +72,6 @@ class _Files:
         self._held: tuple[int, Path] | None = None
 
     def hold(self, executor: str) -> None:
-        """Lock this process's file; E156 if it cannot be created."""
         path = self._directory / executor
         try:
             self._directory.mkdir(mode=0o700, parents=False, exist_ok=True)
@@ -101,7 +100,6 @@ class _Files:
             os.close(held[0])
 
     def ended(self, executors: list[str]) -> list[str]:
-        """Return the processes whose file is missing or unlocked."""
         own = None if self._held is None else self._held[1].name
         return [one for one in executors if one != own and self._has_ended(one)]
 
@@ -225,6 +223,5 @@ _forgotten: list[Any] = []
 
 
 def _number(executor: str | None) -> int:
-    """Return a lock's signed 64-bit number."""
     digest = hashlib.sha256(f"kantan_agents/{executor}".encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)

@@ -322,7 +322,6 @@ def _checked_url(url: Any) -> str:
 
 
 def _kind_of(url: Any) -> str:
-    """Describe an invalid URL without its password."""
     if not isinstance(url, str):
         return type(url).__name__
     scheme, sign, _ = url.partition("://")

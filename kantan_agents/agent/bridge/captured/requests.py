@@ -132,7 +132,6 @@ class Requests:
         data["items"] = [shared_item(item) for item in new]
 
     def _add_results(self, items: list[Any]) -> None:
-        """Add the model's results to cancelled tool calls."""
         for item in items:
             if isinstance(item, dict) and item.get("call_id") in self.cancelled and "output" in item:
                 call = self.cancelled.pop(item["call_id"])

@@ -53,7 +53,6 @@ def shared_tools(tools: Sequence[Any], described: Callable[[Any], dict[str, Any]
 
 
 def _copied(fields: dict[str, Any]) -> dict[str, Any]:
-    """Copy the values that may change in place."""
     return {
         name: copy.deepcopy(value) if isinstance(value, (dict, list)) else value
         for name, value in fields.items()
