@@ -17,7 +17,7 @@ def cancellations_of(task: asyncio.Task[Any] | None) -> int:
 
 def is_about_to_be_cancelled() -> bool:
     """Return whether a cancellation is pending, so that the next ``await`` raises."""
-    # Private, but in every version. asyncio reads it when a coroutine returns, and then discards the result.
+    # Private, but in every version. asyncio reads it when a coroutine returns, and then cancels the task.
     return getattr(asyncio.current_task(), "_must_cancel", False)
 
 

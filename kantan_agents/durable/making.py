@@ -235,7 +235,7 @@ class Making(Management):
 
 
 def _may_pass_elsewhere(execution: Execution, error: BaseException) -> bool:
-    """Return whether this program lacks something of earlier work."""
+    """Return whether an error means that this program lacks something from earlier work."""
     if execution.attempt == 1 or execution.has_asked:
         return False
     # Such as a call of a shell that is gone.

@@ -60,7 +60,7 @@ class DurableSession:
         self._last = [*self._last, *plain]
 
     async def pop_item(self) -> Any:
-        """Return the removed last item, unless an earlier process removed it."""
+        """Remove the last item, unless an earlier process has, and return it."""
         step = self._next("pop")
         kept = self._journal.known(step)
         if kept is None:

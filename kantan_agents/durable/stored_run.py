@@ -41,7 +41,7 @@ class StoredRun:
         input: The input as given; None for a resumed run.
         state: The SDK's state of a resumed run, as JSON data.
         edits: Arguments that reviewers have edited, by call id.
-        waited_for: Id of the former run, whose approvals this one continues.
+        waited_for: Id of the run that waited for approvals and is resumed by this one.
         context: The storable part of the context.
         left_out: Context keys that must be reloaded.
         permissions: Context values that are a ``ToolRulesMode`` or ``UserRules``, as data.

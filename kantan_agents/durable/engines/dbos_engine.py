@@ -64,7 +64,7 @@ class DBOSEngine(DBOSRuns):
         self._taking: set[str] = set()  # names of the threads that take runs from queues
 
     def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
-        """Start executing queued and recovered runs."""
+        """See ``Engine``."""
         from dbos import DBOS, DBOSPortableJSONSerializer, _dbos
 
         if _dbos._dbos_global_instance is not None:
@@ -123,7 +123,7 @@ class DBOSEngine(DBOSRuns):
                 thread.join(max(0.0, deadline - time.monotonic()))
 
     def stop(self) -> None:
-        """Stop, and leave active runs to other processes."""
+        """See ``Engine``."""
         if self._workflow is not None:
             self._workflow = None
             self.take_no_more()
@@ -158,7 +158,7 @@ class DBOSEngine(DBOSRuns):
             close_engine(pool)
 
     async def run(self, run_id: str, stored: str) -> str:
-        """Execute a run in this task; return its outcome."""
+        """See ``Engine``."""
         from dbos import DBOSContextEnsure, SetWorkflowID
 
         self._executors.remember()
@@ -177,7 +177,7 @@ class DBOSEngine(DBOSRuns):
         raise error  # in the `except` block, the one for DBOS would become its context
 
     def recover_unmade(self) -> bool:
-        """Give inactive runs of this process to others; return whether to call again."""
+        """See ``Engine``."""
         from dbos import _dbos
 
         rows = self._client().list_workflows(status="PENDING", executor_id=[self.executor], load_output=False)
@@ -220,8 +220,8 @@ def _forget_closed_streams() -> None:
 def _without_retries() -> Iterator[None]:
     """Inside the block, DBOS starts without retries while the server is away.
 
-    By default it retries for ever, in threads that nothing can end. `recover_unmade` repeats the missing
-    work.
+    By default it retries for ever, in threads that nothing can end. `recover_unmade` gives
+    the runs left then to others.
     """
     from dbos._sys_db import SystemDatabase
 

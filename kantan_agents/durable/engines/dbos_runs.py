@@ -68,7 +68,7 @@ class DBOSRuns:
         self._made = self._closing = None
 
     def enqueue_now(self, job: Job) -> str:
-        """Queue a run; return its id, or the one with its ``dedup_key``."""
+        """See ``Engine``."""
         from dbos import WorkflowSerializationFormat
 
         client = self._client()
@@ -94,7 +94,7 @@ class DBOSRuns:
         return str(client.enqueue(given, job.stored).get_workflow_id())
 
     def schedule(self, name: str, cron: str, queue: str, stored: str, timezone: str | None) -> None:
-        """Queue a run at each match of a cron expression; replace a schedule by name."""
+        """See ``Engine``."""
         from dbos import error as errors
 
         entry: Any = {
@@ -110,18 +110,18 @@ class DBOSRuns:
             raise ValueError(str(error).removeprefix("DBOS Error: ")) from error
 
     def unschedule(self, name: str) -> None:
-        """Remove a schedule."""
+        """See ``Engine``."""
         self._client().delete_schedule(name)
 
     def executors(self) -> Sequence[str]:
-        """Return the processes that execute runs."""
+        """See ``Engine``."""
         rows = self._client().list_workflows(
             status="PENDING", name=[WORKFLOW, SCHEDULED], load_input=False, load_output=False
         )
         return sorted({row.executor_id for row in rows if row.executor_id})
 
     def recover(self, executors: Sequence[str]) -> int:
-        """Give ended processes' runs to others; return their number."""
+        """See ``Engine``."""
         ended = list(executors)
         rows = self._client().list_workflows(
             status="PENDING", name=WORKFLOW, executor_id=ended, load_output=False
@@ -143,7 +143,7 @@ class DBOSRuns:
         return _give_to_others(row, resumed_queue(agent) if agent else self._own_queue)
 
     def agents_waited_for(self) -> Mapping[str, int]:
-        """Return how many runs wait for each agent."""
+        """See ``Engine``."""
         begin = resumed_queue("")
         queues = [queue.name for queue in self._client().list_queues() if queue.name.startswith(begin)]
         if not queues:
@@ -154,31 +154,31 @@ class DBOSRuns:
         return Counter((row.queue_name or "").removeprefix(begin) for row in rows)
 
     def cancel(self, run_id: str) -> None:
-        """Prevent a run from starting or resuming."""
+        """See ``Engine``."""
         self._client().cancel_workflow(run_id)
 
     def resume(self, run_id: str, queue: str | None) -> None:
-        """Queue a cancelled or parked run again."""
+        """See ``Engine``."""
         self._client().resume_workflow(run_id, queue_name=queue)
 
     def forget(self, run_ids: Sequence[str]) -> None:
-        """Delete runs that have ended."""
+        """See ``Engine``."""
         self._client().delete_workflows(list(run_ids))
 
     def find(self, run_id: str) -> EngineRun | None:
-        """Return a run, if it exists."""
+        """See ``Engine``."""
         found = self.these([run_id])
         return found[0] if found else None
 
     def these(self, run_ids: Sequence[str]) -> Sequence[EngineRun]:
-        """Return the runs of these ids."""
+        """See ``Engine``."""
         if not run_ids:
             return []
         rows = self._client().list_workflows(workflow_ids=list(run_ids), name=WORKFLOW)
         return [_engine_run(row) for row in rows]
 
     def settled(self, run_ids: Sequence[str]) -> Sequence[str]:
-        """Return the ids without a queued or active run."""
+        """See ``Engine``."""
         from sqlalchemy import text
 
         self._client()  # it creates the tables
@@ -196,7 +196,7 @@ class DBOSRuns:
     def runs(
         self, statuses: Sequence[str] | None, queue: str | None, limit: int, offset: int
     ) -> Sequence[EngineRun]:
-        """Return the latest runs of these statuses, from ``offset``."""
+        """See ``Engine``."""
         own = None if statuses is None else [name for name, known in _STATUS.items() if known in statuses]
         rows = self._client().list_workflows(
             status=own, queue_name=queue, limit=limit, offset=offset, sort_desc=True, name=WORKFLOW
@@ -204,12 +204,12 @@ class DBOSRuns:
         return [_engine_run(row) for row in rows]
 
     def forget_firings(self, moment: datetime) -> None:
-        """Delete the schedules' firings until a moment."""
+        """See ``Engine``."""
         while ended := self._ended_before(moment, _DELETED, SCHEDULED):
             self.forget(ended)
 
     def ended_before(self, moment: datetime, limit: int) -> Sequence[str]:
-        """Return the oldest runs that ended before a moment."""
+        """See ``Engine``."""
         return self._ended_before(moment, limit, WORKFLOW)
 
     def _ended_before(self, moment: datetime, limit: int, name: str) -> list[str]:

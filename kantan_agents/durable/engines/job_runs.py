@@ -18,7 +18,7 @@ class JobRuns(JobStore):
     """The part of ``Engine`` for any process with the database."""
 
     def find(self, run_id: str) -> EngineRun | None:
-        """Return a job, if it exists."""
+        """See ``Engine``."""
         return next(iter(self.these([run_id])), None)
 
     def forget_firings(self, moment: datetime) -> None:
@@ -35,7 +35,7 @@ class JobRuns(JobStore):
         )
 
     def resume(self, run_id: str, queue: str | None) -> None:
-        """Release a cancelled or parked job."""
+        """See ``Engine``."""
         self._execute(
             f"UPDATE {JOBS} SET status = 'queued', queue = COALESCE(CAST(:queue AS TEXT), queue), "
             f"attempts = 0, dedup_key = NULL, error = NULL, updated_at = {{now}}, {AGAIN} "
@@ -45,11 +45,11 @@ class JobRuns(JobStore):
         )
 
     def forget(self, run_ids: Sequence[str]) -> None:
-        """Delete jobs."""
+        """See ``Engine``."""
         self._execute(f"DELETE FROM {JOBS} WHERE run_id IN :ids", ids=list(run_ids))
 
     def ended_before(self, moment: datetime, limit: int) -> list[str]:
-        """Return the oldest jobs that ended before a moment."""
+        """See ``Engine``."""
         rows = self._execute(
             f"SELECT run_id FROM {JOBS} WHERE application = :application AND status IN :ended "
             "AND updated_at < :moment ORDER BY updated_at LIMIT :limit",
@@ -60,7 +60,7 @@ class JobRuns(JobStore):
         return [row.run_id for row in rows]
 
     def these(self, run_ids: Sequence[str]) -> list[EngineRun]:
-        """Return the jobs of these ids."""
+        """See ``Engine``."""
         rows = self._execute(
             f"SELECT {_COLUMNS} FROM {JOBS} WHERE application = :application AND run_id IN :ids",
             ids=list(run_ids),
@@ -80,7 +80,7 @@ class JobRuns(JobStore):
     def runs(
         self, statuses: Sequence[str] | None, queue: str | None, limit: int, offset: int
     ) -> Sequence[EngineRun]:
-        """Return the latest jobs of these statuses, from ``offset``."""
+        """See ``Engine``."""
         wanted = "" if statuses is None else "AND status IN :statuses "
         wanted += "" if queue is None else "AND queue = :queue "
         rows = self._execute(
@@ -105,7 +105,7 @@ class JobRuns(JobStore):
         return {row.queue[len(beginning) :]: row.count for row in rows}
 
     def executors(self) -> list[str]:
-        """Return the processes that execute jobs."""
+        """See ``Engine``."""
         rows = self._execute(
             f"SELECT DISTINCT executor FROM {JOBS} WHERE application = :application AND status = 'running' "
             "AND executor IS NOT NULL ORDER BY executor"
@@ -113,7 +113,7 @@ class JobRuns(JobStore):
         return [row.executor for row in rows]
 
     def unschedule(self, name: str) -> None:
-        """Delete a schedule."""
+        """See ``Engine``."""
         self._execute(
             "DELETE FROM kantan_agents_durable_schedules WHERE application = :application AND name = :name",
             name=name,

@@ -96,7 +96,7 @@ class TemporalEngine(JobRuns):
         self._thread = self._connection = self._loop = self._fresh = self._serving = None
 
     def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
-        """Start executing queued and recovered runs."""
+        """See ``Engine``."""
         self._body, self._takes = body, True
         self._own_queue = next((name for name in queues if name.startswith(RESUMED)), RESUMED)
         # Runs that were active when it was stopped last.
@@ -143,13 +143,13 @@ class TemporalEngine(JobRuns):
         await self._connection.close(_STOP_SECONDS)
 
     def take_no_more(self) -> None:
-        """Start no more queued runs; active ones continue."""
+        """See ``Engine``."""
         self._takes = False
         if self._connection is not None:
             self._call_soon(self._connection.take_no_more)
 
     def stop(self) -> None:
-        """Stop, and leave active runs to other processes."""
+        """See ``Engine``."""
         self._takes = False
         thread, self._thread = self._thread, None
         if thread is not None:
@@ -223,7 +223,7 @@ class TemporalEngine(JobRuns):
         return outcome
 
     def enqueue_now(self, job: Job) -> str:
-        """Queue a run; return its id, or the one with its ``dedup_key``."""
+        """See ``Engine``."""
         run_id = self.add(job)
         self._hand_over_soon()
         return run_id
@@ -273,7 +273,7 @@ class TemporalEngine(JobRuns):
                 await asyncio.to_thread(partial(self.note_handed, job, is_handed=is_handed))
 
     async def _fire(self) -> None:
-        """Queue the runs of due schedules, once for each time by its id."""
+        """Queue the runs of due schedules. Each time has an id, so it counts once."""
         now, due = await asyncio.to_thread(self.due)
         for schedule in due:
             await _tried(partial(self._fire_one, schedule, now))  # it must not block the others
@@ -288,12 +288,12 @@ class TemporalEngine(JobRuns):
         await asyncio.to_thread(self.fired, schedule, following)
 
     def schedule(self, name: str, cron: str, queue: str, stored: str, timezone: str | None) -> None:
-        """Queue a run at each match of a cron expression; replace a schedule by name."""
+        """See ``Engine``."""
         now, _ = self.due()
         self.keep_schedule(Schedule(name, cron, timezone, queue, stored, _next_time(cron, timezone, now)))
 
     def recover(self, executors: Sequence[str]) -> int:
-        """Give ended processes' runs to others; return their number."""
+        """See ``Engine``."""
         count = self.give(executors, self._queue_of)
         self._hand_over_soon()
         return count
@@ -304,13 +304,13 @@ class TemporalEngine(JobRuns):
         return resumed_queue(agent) if agent else self._own_queue
 
     def recover_unmade(self) -> bool:
-        """Give inactive runs of this process to others; return whether to call again."""
+        """See ``Engine``."""
         self.give([self.executor], self._queue_of, self._active)
         self._hand_over_soon()
         return False
 
     def resume(self, run_id: str, queue: str | None) -> None:
-        """Queue a cancelled or parked run again."""
+        """See ``Engine``."""
         super().resume(run_id, queue)
         self._hand_over_soon()
 

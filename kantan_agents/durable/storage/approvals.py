@@ -238,7 +238,7 @@ class ApprovalStore:
             )
 
     def waited_among(self, run_ids: Sequence[str]) -> dict[str, str | None]:
-        """Return these runs that have waited, with their next run or None."""
+        """Return which of these runs have waited, with their next run or None."""
         from sqlalchemy import bindparam, text
 
         with self._database.read() as connection:
