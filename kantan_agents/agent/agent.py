@@ -92,48 +92,48 @@ class Agent(SDKView, Generic[OutputT_co]):
 
     Args:
         name: Name of the agent; ``agent_name`` in every trace.
-        instructions: The system prompt: a text, or a ``Prompt`` with a version. Markers such as
-            ``{{ $ctx.user.name }}`` are filled from the run's context. A ``Rollout`` chooses one of several
-            prompts for each run.
-        model: A model name for kantan-llm (``"gpt-6.1-terra"``, ``"gemini-2.5-pro"``,
-            ``"ollama/llama3.2"``), kantan-llm's ``AsyncClientBundle`` or ``KantanAsyncLLM``, an SDK
-            ``Model``, a custom ``Provider``, or None for the SDK's default.
-        model_provider_factory: Returns the SDK ``ModelProvider`` of a run. ``model`` is then a model name
-            for that provider.
+        instructions: The system prompt: a string, or a ``Prompt`` with a version. The run's context fills
+            placeholders such as ``{{ $ctx.user.name }}``. A ``Rollout`` chooses one of several prompts for
+            each run.
+        model: A model name for kantan-llm (``"gpt-6.1-terra"``, ``"gemini-2.5-pro"``, ``"ollama/llama3.2"``),
+            kantan-llm's ``AsyncClientBundle`` or ``KantanAsyncLLM``, an SDK ``Model``, a custom ``Provider``,
+            or None for the SDK's default.
+        model_provider_factory: Returns the SDK ``ModelProvider`` of a run. ``model`` is then a model name for
+            that provider.
         model_settings: The SDK's ``ModelSettings`` (temperature, ...).
-        tools: Plain functions, tools of the SDK, or agents, each of which becomes a tool with the name and
-            the ``handoff_description`` of the agent.
+        tools: Plain functions, tools of the SDK, or agents. An agent becomes a tool with its name and
+            ``handoff_description``.
         handoffs: Agents, SDK agents or ``agents.handoff(...)`` objects that may take over the run.
         mcp_servers: MCP servers of the SDK. The agent may use their tools. Servers of the SDK's classes and
             their subclasses are connected again after a failure; an object that wraps one needs the attribute
             ``wrapped_server`` for that.
-        tool_providers: The tool providers from installed packages whose tools and rules are used (spec 9):
+        tool_providers: The tool providers from installed packages whose tools and rules apply (spec 9):
             ``"available"`` for all that can be loaded; ``"all"``, which raises if one cannot be loaded; a
             list of names; or None. ``use_tool_providers`` limits them for the process.
-        tool_retrieval: How the tools for an input are selected if the agent has too many to show the model.
-            None shows all of them.
-        on_rule_violation: What happens when the tool rules refuse a call: ``"feedback"`` sends the error to
-            the model, ``"raise"`` ends the run, and a function of the ``RuleViolation`` returns one of these.
-        on_mcp_failure: What a run does without an MCP server that cannot be used: ``"raise"`` ends it with
-            E28, ``"continue"`` leaves out the server's tools. A mapping has a choice for each server by name;
-            a server that it does not name has ``"raise"``.
-        strict: Whether a mistake in the names of a run's rules is an error instead of a warning: a tool in
-            ``allow``, ``deny`` or ``params`` or a parameter in ``params`` that does not exist (E20), or a key
-            of the context that is almost ``tool_rules`` (E75). A marker of the instructions whose value does
-            not exist is error E48 instead of empty text.
-        renderer: Replaces the template engine: ``(text, context)`` or ``(text, context, allow_env)``,
-            sync or async.
+        tool_retrieval: How to select tools for an input if the agent has too many to show the model. None
+            shows all of them.
+        on_rule_violation: What happens when the tool rules deny a call: ``"feedback"`` sends the error to the
+            model, ``"raise"`` aborts the run, and a function of the ``RuleViolation`` returns one of these.
+        on_mcp_failure: What a run does if an MCP server cannot be used: ``"raise"`` aborts it with E28,
+            ``"continue"`` omits the server's tools. A mapping has a choice for each server by name; servers
+            without an entry have ``"raise"``.
+        strict: Whether a wrong name in a run's rules is an error instead of a warning: a missing tool in
+            ``allow``, ``deny`` or ``params``, a missing parameter in ``params`` (E20), or a context key that
+            is almost ``tool_rules`` (E75). A placeholder in the instructions without a value is then error
+            E48 instead of an empty string.
+        renderer: Replaces the template engine: ``(text, context)`` or ``(text, context, allow_env)``, sync or
+            async.
         allow_env: Whether ``{{ $env.NAME }}`` may read environment variables (spec 8.1).
-        metadata: More trace metadata: a mapping, or a function from the context to one. It never
-            overrides the standard keys (spec 4).
+        metadata: More trace metadata: a mapping, or a function from the context to one. It never overrides
+            the standard keys (spec 4).
         output_type: Type of the structured output: a pydantic model, dataclass, TypedDict, attrs class,
             ``list[...]``, a union, or a JSON Schema as a dict, whose references are never fetched;
             ``RUBRIC`` makes a judge (spec 5.2).
-        output_mode: How the model is asked for it: ``"native"``, the provider's own JSON schema; ``"tool"``,
+        output_mode: How the request demands it: ``"native"``, the provider's own JSON schema; ``"tool"``,
             a final tool whose parameters are the schema; ``"prompt"``, the schema at the end of the
             instructions; ``"auto"``, the mode that the provider supports, or else the first that works.
         output_repairs: How often an invalid reply is sent back to the model with its errors.
-        output_dest: Key of the context under which a structured output is stored as a dict (spec 11).
+        output_dest: Context key under which a structured output is stored as a dict (spec 11).
         history: How many entries ``context["history"]`` stores; the oldest are dropped. A run adds two. With
             0, the key is neither read nor written. After a handoff, this agent's number applies (spec 10).
         middleware: Your own code around the run, the first entry outermost: stages, or ``Middleware``
@@ -163,7 +163,7 @@ class Agent(SDKView, Generic[OutputT_co]):
     """
 
     arm_of: Callable[[], Agent[Any] | None] | None = None
-    """A reference to the agent whose rollout this one is an arm of; None for every other agent."""
+    """A reference to the agent whose rollout has this one as an arm; None for every other agent."""
 
     _background = background_loop  # while the interpreter exits, this module may have lost the name
 
@@ -198,7 +198,7 @@ class Agent(SDKView, Generic[OutputT_co]):
         runner: Any = agents.Runner,
         **sdk_agent_options: Any,
     ) -> None:
-        arguments = dict(locals())  # copied first, so that it has the arguments only
+        arguments = dict(locals())  # first, so that it has the arguments only
         del arguments["self"]
         self._create(AgentOptions.checked(arguments))
 
@@ -273,26 +273,25 @@ class Agent(SDKView, Generic[OutputT_co]):
     ) -> Agent[_OutputT]:
         """Create an agent from a subagent file (Markdown).
 
-        The agent may use only those of ``tools`` that the file allows. The rules of a run cannot extend this
-        limit. A tool that the file names and that does not exist is logged, or error E20 with ``strict``. The
-        file's ``context`` is copied into the run's context, without replacing the caller's values,
-        and shown to the model after the instructions. The file's ``maxTurns`` applies unless the caller
-        passes ``max_turns``. The file's ``skills`` apply if the caller passes ``skills``. The other entries
-        have no effect: no hook is run. No MCP server is started either, unless you pass
-        ``mcp_configuration``: then the agent has the servers that ``mcpServers`` of the file asks for, and
-        its first run starts them.
+        The agent may use only the ``tools`` that the file allows, and no run's rules can extend this limit.
+        If the file names a missing tool, it is logged, or is error E20 with ``strict``.
+
+        The file's ``context`` is copied into the run's context, where the caller's values win, and shown to
+        the model after the instructions. Its ``maxTurns`` applies unless the caller passes ``max_turns``, its
+        ``skills`` if the caller passes ``skills``. Its ``mcpServers`` start with the first run if the caller
+        passes ``mcp_configuration``. Its other entries, such as hooks, have no effect.
 
         Args:
             definition: The definition, as returned by ``AgentLoader.get_agent`` or ``AgentDefinition.load``.
             tools: The available tools, as for ``Agent``.
-            model: The model if the file names no model or says ``inherit``.
+            model: The model if the file names none or has ``inherit``.
             models: Models for short names such as ``sonnet`` in files, each as for ``model``; None means the
                 argument ``model``. They override ``kantan_agents.subagent_files.MODELS``. Other names go to
                 kantan-llm.
-            skills: Where the skills are that the file names: the agent gets those, with ``skill_tools``. If
-                the file names none, but has the tool ``Skill`` in its list, it gets all of them; else none.
-            mcp_configuration: What ``configured_servers`` returns: it says what the names in ``mcpServers``
-                mean, which files are trusted, and which environment variables may be read.
+            skills: Loads the skills that the file names; the agent gets them with ``skill_tools``. If the
+                file names none, it gets all if the tool ``Skill`` is in its list, else none.
+            mcp_configuration: The result of ``configured_servers``: it defines the names in ``mcpServers``,
+                the trusted files, and the environment variables that may be read. None starts no server.
             output_type: As for ``Agent``.
             **options: As for ``Agent``.
 
@@ -324,22 +323,22 @@ class Agent(SDKView, Generic[OutputT_co]):
             brief = agent.clone(name="brief", instructions="Answer in one sentence.")
             more = agent.clone(tools=[*agent.tools, search])
 
-        The copy is created from the options of this agent, so all checks apply. Both agents share the objects
-        in them: middleware (and so its budget, for example), tools, MCP servers, the ``tool_retrieval``.
-        Lists are copied, ``handoffs`` as it is now. What was changed on ``sdk_agent`` and subscriptions are
-        not copied. A copy of an agent from a subagent file keeps the file's limit on tools, its context and
-        its ``maxTurns``. ``__init__`` of a subclass is not called; other attributes are copied.
+        All checks of ``Agent`` apply. Both agents share the objects in the options: middleware (and so its
+        budget), tools, MCP servers, the ``tool_retrieval``. Lists are copied, ``handoffs`` in its current
+        state. Changes on ``sdk_agent`` and subscriptions are not copied. A copy of an agent from a subagent
+        file has the file's limit on tools, context and ``maxTurns``. ``__init__`` of a subclass is not
+        called; other attributes are copied.
 
         Args:
             **changes: Options of ``Agent``, by name.
 
         Raises:
-            InvalidOptionError: E75, there is no such option, or its value is invalid.
+            InvalidOptionError: E75, an option does not exist, or its value is invalid.
             KantanAgentsError: Any error of ``Agent``.
         """
         options = {"handoffs": self.handoffs, **changes}
         if "tools" in changes:
-            # Those of `agent.tools` without their guards: the copy guards them for itself.
+            # Tools of `agent.tools` without their guards: the copy guards them itself.
             given_tools = checked_items("tools", changes["tools"])
             options["tools"] = [self._sdk_agent.as_given(tool) for tool in given_tools]
         copied: Agent[Any] = object.__new__(type(self))
@@ -360,8 +359,8 @@ class Agent(SDKView, Generic[OutputT_co]):
             input: A str, a list of the SDK's input items, or a ``RunState`` to be resumed.
             context: The caller's dict; the same object is returned. None creates a new one or, with a
                 ``RunState``, uses the context of the state.
-            **runner_options: For ``Runner.run``: ``max_turns``, ``session``, ``hooks``,
-                ``run_config``, ``previous_response_id``, ...
+            **runner_options: For ``Runner.run``: ``max_turns``, ``session``, ``hooks``, ``run_config``,
+                ``previous_response_id``, ...
 
         Raises:
             KantanAgentsError: E5, E6, E18, E20 for the context, E47 for a model without a key, E70 to E78 for
@@ -373,8 +372,8 @@ class Agent(SDKView, Generic[OutputT_co]):
 
         Returns:
             The context: ``result`` is the SDK's ``RunResult``, which ``run_result(context)`` returns typed;
-            ``history`` and the ``output_dest`` are up to date. After an error it is
-            restored, apart from defaults that were filled in.
+            ``history`` and the ``output_dest`` are up to date. After an error, the context is restored, apart
+            from defaults that were filled in.
         """
         self._background.check_exit()
         if asyncio._get_running_loop() is None:
@@ -397,9 +396,9 @@ class Agent(SDKView, Generic[OutputT_co]):
                     print(event.to_json())
             print(run_result(run.context).final_output)
 
-        The stages are those of ``run_async``, but the models stream their answers. Leaving the block early
-        cancels the run. The events include those of runs that its tools start; their ``parent_run_id`` is the
-        id of this run.
+        The stages are the same as for ``run_async``, but the models stream their answers. Leaving the block
+        early cancels the run. The events include the events of runs that its tools start; their
+        ``parent_run_id`` is the id of this run.
 
         Args:
             input: As for ``run_async``.
@@ -409,8 +408,8 @@ class Agent(SDKView, Generic[OutputT_co]):
             **runner_options: As for ``run_async``.
 
         Returns:
-            The run, for ``async with``. Iterating over it yields ``Event`` objects; after the last one it
-            raises the error that ``run_async`` would have raised. If the run was cancelled, it just ends.
+            The run, for ``async with``. It yields ``Event`` objects; after the last one it raises the error
+            that ``run_async`` would have raised. If the run was cancelled, it just ends.
 
         Raises:
             InterpreterExitError: E26, the interpreter removes its modules.
@@ -445,7 +444,7 @@ class Agent(SDKView, Generic[OutputT_co]):
     def run(
         self, input: Any, context: dict[str, ValueT] | None = None, **runner_options: Any
     ) -> RunContext[OutputT_co]:
-        """Run the agent synchronously; arguments, result and errors are those of ``run_async``.
+        """Run the agent synchronously; arguments, result and errors are the same as for ``run_async``.
 
         Works from any thread, with or without a running event loop, through one background loop per process.
         Everything that the run raises reaches the caller, even ``SystemExit``; other runs continue. It blocks
@@ -481,21 +480,20 @@ class Agent(SDKView, Generic[OutputT_co]):
         delay: float | None = None,
         **runner_options: Any,
     ) -> str:
-        """Put a run into a queue, from which a worker makes it, and return its id at once.
+        """Add a run to a queue, from which a worker takes it, and return its id immediately.
 
         The agent needs ``Durable()`` among its middleware, and a ``DurableRuns`` must be started in this
-        process, which need not make the runs of this queue. ``await runs.result(run_id)`` waits for the
-        outcome.
+        process, even if it does not work on this queue. ``await runs.result(run_id)`` waits for the outcome.
 
         Args:
             input: A str, or a list of the SDK's input items.
             context: The context of the run. It is stored, so it must be JSON data.
             queue: Name of the queue.
-            priority: 1 is made first, larger numbers later; None comes before all of them.
-            dedup_key: While a run with this key waits or is made, no second one is queued; the id of the
+            priority: 1 runs first, larger numbers later; None comes before all of them.
+            dedup_key: While a run with this key is waiting or active, no second one is queued; the id of the
                 first is returned. Not for queues with limits for each tenant.
             tenant: Whose limits apply.
-            delay: Seconds before the run may begin.
+            delay: Seconds before the run may start.
             **runner_options: As for ``run_async``, as far as they can be stored: ``max_turns``,
                 ``previous_response_id``, ``conversation_id``, ``session``.
 
@@ -530,12 +528,13 @@ class Agent(SDKView, Generic[OutputT_co]):
         """Explain whether this agent may use a tool, and which rule of which layer decides it.
 
         The tools of an MCP server are known once it has listed them, in a run for example. Until then, the
-        answer says what it does not know, and ``explain_tool_async`` asks the server.
+        answer names the unknown parts, and ``explain_tool_async`` lists them.
 
         Args:
             tool: Name of a tool of this agent, as the model or a rule writes it, or any tool. The name of an
                 MCP server, such as ``"mcp__files"``, means all its tools.
-            arguments: Arguments of a call, as a mapping or JSON text. None checks the tool without a call.
+            arguments: Arguments of a call, as a mapping or a JSON string. None checks the tool without a
+                call.
             context: A run's context; its ``tool_rules`` are the explicit rules.
 
         Raises:
@@ -559,8 +558,8 @@ class Agent(SDKView, Generic[OutputT_co]):
     ) -> Explanation:
         """List the tools of the agent's MCP servers, then answer as ``explain_tool``.
 
-        A server that cannot be listed, because it is not connected for example, is logged; what the answer
-        does not know because of it is in ``unknown``.
+        A server that cannot be listed, such as one that is not connected, is logged; ``unknown`` in the
+        answer has the parts that depend on it.
 
         Args:
             tool: As for ``explain_tool``.
@@ -578,7 +577,7 @@ class Agent(SDKView, Generic[OutputT_co]):
         """Return the tools that ``tool_retrieval`` would select at the start of a run with this input.
 
         Args:
-            input: As for ``run_async``. The user's newest text is the query.
+            input: As for ``run_async``. The user's latest message is the query.
             context: A run's context; its ``tool_rules`` are the explicit rules.
 
         Raises:
@@ -597,7 +596,7 @@ class Agent(SDKView, Generic[OutputT_co]):
     def check_model(self) -> None:
         """Raise the error of a missing key or URL now, not in the first run. A service calls it at startup.
 
-        Nothing is sent. This checks what a name or None needs from the environment, and no other ``model``.
+        Nothing is sent. It checks the environment for a model name or None, and no other ``model``.
 
         Raises:
             ModelNotConfiguredError: E47, a key or URL is missing or cannot be used.
@@ -608,7 +607,7 @@ class Agent(SDKView, Generic[OutputT_co]):
         """Return the instructions, filled from ``context``.
 
         Raises:
-            RenderError: E77, a value of the context cannot be converted to text.
+            RenderError: E77, a value of the context cannot be converted to a string.
             RendererResultError: E76, the renderer did not return a str.
         """
         run = current_run.get()
@@ -629,7 +628,7 @@ class Agent(SDKView, Generic[OutputT_co]):
         return recorded_options(self)
 
     def like_recorded(self, record: RunRecord) -> Agent[Any]:
-        """Return the agent that makes a recorded run again: this one, or one of those it chooses from."""
+        """Return the agent that repeats a recorded run: this one, or one that it chooses from."""
         return self if self._choose is None else self._choose.recorded(record)
 
     def trace_metadata(self, context: Context, run_id: str) -> dict[str, Any]:

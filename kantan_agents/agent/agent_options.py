@@ -1,4 +1,4 @@
-"""``AgentOptions``: the options that an ``Agent`` was created with."""
+"""The options that an ``Agent`` was created with."""
 
 from __future__ import annotations
 
@@ -24,11 +24,7 @@ from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy, checked_mcp
 
 @attrs.frozen(eq=False, slots=False, kw_only=True)  # so that `vars` lists its options
 class AgentOptions:
-    """The options of an ``Agent``, whose docstring describes them and whose signature has the defaults.
-
-    Attributes:
-        sdk_agent_options: The other arguments of ``agents.Agent``, by name.
-    """
+    """The options of an ``Agent``, which documents them and has the defaults."""
 
     name: str
     instructions: Any
@@ -58,11 +54,7 @@ class AgentOptions:
 
     @classmethod
     def checked(cls, options: dict[str, Any]) -> AgentOptions:
-        """Return options as far as they can be checked alone; ``Agent`` checks the others as it uses them.
-
-        Raises:
-            KantanAgentsError: E71, E73, E75, an option is invalid.
-        """
+        """Return options, checked as far as possible alone: E71, E73, E75."""
         for option in ("allow_env", "strict"):
             options[option] = checked_flag(option, options[option])
         for option in ("handoffs", "mcp_servers", "tools", "middleware"):
@@ -76,11 +68,7 @@ class AgentOptions:
         return cls(**options)
 
     def changed(self, **changes: Any) -> AgentOptions:
-        """Return a copy with some options changed, which may be those in ``sdk_agent_options``.
-
-        Raises:
-            KantanAgentsError: As ``checked``; E75 as well if an Agent has no option of this name.
-        """
+        """Return a copy with changes, also of ``sdk_agent_options``; E75 for an unknown name."""
         check_options(changes, OPTION_NAMES)
         own = {name: changes.pop(name) for name in _OWN_NAMES & changes.keys()}
         return self.checked({**vars(self), **own, "sdk_agent_options": {**self.sdk_agent_options, **changes}})
@@ -93,4 +81,3 @@ class AgentOptions:
 _OWN_NAMES = frozenset(attrs.fields_dict(AgentOptions)) - {"sdk_agent_options"}
 
 OPTION_NAMES = _OWN_NAMES | agents.Agent.__dataclass_fields__.keys()
-"""The names of all options of an ``Agent``."""

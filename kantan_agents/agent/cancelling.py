@@ -10,26 +10,21 @@ import anyio
 
 
 def cancellations_of(task: asyncio.Task[Any] | None) -> int:
-    """Return how many cancellations of a task are in force; 0 in Python 3.10, which does not count them."""
+    """Return a task's cancellations in force; 0 in Python 3.10, which does not count them."""
     count = getattr(task, "cancelling", None)
     return count() if count is not None else 0
 
 
 def is_about_to_be_cancelled() -> bool:
-    """Return whether the current task was cancelled in this step, so that its next ``await`` raises."""
-    # Private, but in every version. asyncio itself looks at it when a coroutine returns: a task whose
-    # coroutine returns a result is cancelled nevertheless.
+    """Return whether a cancellation is pending, so that the next ``await`` raises."""
+    # Private, but in every version. asyncio reads it when a coroutine returns, and then cancels the task.
     return getattr(asyncio.current_task(), "_must_cancel", False)
 
 
 def cancel_later(error: asyncio.CancelledError) -> None:
-    """Cancel what the current task awaits next: ``error`` has reached work that was already done.
+    """Cancel the task's next await: ``error`` arrived after the work was done.
 
-    Nothing happens if the task ends before, or if the scope that has cancelled it, such as
-    ``asyncio.timeout``, has ended.
-
-    Args:
-        error: The cancellation that was caught.
+    Nothing happens if the task, or the cancelling scope such as ``asyncio.timeout``, ends first.
     """
     task = asyncio.current_task()
     # A scope of anyio cancels each await until it ends.
@@ -41,5 +36,5 @@ def _cancel_again(task: asyncio.Task[Any], message: tuple[Any, ...]) -> None:
     if hasattr(task, "uncancel"):
         if task.cancelling() == 0:
             return
-        task.uncancel()  # counted once: the scope that has cancelled the task takes back one cancellation
+        task.uncancel()  # counted once: the scope that cancelled the task takes back one cancellation
     task.cancel(*message)

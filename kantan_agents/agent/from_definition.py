@@ -35,13 +35,13 @@ _log = get_logger("kantan_agents.definitions")
 
 @attrs.frozen(eq=False)
 class AgentFile:
-    """The subagent file that an agent is from.
+    """The subagent file of an agent.
 
     Attributes:
         definition: The definition.
         models: The user's short names of models.
-        skills: The ``SkillLoader`` for the skills that the definition names, or None.
-        stages: Stages outside of the agent's middleware: those of a delegation.
+        skills: The ``SkillLoader``, or None.
+        stages: Stages of a delegation, outside the agent's middleware.
     """
 
     definition: AgentDefinition
@@ -50,8 +50,8 @@ class AgentFile:
     stages: tuple[Any, ...] = ()
 
     def applied_to(self, given: AgentOptions) -> tuple[list[Any], list[Any], Any]:
-        """Return the tools, middleware and renderer that apply the file's skills, turn limit and context."""
-        # A parent hands on all its tools, but not those for the skills of its own file.
+        """Return the tools, middleware and renderer with the file's skills, turn limit and context."""
+        # A parent passes on its tools, without the skill tools of its file.
         tools = [tool for tool in given.tools if not is_of_file(tool)]
         if self.skills is not None:
             tools += _skill_tools(self.definition, self.skills)
@@ -63,11 +63,7 @@ class AgentFile:
         return tools, middleware, _WithContext(values, given.renderer, standard)
 
     def bind(self, agent: Any) -> None:
-        """Put an agent under the limits of the file.
-
-        Raises:
-            InvalidToolRulesError: E20, the file names tools that do not exist, and the agent is strict.
-        """
+        """Limit an agent to the file's tools; E20 if a strict agent lacks some."""
         definition = self.definition
         rules = rules_of(definition)
         if self.skills is not None and isinstance(definition.tools, tuple):
@@ -87,20 +83,15 @@ def agent_from_file(
     options: dict[str, Any],
     mcp_configuration: Any = None,
 ) -> Any:
-    """Return an agent of a file.
+    """Return an agent of class ``kind`` from a file.
 
-    Args:
-        kind: ``Agent`` or a subclass.
-        file: The file.
-        model: The model if the file names none.
-        options: The user's other options of the agent.
-        mcp_configuration: Where the file's MCP servers are configured; None for no servers.
+    ``model`` applies if the file names none. Without ``mcp_configuration``, the agent has no servers of the
+    file.
 
     Raises:
-        InvalidOptionError: E75, the definition is not an ``AgentDefinition``, the models are not a mapping,
-            ``mcp_configuration`` is of another type, or an option is set by the file.
+        InvalidOptionError: E75, an option is of a wrong type, or is set by the file.
         EmptyPromptTextError: E2, the definition has no prompt.
-        InvalidToolRulesError: E20, the file names tools that do not exist, and the agent is strict.
+        InvalidToolRulesError: E20, tools are missing, and the agent is strict.
         KantanAgentsError: E181 to E184, a server of the definition cannot be used.
     """
     definition = file.definition
@@ -129,8 +120,7 @@ def agent_from_file(
 
 
 def _servers_of(definition: AgentDefinition, configuration: Any, given: list[Any]) -> list[Any]:
-    """Return the servers that a definition asks for, without those that the caller gave."""
-    # Imported here: most agents have no servers.
+    # Here, because most agents have no servers.
     from kantan_agents.tools.mcp import ConfiguredServers
 
     if not isinstance(configuration, ConfiguredServers):
@@ -141,7 +131,7 @@ def _servers_of(definition: AgentDefinition, configuration: Any, given: list[Any
 
 
 def _skill_tools(definition: AgentDefinition, skills: Any) -> list[Any]:
-    """Return the tools for the skills that a file names, or for all if it only names the tool ``Skill``."""
+    """Return the tools for the file's skills, or for all if it only names the tool ``Skill``."""
     from kantan_agents.tools.skills.tools import tools_of_file  # not at the top: few agents have skills
 
     made = tools_of_file(skills, definition.skills or None)
@@ -149,15 +139,15 @@ def _skill_tools(definition: AgentDefinition, skills: Any) -> list[Any]:
 
 
 def _allowed_skill_tools(definition: AgentDefinition) -> list[str]:
-    """Return the tools for skills that a file need not name as well, because it names the skills."""
+    """Return the tools that a list of skills implies."""
     if definition.skills:
         return list(SKILL_TOOLS)
-    # `Skill(refunds)` is in the list of the file, and is the only skill whose files can be read.
+    # `Skill(refunds)` in the file's list permits only this skill's files.
     return list(SKILL_TOOLS[1:]) if SKILL_TOOLS[0] in local_tools(definition) else []
 
 
 def checked_models(models: Any) -> Mapping[str, Any] | None:
-    """Return ``models`` unchanged; E75 unless it is a mapping or None."""
+    """Return ``models``; E75 unless it is a mapping or None."""
     if models is None or isinstance(models, Mapping):
         return models
     reason = f"must be a mapping of short names to models, not {type(models).__name__}"
@@ -165,11 +155,7 @@ def checked_models(models: Any) -> Mapping[str, Any] | None:
 
 
 def prompt_of(definition: AgentDefinition) -> Prompt:
-    """Return the prompt of a definition; its version is the file's, or else a hash of the text.
-
-    Raises:
-        EmptyPromptTextError: E2, the text is empty.
-    """
+    """Return a definition's prompt; its version is the file's or a hash. E2 if empty."""
     text = definition.system_prompt
     try:
         return Prompt(definition.name, definition.version or hash_text(text)[:_VERSION_DIGITS], text)
@@ -179,7 +165,7 @@ def prompt_of(definition: AgentDefinition) -> Prompt:
 
 
 def rules_of(definition: AgentDefinition) -> ToolRules:
-    """Return the tool filter of a definition as rules. Remarks about entries of the filter are logged."""
+    """Return a definition's tool filter as rules; log remarks."""
     grants = grants_of(definition)
     for remark in grants.remarks:
         problem = f"agent {definition.name!r}: {remark}"
@@ -188,12 +174,7 @@ def rules_of(definition: AgentDefinition) -> ToolRules:
 
 
 def missing_tools(definition: AgentDefinition, tools: Iterable[Any]) -> tuple[UnknownTool, ...]:
-    """Return the tools in a definition's list that none of ``tools`` has the name of.
-
-    Args:
-        definition: The definition.
-        tools: The tools of the SDK that its agent could use without a limit.
-    """
+    """Return a definition's tools that are not among ``tools``."""
     given = list(tools)
     names = {tool.name for tool in given}
     if not unknown_tools(definition, names):  # the usual case
@@ -203,23 +184,19 @@ def missing_tools(definition: AgentDefinition, tools: Iterable[Any]) -> tuple[Un
 
 
 def check_tools(definition: AgentDefinition, tools: Iterable[Any], *, strict: bool) -> None:
-    """Log the tools in a definition's list that do not exist.
-
-    Raises:
-        InvalidToolRulesError: E20, there are such tools, and ``strict``.
-    """
+    """Log a definition's missing tools; E20 if ``strict``."""
     unknown = missing_tools(definition, tools)
     if not unknown:
         return
     problem = names_no_tool(unknown, where=f"of agent {definition.name!r}")
     if strict:
         raise InvalidToolRulesError(problems=[problem])
-    # In the message itself: a plain log shows no attributes, and somebody has to read the names.
+    # In the message itself: a plain log shows no attributes.
     _log.warning(problem, agent=definition.name, path=str(definition.path))
 
 
 def is_from_file(run: Run | None, key: str, value: Any) -> bool:
-    """Return whether a value in the context of a run was put there from the agent's file."""
+    """Return whether a context value came from the agent's file."""
     from_file: dict[str, Any] = run.state.get(_FROM_FILE, {}) if run is not None else {}
     return key in from_file and from_file[key] is value
 
@@ -232,7 +209,7 @@ def _context_of(definition: AgentDefinition) -> dict[str, Any]:
 
 
 def _stage(definition: AgentDefinition) -> Any:
-    """Return the stage that applies a definition's context and turn limit; the caller's values win."""
+    """Return the stage for a file's context and turn limit; the caller's values win."""
     values, max_turns = _context_of(definition), definition.max_turns
 
     @calls_next_last
@@ -250,9 +227,9 @@ def _stage(definition: AgentDefinition) -> Any:
 
 
 class _WithContext:
-    """A renderer that appends the context values of a definition to the instructions.
+    """Appends a file's context to the instructions.
 
-    The values are not rendered as templates: they may come from untrusted sources.
+    Not as templates: the values may come from untrusted sources.
     """
 
     def __init__(self, values: Mapping[str, Any], renderer: Any, standard: Renderer) -> None:

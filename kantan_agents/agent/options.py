@@ -1,4 +1,4 @@
-"""Validation of the options of an ``Agent``, so that other modules can rely on their types."""
+"""Checks the options of an ``Agent``, so that other modules can rely on their types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kantan_agents.traces.metadata import finite, hosted_prompt_metadata
 from kantan_agents.traces.spans import record_metadata
 
 Renderer = Callable[..., "str | Awaitable[str]"]
-"""``(text, context)`` or ``(text, context, allow_env)``, sync or async, returning the text."""
+"""``(text, context)`` or ``(text, context, allow_env)``, sync or async."""
 
 Metadata = Mapping[str, Any] | Callable[[Context], Mapping[str, Any]]
 
@@ -27,12 +27,7 @@ _RECORDED_PROMPTS = object()
 
 
 def checked_instructions(instructions: object, *, has_prompt: bool = False) -> str | Prompt:
-    """Return ``instructions``; E1 if they are missing, E75 unless they are a str or a ``Prompt``.
-
-    Args:
-        instructions: The option.
-        has_prompt: Whether the agent has a prompt that OpenAI stores. Its instructions may then be missing.
-    """
+    """Return the instructions; E1 if missing without a stored prompt, E75 for a wrong type."""
     if instructions is None:
         if has_prompt:
             return ""
@@ -47,10 +42,7 @@ def checked_instructions(instructions: object, *, has_prompt: bool = False) -> s
 
 
 def checked_prompt(prompt: Any) -> Any:
-    """Return the ``prompt`` option as the SDK takes it; E75 if it is something else.
-
-    It refers to a prompt that OpenAI stores. What a function returns is recorded in the trace.
-    """
+    """Return the prompt stored at OpenAI; E75 for a wrong type. The trace records a function's result."""
     if isinstance(prompt, Mapping):
         if isinstance(prompt.get("id"), str) and prompt["id"]:
             return prompt
@@ -85,7 +77,7 @@ def _recording_prompt(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def checked_items(option: str, items: Any) -> list[Any]:
-    """Return ``items`` as a list, empty for None; E75 unless they are iterable."""
+    """Return a list, empty for None; E75 unless iterable."""
     if items is None:
         return []
     # The usual types first: isinstance with an ABC takes longer than the rest of the function.
@@ -97,7 +89,7 @@ def checked_items(option: str, items: Any) -> list[Any]:
 
 
 def check_options(options: Iterable[str], known: Iterable[str]) -> None:
-    """Check the names of options; E75 with the nearest name for one that is not ``known``."""
+    """Raise E75 for an unknown option, with the nearest name."""
     names = set(known)
     for option in options:
         if option not in names:
@@ -107,19 +99,19 @@ def check_options(options: Iterable[str], known: Iterable[str]) -> None:
 
 
 def checked_flag(option: str, value: object) -> bool:
-    """Return ``value``; E75 unless it is a bool, because texts such as ``"false"`` count as true."""
+    """Return a bool, else E75: strings such as ``"false"`` count as true."""
     if isinstance(value, bool):
         return value
     raise InvalidOptionError(option=option, reason=f"must be True or False, not {value!r}")
 
 
 def checked_history(history: object) -> int:
-    """Return the number of history entries to keep; E75 unless it is an int, 0 or more."""
+    """Return the number of history entries; E75 unless an int from 0."""
     return checked_int("history", history, 0)
 
 
 def checked_output_dest(output_dest: object) -> str | None:
-    """Return the context key for the structured output; E75 if it is reserved or not a str."""
+    """Return the context key for the output; E75 if reserved or not a str."""
     if output_dest is None or (isinstance(output_dest, str) and not is_reserved(output_dest)):
         return output_dest
     raise InvalidOptionError(
@@ -129,7 +121,7 @@ def checked_output_dest(output_dest: object) -> str | None:
 
 
 def checked_metadata(metadata: Any) -> Any:
-    """Return ``metadata``, a mapping as a copy fit for JSON; E75 unless it is a mapping, callable or None."""
+    """Return the metadata, a mapping as a JSON copy; E75 for a wrong type."""
     if metadata is None or callable(metadata):
         return metadata
     if isinstance(metadata, Mapping):
@@ -141,12 +133,7 @@ def checked_metadata(metadata: Any) -> Any:
 
 
 def checked_pipeline(pipeline: Any) -> Pipeline | None:
-    """Return ``pipeline``, a list of stages as a ``Pipeline``; E75 if it is something else.
-
-    Raises:
-        NotAStageError: E73, an entry of the list is not a stage.
-        DuplicateStageError: E71, two stages of the list have the same name.
-    """
+    """Return a ``Pipeline``; E75 for a wrong type, E73 and E71 for its stages."""
     if pipeline is None or isinstance(pipeline, Pipeline):
         return pipeline
     if isinstance(pipeline, Iterable) and not isinstance(pipeline, (str, bytes, Mapping)):
@@ -159,13 +146,7 @@ def checked_pipeline(pipeline: Any) -> Pipeline | None:
 
 
 def standard_renderer(name: str, instructions: str | Prompt, *, strict: bool) -> Renderer:
-    """Return the template engine of an agent.
-
-    Args:
-        name: Name of the agent, for errors.
-        instructions: Its instructions.
-        strict: Whether a marker without a value is an error, even if the prompt is not strict.
-    """
+    """Return the template engine; ``strict`` makes a missing value an error for any prompt."""
     if isinstance(instructions, Prompt):
         if strict or instructions.strict:
             shown = f"prompt {instructions.name!r} ({instructions.version})"
@@ -176,17 +157,12 @@ def standard_renderer(name: str, instructions: str | Prompt, *, strict: bool) ->
 
 
 def unrendered(text: str, context: Context) -> str:  # noqa: ARG001 - the signature of a renderer
-    """Return the text of a literal prompt."""
+    """Return the string of a literal prompt."""
     return text
 
 
 def checked_renderer(renderer: Renderer | None, standard: Renderer = render_template) -> tuple[Renderer, int]:
-    """Return the renderer and the number of its arguments, two or three; E75 if it takes neither.
-
-    Args:
-        renderer: The user's renderer, or None.
-        standard: The renderer to use for None.
-    """
+    """Return the renderer and its number of arguments, two or three; else E75."""
     if renderer is None:
         return standard, 3
     if not callable(renderer):

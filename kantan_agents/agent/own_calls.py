@@ -1,4 +1,4 @@
-"""``AnswerLimit``: limits on the answers of models that the library asks by itself, such as judges."""
+"""Limits on the answers of the library's own model calls, such as judges."""
 
 from __future__ import annotations
 
@@ -33,16 +33,12 @@ _log = get_logger("kantan_agents.own_calls")
 
 
 class AnswerLimit(Middleware):
-    """Limits the tokens and the time of answers, and refuses one that was cut off.
+    """Limits the tokens and the time of answers, and rejects one that was cut off.
 
-    A verdict that was cut off can be wrong, because JSON without its end is still read. It is the innermost
-    middleware, so that a ``Budget`` and a ``Cache`` see the settings that were given. Settings with
-    ``max_tokens`` or with ``extra_args={"timeout": seconds}`` have limits of their own. A provider that
-    refuses the limit of tokens is asked without one.
-
-    Args:
-        tokens: The most tokens, where the settings have no limit.
-        seconds: The most seconds of a request, where the settings have no limit.
+    A verdict that was cut off can be wrong, because JSON without its end is still read. This is the innermost
+    middleware, so that a ``Budget`` and a ``Cache`` see the original settings. Settings with ``max_tokens``
+    or ``extra_args={"timeout": seconds}`` have their own limits. If a provider rejects the token limit, the
+    request is sent without it.
     """
 
     def __init__(self, tokens: int = MOST_TOKENS, seconds: float = MOST_SECONDS) -> None:
@@ -51,11 +47,7 @@ class AnswerLimit(Middleware):
         self._is_refused = False
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Call the model with a limit.
-
-        Raises:
-            AnswerCutOffError: E206, the answer has reached it.
-        """
+        """Call the model with a limit; E206 if the answer reaches it."""
         given = call.settings
         if self._is_refused or _has_limit(given):
             return await self._complete(call, call_next)
@@ -69,14 +61,14 @@ class AnswerLimit(Middleware):
         finally:
             call.settings = given  # for another attempt, perhaps with another model
         answer = await self._complete(call, call_next)
-        # Only now it is certain that the limit was the reason, and not a conversation that is too long.
+        # Only now it is certain that the limit was the reason, not a conversation that is too long.
         self._is_refused = True
         _log.warning("answer_limit_refused", agent=call.agent, reason=refusal)
         return answer
 
     async def _complete(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
         given = _timeout_of(call.settings)
-        cause: Exception = TimeoutError()  # it says to `Retry` that another attempt may be faster
+        cause: Exception = TimeoutError()  # shows `Retry` that another attempt may be faster
         seconds = self._seconds if given is None else given
         try:
             with anyio.move_on_after(seconds):
@@ -90,7 +82,7 @@ class AnswerLimit(Middleware):
 
 
 def limited(agent: Agent[Any]) -> Agent[Any]:
-    """Return a copy of an agent that notifies the same handlers and whose answers are limited."""
+    """Return a limited copy of an agent, with the same observers."""
     copied = agent.clone(middleware=[*agent.given.middleware, AnswerLimit()])
     copied.observers = agent.observers
     return copied
@@ -104,7 +96,7 @@ def _has_limit(settings: Any) -> bool:
 
 
 def _timeout_of(settings: Any) -> float | None:
-    """Return the seconds that a request may take; a timeout of httpx limits the wait for bytes alone."""
+    """Return a request's timeout in seconds; httpx timeouts only limit the wait for bytes."""
     given = (settings.extra_args or {}).get("timeout")
     return float(given) if isinstance(given, (int, float)) and given > 0 else None
 

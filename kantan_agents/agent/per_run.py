@@ -1,4 +1,4 @@
-"""``PerRun``: instructions that are chosen anew for each run, such as a ``Rollout``."""
+"""Instructions chosen for each run, such as a ``Rollout``."""
 
 from __future__ import annotations
 
@@ -11,54 +11,41 @@ from kantan_agents.tool_rules import RuleLayers, ToolRules
 from kantan_agents.traces.capture import RunRecord
 
 ARM_LIMIT: Final = "arm "
-"""Begins the names of the limits that a choice sets."""
 
 
 class Chooser(Protocol):
     """Chooses for the runs of one agent.
 
     Attributes:
-        control_limits: Limits on the tools of the agent itself, wherever nothing is chosen.
+        control_limits: Limits on the agent's own tools, if no arm is chosen.
     """
 
     control_limits: tuple[tuple[str, ToolRules], ...]
 
     def __call__(self, input: Any, context: Any) -> ChosenArm:
-        """Return what was chosen for a run that begins; it raises nothing.
-
-        Args:
-            input: The input of the run.
-            context: Its context; None if the caller gives none.
-        """
+        """Return the choice for a new run; never raises."""
         ...
 
     def recorded(self, record: RunRecord) -> Any:
-        """Return the Agent that makes a recorded run again, always in the same way."""
+        """Return the Agent that repeats a recorded run."""
         ...
 
 
 class PerRun(ABC):
-    """Instructions of an ``Agent`` that are chosen when a run begins."""
+    """Instructions that are chosen at the start of a run."""
 
     @property
     @abstractmethod
     def control(self) -> str | Prompt:
-        """The instructions of the agent itself: wherever nothing is chosen."""
+        """The instructions if no arm is chosen."""
 
     @abstractmethod
     def chooser(self, agent: Any) -> Chooser:
-        """Return what chooses for the runs of an agent.
-
-        Args:
-            agent: The Agent; it is not complete yet.
-
-        Raises:
-            KantanAgentsError: The choice does not fit the agent.
-        """
+        """Return the chooser for an incomplete agent; raises if they do not fit."""
 
 
 def limited(rules: RuleLayers, chooser: Chooser | None) -> RuleLayers:
-    """Return the rules of an agent with the limits of its chooser, and without those of another one."""
+    """Return rules with the chooser's limits instead of other arm limits."""
     kept = tuple(limit for limit in rules.limits if not limit[0].startswith(ARM_LIMIT))
     limits = (*kept, *(chooser.control_limits if chooser is not None else ()))
     return rules if limits == rules.limits else RuleLayers(rules.layers, limits)

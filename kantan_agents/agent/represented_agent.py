@@ -1,4 +1,4 @@
-"""``agent_of``: from an agent of the SDK back to the Agent that it represents."""
+"""From an agent of the SDK back to the Agent that it represents."""
 
 from __future__ import annotations
 

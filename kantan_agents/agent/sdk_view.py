@@ -1,4 +1,4 @@
-"""``SDKView``: what makes an ``Agent`` usable wherever the SDK expects an ``agents.Agent``."""
+"""Makes an ``Agent`` usable wherever the SDK expects an ``agents.Agent``."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _ABOUT_ITSELF = frozenset({"_own", "__class__", "__dict__", "__mro__", "mro"})
 class SDKView(_SDKType):
     """An Agent, as the SDK sees it.
 
-    The SDK checks ``isinstance(agent, agents.Agent)`` and reads fields and methods. ``isinstance`` asks the
-    class first and ``__class__`` then, so the check passes, and what an Agent does not have itself comes from
-    its SDK agent. ``type(agent)`` does not change, and ``__class__`` has the names and values of that type.
+    The SDK reads fields and methods, and checks ``isinstance(agent, agents.Agent)``, which falls back to
+    ``__class__``: so the check passes. Attributes that an Agent lacks come from its SDK agent.
+    ``type(agent)`` does not change, and ``__class__`` has its names and values.
     """
 
     _sdk_agent: SDKAgent
@@ -70,7 +70,7 @@ class SDKView(_SDKType):
     def sdk_agent(self) -> SDKAgent:
         """This agent as a plain SDK agent.
 
-        The SDK accepts the Agent itself as well. Access updates the hand-offs of all agents that can be
+        The SDK accepts the Agent itself as well. Access updates the handoffs of all agents that can be
         reached from it.
         """
         if self.handoffs or self.handoff_links.linked:
@@ -102,33 +102,35 @@ class SDKView(_SDKType):
         """Return this agent as a tool for other agents, of this library or of the SDK.
 
         The agent works with the context and in the trace of the run that calls the tool, under the rules of
-        that context and its own. Its ``middleware`` and ``pipeline`` do not take part; the middleware of the
-        calling run does. An entry of ``tools`` that is an agent becomes the same tool with its defaults.
+        that context and its own. The calling run's middleware applies; the agent's own ``middleware`` and
+        ``pipeline`` do not. An agent in ``tools`` becomes the same tool with its defaults.
 
         Args:
-            tool_name: Name of the tool; by default the name of the agent, as far as it can be used.
+            tool_name: Name of the tool; by default the agent's name, as far as its characters are valid.
             tool_description: Description for the model; by default the ``handoff_description``.
             custom_output_extractor: Makes the tool's output from the result of the agent's run.
             is_enabled: Whether the tool is shown to the model: a bool, or a function of the run's context and
                 the calling agent.
             on_stream: Called with the events of the agent's run, which is then streamed.
-            run_config: Configuration of the agent's run; by default that of the calling run.
+            run_config: Configuration of the agent's run; by default the calling run's.
             max_turns: The most turns of the agent's run; by default the ``maxTurns`` of its subagent file.
             hooks: Hooks of the agent's run.
             previous_response_id: As for ``Runner.run``.
             conversation_id: As for ``Runner.run``.
             session: As for ``Runner.run``.
-            failure_error_function: Makes the text for the model if the agent's run fails; None raises.
+            failure_error_function: Makes the error message for the model if the agent's run fails; None
+                raises.
             needs_approval: Whether a call waits for an approval: a bool, or a function of the run's context,
                 the arguments and the id of the call.
-            parameters: Type of the tool's arguments: a dataclass or a pydantic model, instead of one text.
+            parameters: Type of the tool's arguments, a dataclass or a pydantic model; by default a single
+                string.
             input_builder: Makes the agent's input from these arguments.
             include_input_schema: Whether that input contains the schema of ``parameters``.
             **options: Arguments of ``agents.Agent.as_tool`` in newer versions of the SDK.
 
         Raises:
-            InvalidOptionError: E75, the SDK's ``as_tool`` has no such argument, or no tool name can be made
-                of the agent's name.
+            InvalidOptionError: E75, the SDK's ``as_tool`` has no such argument, or the agent's name gives no
+                valid tool name.
         """
         given = {
             "custom_output_extractor": custom_output_extractor,
@@ -157,7 +159,7 @@ class SDKView(_SDKType):
             return _class_for_sdk(type(self)) if "_sdk_agent" in self.__dict__ else type(self)
 
         def __getattr__(self, attribute: str) -> Any:
-            # Not for the protocols of the language, nor before there is an SDK agent: in a copy, for example.
+            # Not for the protocols of the language, nor without an SDK agent, as in a copy.
             if not attribute.startswith("__") and "_sdk_agent" in self.__dict__:
                 with suppress(AttributeError):
                     return getattr(self.sdk_agent, attribute)
@@ -174,17 +176,12 @@ class SDKView(_SDKType):
             object.__setattr__(self, name, value)
 
         def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
-            # pickle refuses an object whose `__class__` is not its class.
+            # pickle rejects an object whose `__class__` is not its class.
             return (_blank, (type(self),), self.__dict__)
 
 
 class _Field:
-    """A field of the SDK's agent, read from an Agent. A subclass may have an attribute of this name.
-
-    Args:
-        name: Its name.
-        read: Returns its value for an Agent.
-    """
+    """A field of the SDK's agent; subclasses may override it."""
 
     def __init__(self, name: str, read: Callable[[Any], Any]) -> None:
         self._name = name
@@ -212,7 +209,7 @@ STORED = frozenset(
         "strict",
     }
 )
-"""Options that an Agent stores under their own names, apart from ``handoffs``, which may be assigned."""
+"""Options that an Agent stores under their own names; ``handoffs`` may be assigned."""
 
 for _name in agents.Agent.__dataclass_fields__.keys() - {"name", "handoffs"}:
     setattr(SDKView, _name, _Field(_name, attrgetter(f"_sdk_agent.{_name}")))
@@ -221,10 +218,9 @@ setattr(SDKView, "tools", _Field("tools", lambda agent: tuple(agent._sdk_agent.g
 
 
 def _check_own(agent: Any, name: str) -> None:
-    """Check that an option to be assigned is an attribute of a subclass: E67.
+    """Raise E67 unless a subclass has this attribute.
 
-    A subclass may have a value of its own under the name of an option, if it sets it before it calls
-    ``__init__``: programs do that whose class is older than the option.
+    A subclass older than the option may set its own value before it calls ``__init__``.
     """
     if name in vars(agent) and name not in STORED:
         return
@@ -244,27 +240,23 @@ def _blank(kind: type[Any]) -> Any:
 
 
 def _class_for_sdk(own: type[Any]) -> type[Any]:
-    """Return a class that is a subclass of ``own`` and of the SDK's, for ``isinstance`` only.
+    """Return a common subclass of ``own`` and the SDK's, for ``isinstance`` only.
 
-    No object is created of it: a call creates one of ``own``. Its name and its attributes are those of
-    ``own``, also when they are assigned, because methods of a subclass use ``self.__class__`` like
-    ``type(self)``.
-
-    Args:
-        own: ``Agent`` or a subclass.
+    A call creates an ``own``. Its name and attributes are ``own``'s, even when assigned, because a subclass
+    may use ``self.__class__`` like ``type(self)``.
     """
     known: type[Any] | None = vars(own).get(_CLASS_FOR_SDK)
     if known is None:
         try:
             known = _ClassForSDK(own.__name__, (SDKAgent,), {"_own": own})
-        except TypeError:  # the instances of `own` have another layout: it has `__slots__`
+        except TypeError:  # another layout: `own` has `__slots__`
             known = SDKAgent
         setattr(own, _CLASS_FOR_SDK, known)
     return known
 
 
 class _Unregistered:
-    """Keeps ``__init_subclass__`` of the own class from seeing a class that nobody has written."""
+    """Hides the generated class from ``__init_subclass__``."""
 
     def __init_subclass__(cls, **_: Any) -> None:
         pass
@@ -280,7 +272,7 @@ class _ClassForSDK(type):
         return [cls, _Unregistered, *(kind for kind in both if kind is not object), object]
 
     def __getattribute__(cls, name: str) -> Any:
-        # Not only by the order of classes: Python would keep what it has found there when it has changed.
+        # Not only by the order of classes: Python would cache attributes that have changed since.
         read = type.__getattribute__
         if name in _ABOUT_ITSELF:
             return read(cls, name)

@@ -25,7 +25,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # On first use: most processes that make runs serve no HTTP.
+    # On first use: most processes serve no HTTP.
     if name == "approvals_app":
         from kantan_agents.durable.http.app import approvals_app
 

@@ -1,4 +1,4 @@
-"""``EventKeeper``: stores the events of durable runs, so that a reader can go on where it was interrupted."""
+"""Stores events of durable runs for readers that resume."""
 
 from __future__ import annotations
 
@@ -23,20 +23,15 @@ _INTERVAL = 0.05
 _MOST_WAITING = 50_000
 _DELTAS = ("text_delta", "reasoning_delta", "tool_arguments_delta")
 _WRITTEN = ("arguments", "message", "output", "text")
-"""The fields of events that have what users, models and tools have written."""
-
 ENDS = ("run_finished", "run_failed", "run_cancelled")
 WENT_ON = "went_on"
-"""Type of the event that says that another process goes on with the run. Texts after the last
-``model_call_finished`` before it are sent again from their beginning."""
+"""Event: another process resumes the run. Deltas since ``model_call_finished`` are sent again."""
 
 _log = get_logger("kantan_agents.durable")
 
 
 @attrs.define
 class _Reel:
-    """The events of one run that are not stored yet."""
-
     attempt: int = 1
     waiting: list[Event] = attrs.field(factory=list)
     last: int | None = None
@@ -46,11 +41,7 @@ class _Reel:
 
 
 class EventKeeper:
-    """Stores events in a thread of its own.
-
-    Args:
-        events: Where they are stored.
-    """
+    """Stores events in a separate thread."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -65,9 +56,9 @@ class EventKeeper:
         """Receive an event. The run does not wait for its storage."""
         execution, run = current_execution.get(), current_run.get()
         if execution is not None and execution.is_lost:
-            return  # the run goes on elsewhere, where these happen again, or otherwise
+            return  # another process has the run, where these happen again, or otherwise
         if run is not None and is_redacted(run):
-            # A reader of the run's stream may see what `Redact(restore=True)` has put back. The database not.
+            # `Redact(restore=True)` restores values for readers of the stream, not for the database.
             event = _redacted(event, run)
         with self._lock:
             root = self._root_of(event, None if execution is None else execution.root_id)
@@ -91,13 +82,13 @@ class EventKeeper:
         return root
 
     def start(self) -> None:
-        """Begin to store."""
+        """Start storing."""
         self._ends.clear()
         self._thread = Thread(target=self._store_in_intervals, name="kantan-agents-events", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Store what waits, and end."""
+        """Store the waiting events, and stop."""
         self._ends.set()
         thread, self._thread = self._thread, None
         if thread is not None:
@@ -109,7 +100,7 @@ class EventKeeper:
             self.store()
 
     def store(self) -> None:
-        """Store what waits now. If that fails, it waits for the next time."""
+        """Store the waiting events; after a failure, they wait for the next time."""
         with self._lock:
             reels = {root: reel for root, reel in self._reels.items() if reel.waiting}
             dropped, self._dropped = self._dropped, 0
@@ -120,10 +111,10 @@ class EventKeeper:
                 return  # the next run would wait for the database as long
 
     def _try_to_store(self, root: str, reel: _Reel) -> bool:
-        """Store the events of one run; return whether the database is there."""
+        """Store one run's events; return whether the database is reachable."""
         try:
             self._store(root, reel)
-        except Exception as error:  # noqa: BLE001 - the run goes on without; they are tried again
+        except Exception as error:  # noqa: BLE001 - the run continues without them; they are tried again
             _log.warning("events not stored", run_id=root, error=str(error).split("\n", 1)[0])
             return not getattr(error, "is_away", False)
         return True
@@ -158,7 +149,7 @@ class EventKeeper:
 
 
 def _masked(body: str) -> str:
-    """Return the JSON of an event with its secrets masked; masked as one text, it might not stay JSON."""
+    """Mask an event's secrets field by field: masked as a whole, its JSON might break."""
     return json.dumps(mask_data(json.loads(body), mask)) if may_contain_secret(body) else body
 
 
@@ -174,7 +165,7 @@ def _redacted(event: Any, run: Run) -> Any:
 
 
 def _identity(event: Any, reel: _Reel) -> str | None:
-    """Return what an event is in its run, the same in each process; None for a piece of a text."""
+    """Return an event's identity across processes; None for a delta."""
     if event.type in _DELTAS:
         return None
     name = f"{event.type}/{event.run_id}/{getattr(event, 'call_id', '')}"

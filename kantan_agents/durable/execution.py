@@ -1,4 +1,4 @@
-"""``Execution``: one attempt of a process to make a durable run, with all runs inside it."""
+"""One attempt to execute a durable run, with all runs inside it."""
 
 from __future__ import annotations
 
@@ -19,25 +19,18 @@ from kantan_agents.errors import DurableDatabaseError, RunMovedError, StoredStep
 
 
 class Execution:
-    """One attempt to make a durable run.
+    """One attempt to execute a durable run.
 
     Attributes:
-        root_id: Id of the outermost run.
-        id: Id of this attempt.
         attempt: Its number, from 1.
-        begun: What is stored of the run, as it was when it began.
-        elapsed: Seconds since the first attempt began.
-        task: The task that makes the run.
-        is_lost: Whether the run does not belong to this attempt any more.
-        failure: Why it cannot be stored any more, if that is so. The run goes on when the database is back.
-        unusable: Why this program cannot go on with what is stored, if that is so. Another one may.
-        has_asked: Whether this attempt has asked a model, and not only used stored answers.
-        once: Names of the tools whose calls may be made only once.
-        is_open: Whether the run has not ended yet.
-        outcome: How it has ended, as JSON text.
-        queue: The queue that the run came from.
-        tenant: Whose limits apply there.
-        is_begun_here: Whether somebody awaits the run in this process.
+        elapsed: Seconds since the start of the first attempt.
+        is_lost: Whether the run belongs to another attempt now.
+        failure: Why the run cannot be stored now. It resumes when the database is back.
+        unusable: Why this program cannot resume with the stored steps. Another one may.
+        has_asked: Whether this attempt has called a model.
+        once: Names of the tools whose calls may happen only once.
+        outcome: The outcome as JSON.
+        is_begun_here: Whether a caller awaits the run in this process.
     """
 
     def __init__(self, root_id: str, steps: StepStore, once: frozenset[str]) -> None:
@@ -62,17 +55,13 @@ class Execution:
         self._unused: dict[tuple[str, str], dict[str, Any]] = {}
 
     async def begin(self) -> None:
-        """Take the run over from earlier attempts, and read what they have stored.
-
-        Raises:
-            StoredStepError: E155, a step cannot be read.
-        """
+        """Take the run over, and read its steps; E155 if one is unreadable."""
 
         def begin() -> BegunAttempt:
             begun = self._steps.begin(self.root_id, self.id)
-            # All before the run goes on, so that none of its calls is made if another one cannot be read.
+            # All at the start, so that no call happens if a later step cannot be read.
             for (run_id, name), text in begun.steps.items():
-                step = stored_name(name)  # earlier versions stored the name as it was
+                step = stored_name(name)  # earlier versions stored the raw name
                 body = self._known[run_id, step] = None if text is None else load(run_id, step, text)
                 if body is not None and "inside" in body:
                     self._unused[run_id, step] = body
@@ -84,55 +73,47 @@ class Execution:
 
     @property
     def stored(self) -> int:
-        """The number of steps that earlier attempts have finished."""
+        """The number of steps finished by earlier attempts."""
         return sum(body is not None for body in self._known.values())
 
     def known(self, run_id: str, step: str) -> dict[str, Any] | None:
-        """Return what an earlier attempt has stored of a step; None if it has not ended."""
+        """Return a stored step, if it has ended."""
         name = stored_name(step)
         self._unused.pop((run_id, name), None)
         return self._known.get((run_id, name))
 
     def unused(self, run_id: str) -> list[dict[str, Any]]:
-        """Return the steps of a run that earlier attempts have stored, and this one has not used."""
+        """Return a run's stored steps that this attempt has not used."""
         return [body for (of, _), body in self._unused.items() if of == run_id] if self._unused else []
 
     def unused_runs(self) -> set[str]:
-        """Return the runs that have such steps."""
+        """Return the runs with such steps."""
         return {run_id for run_id, _ in self._unused}
 
     def all_known(self, run_id: str) -> list[dict[str, Any]]:
-        """Return what earlier attempts have stored of all steps of a run."""
+        """Return all stored steps of a run."""
         return [body for (of, _), body in self._known.items() if of == run_id and body is not None]
 
     def was_begun(self, run_id: str, step: str) -> bool:
-        """Return whether an earlier attempt has begun a step."""
+        """Return whether an earlier attempt started a step."""
         return (run_id, stored_name(step)) in self._known
 
     async def check(self) -> None:
-        """Check that the run belongs to this attempt, before it does something.
-
-        Raises:
-            RunMovedError: E157, it does not any more.
-        """
+        """Raise E157 unless the run belongs to this attempt."""
         self._check(await self.call(lambda: self._steps.owns(self.root_id, self.id)))
 
     async def start(self, run_id: str, step: str) -> None:
-        """Note that a step begins, so that another process knows it even if it does not end.
-
-        Raises:
-            RunMovedError: E157, the run does not belong to this attempt any more.
-        """
+        """Note the start of a step, even if it never ends; E157 if the run has moved."""
         self._check(
             await self.call(lambda: self._steps.start(self.root_id, self.id, run_id, stored_name(step)))
         )
 
     async def finish(self, run_id: str, step: str, body: dict[str, Any]) -> None:
-        """Store what a step has returned, also if the run is cancelled meanwhile.
+        """Store a step's result, even under cancellation.
 
         Raises:
-            RunMovedError: E157, the run does not belong to this attempt any more.
-            StoredStepError: E155, this program cannot go on with the run.
+            RunMovedError: E157, the run belongs to another attempt now.
+            StoredStepError: E155, this program cannot continue the run.
         """
         self._check(is_ours=True)
         text, name = dump(body), stored_name(step)
@@ -148,14 +129,14 @@ class Execution:
             raise RunMovedError(run_id=self.root_id, reason=MOVED)
 
     def give_up(self, step: str, reason: str) -> StoredStepError:
-        """End this attempt, as this program cannot go on with what is stored; return the error."""
+        """End this attempt, which cannot use the stored steps; return the error."""
         if self.unusable is None:
             self.unusable = StoredStepError(run_id=self.root_id, step=step, reason=reason)
             self.lose()
         return self.unusable
 
     async def call(self, function: Callable[[], Any]) -> Any:
-        """Call a function of the database, which changes nothing if it is called again."""
+        """Call an idempotent function of the database."""
         try:
             return await patiently(lambda: anyio.to_thread.run_sync(function))
         except DurableDatabaseError as error:
@@ -163,10 +144,10 @@ class Execution:
             raise
 
     def lose(self, failure: DurableDatabaseError | None = None) -> None:
-        """End this attempt: the run belongs to another one, or to none, or cannot be stored any more."""
+        """End this attempt: the run moved, or cannot be stored."""
         if self.is_open and not self.is_lost:
             self.is_lost, self.failure = True, failure
-            # The task of the run itself gets the error. Any other one may lose it, as the SDK may.
+            # The run's own task gets the error. Any other task may lose it, as the SDK may.
             if self.task is not None and not _is_current(self.task):
                 self.task.get_loop().call_soon_threadsafe(self.task.cancel)
 
@@ -181,4 +162,3 @@ def _is_current(task: asyncio.Task[Any]) -> bool:
 MOVED = "another process has taken it over, or it was cancelled. `kantan-agents runs list` shows its state"
 
 current_execution: ContextVar[Execution | None] = ContextVar("kantan_agents_durable_execution", default=None)
-"""The execution of the durable run that this task is in."""

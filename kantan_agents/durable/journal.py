@@ -1,4 +1,4 @@
-"""``Journal``: keeps what the calls of one run return, and answers those that an earlier process has made."""
+"""Stores the results of a run's calls, and replays an earlier process's."""
 
 from __future__ import annotations
 
@@ -35,14 +35,7 @@ _ITEM = "response.output_item.done"
 
 
 class Journal(ToolJournal):
-    """Keeps the calls of one run.
-
-    Of its model calls, only answers are kept: a request that failed is made again, as a retry would do.
-
-    Args:
-        execution: The execution that the run belongs to.
-        run: The run.
-    """
+    """Stores the calls of one run. Failed model requests are sent again instead."""
 
     def __init__(self, execution: Execution, run: Run) -> None:
         super().__init__(execution, run)
@@ -52,7 +45,7 @@ class Journal(ToolJournal):
     async def answer(
         self, call: ModelCall, model: Any, request: Request, ask: Callable[[], Awaitable[ModelResponse]]
     ) -> ModelResponse:
-        """Return the kept answer to a request, or ask the model and keep its answer."""
+        """Return the stored answer, or call the model and store its answer."""
         step = self._step_of(call)
         kept = self._kept_answer(call, step, model, request)
         if kept is not None:
@@ -66,7 +59,7 @@ class Journal(ToolJournal):
         return answer
 
     def has_cached(self, call: ModelCall, request: Request) -> bool | None:
-        """Return whether the kept answer to a request came from a cache; None if no answer is kept."""
+        """Return whether the stored answer came from a cache; None without one."""
         kept = self.known(self._step_of(call))
         if kept is None:
             return None
@@ -75,7 +68,7 @@ class Journal(ToolJournal):
     async def stream(
         self, call: ModelCall, model: Any, request: Request, opened: Callable[[], AsyncIterator[Any]]
     ) -> AsyncIterator[Any]:
-        """Yield the events of the kept answer, or of the model's; otherwise as ``answer``."""
+        """Yield the stored answer's events or the model's, like ``answer``."""
         step = self._step_of(call)
         kept = self._kept_answer(call, step, model, request)
         if kept is not None:
@@ -113,9 +106,9 @@ class Journal(ToolJournal):
             return None
         failed = kept.get("failed", {}).get(_name_of(model))
         if failed is not None and _has_fallback(call):
-            # Another model has answered for this one, at another price: `Fallback` has to ask that one again.
+            # Another model has answered for this one, at another price: `Fallback` has to call it again.
             raise error_of(RecordedError(**failed))
-        # In whichever form it was asked for: asked again, the model would call the same tools once more.
+        # Whatever its form: called again, the model would call the same tools once more.
         if kept["form"] != _form_of(request) and call._structured is not None:
             call._structured.slipped()
         self._answers[self._caller(call)] += 1
@@ -123,7 +116,7 @@ class Journal(ToolJournal):
         return kept
 
     def _check_place(self, call: ModelCall, step: str) -> None:
-        """Check that no stored answer belongs here, before the model is asked for a new one."""
+        """Check that no stored answer belongs here, before a new one."""
         if not call.internal and self._earlier.is_ahead(self._inside(), of_calls=True):
             reason = (
                 "this version of the program would ask anew what a model has answered before. Start a worker "
@@ -175,7 +168,6 @@ def _has_fallback(call: ModelCall) -> bool:
 
 
 def _unknown_names(request: Request, answer: ModelResponse) -> list[str]:
-    """Return the names in calls of an answer that the model was not offered."""
     items: list[Any] = answer.output
     called = {item.name for item in items if getattr(item, "type", None) == "function_call"}
     offered = {getattr(tool, "qualified_name", tool.name) for tool in request.tools}
@@ -183,7 +175,7 @@ def _unknown_names(request: Request, answer: ModelResponse) -> list[str]:
 
 
 def _final_tool_of(kept: dict[str, Any], request: Request) -> str | None:
-    """Return the name of the tool whose call gives the answer, in an answer that was asked for so."""
+    """Return the called final tool, if the request had one."""
     if kept["form"] != "tool":
         return None
     own = [tool for tool in request.tools if not is_final_tool(tool)]
@@ -191,7 +183,7 @@ def _final_tool_of(kept: dict[str, Any], request: Request) -> str | None:
 
 
 def _form_of(request: Request) -> str:
-    """Return how a request asks for structured output, which decides what an answer looks like."""
+    """Return the form of structured output, which shapes the answer."""
     schema = request.schema
     if schema is not None and not schema.is_plain_text():
         return "native"

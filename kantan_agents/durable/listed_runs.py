@@ -1,4 +1,4 @@
-"""``ListedRuns``: the durable runs of a database, as people see them."""
+"""The durable runs of a database, as users see them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ ENDED = ("finished", "failed", "cancelled", "parked")
 STATUSES = ("queued", "running", "waiting", *ENDED)
 _PAGE, _LARGEST_PAGE = 100, 1_000
 _KNOWN_AS: Mapping[str, tuple[str, ...]] = {"waiting": (), "parked": ("parked", "cancelled")}
-"""The statuses that the engine has for runs of a status, if it has others."""
+"""The engine's statuses for runs of a status, if they differ."""
 Page = tuple[int, Sequence[EngineRun]]
-"""How many runs were found, and those of them that the engine knows."""
+"""How many runs were found, and the ones that the engine knows."""
 
 
 class ListedRuns(OpenDatabase):
@@ -32,16 +32,17 @@ class ListedRuns(OpenDatabase):
     async def list_runs(
         self, *, status: str | None = None, queue: str | None = None, limit: int | None = 100
     ) -> list[DurableRun]:
-        """Return the newest runs, newest first.
+        """Return the latest runs, the latest first.
 
         Args:
-            status: Only those of this status: ``"queued"``, ``"running"``, ``"waiting"``, ``"finished"``,
+            status: Only runs of this status: ``"queued"``, ``"running"``, ``"waiting"``, ``"finished"``,
                 ``"failed"``, ``"cancelled"`` or ``"parked"``.
-            queue: Only those of this queue.
+            queue: Only runs of this queue.
             limit: Their number at most; None for all.
 
         Raises:
-            InvalidOptionError: E75, there is no such status, the queue has no name, or the limit is below 1.
+            InvalidOptionError: E75, the status does not exist, the queue has no name, or the limit is below
+                1.
             DurableDatabaseError: E156, the database cannot be read.
         """
         if status is not None and status not in STATUSES:
@@ -73,9 +74,9 @@ class ListedRuns(OpenDatabase):
         return list(itertools.islice(fitting, limit))
 
     def _paged(self, page: Callable[[int, int], Page], limit: int | None) -> Iterator[DurableRun]:
-        """Yield the runs of each page: how many of them have the status is known only then."""
+        """Yield the runs page by page: only then it is known how many of them have the status."""
         size, offset = min(limit or _LARGEST_PAGE, _LARGEST_PAGE), 0
-        seen: set[str] = set()  # a run that begins meanwhile moves all others to a later place
+        seen: set[str] = set()  # a run that starts meanwhile moves all others to a later position
         while True:
             count, runs = page(size, offset)
             shown = self._shown([run for run in runs if run.run_id not in seen])
@@ -96,13 +97,13 @@ class ListedRuns(OpenDatabase):
         """Return a run.
 
         Raises:
-            DurableRunNotFoundError: E154, there is none of this id.
+            DurableRunNotFoundError: E154, no run has this id.
         """
         return (await self._in_thread(lambda: self._shown([self._found(run_id)])))[0]
 
 
 def _age(run: DurableRun) -> tuple[float, str]:
-    # Some databases count the seconds only.
+    # Some databases store whole seconds.
     return (0.0 if run.created_at is None else run.created_at.timestamp(), run.run_id)
 
 

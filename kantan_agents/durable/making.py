@@ -1,4 +1,4 @@
-"""``Making``: makes durable runs in this process: those that begin here, and those that go on here."""
+"""Executes new and resumed durable runs in this process."""
 
 from __future__ import annotations
 
@@ -49,16 +49,15 @@ _OF_COMMANDS: Final = (UnknownCommandError, CommandSyntaxError, CommandNotRunnab
 
 
 class Making(Management):
-    """The part of ``DurableRuns`` that makes runs. ``Durable`` calls it, and the engine."""
+    """The part of ``DurableRuns`` that executes runs, for ``Durable`` and the engine."""
 
     _overseer: Overseer
     _restart: Restart
     _agents: dict[str, Any]
     _live: dict[str, Any]
-    """What makes the runs that begin here, until the engine begins them."""
 
     async def begin(self, durable: Durable, run: Run, call_next: Next) -> None:
-        """Make a run that begins here. For ``Durable``."""
+        """Execute a run that starts here. For ``Durable``."""
         self._check_agent(run)
         check_context(run.context)
         check_session(run.agent.name, run.options.get("session"), durable.session)
@@ -95,14 +94,14 @@ class Making(Management):
             self._live.pop(run.id, None)
 
     async def _begin_in_engine(self, run_id: str, stored: str, execution: Execution) -> None:
-        """Have the engine make a run; until it has begun, try again while the database is away."""
+        """Start a run in the engine; until then, try again while the database is away."""
         tries = 0
 
         async def attempt() -> None:
             nonlocal tries
             tries += 1
             if tries > 1 and await self._in_thread(lambda: self._engine.find(run_id)) is not None:
-                del self._live[run_id]  # stored, although the answer was lost: it goes on as a recovered one
+                del self._live[run_id]  # stored, although the answer was lost: it resumes as a recovered one
                 reason = "it went away as the run began, which goes on: DurableRuns.result waits for it"
                 raise DurableDatabaseError(database=self._database.shown, reason=reason)
             await self._engine.run(run_id, stored)
@@ -112,7 +111,7 @@ class Making(Management):
         except DurableDatabaseError as error:
             if not (error.is_away and execution.outcome):
                 raise
-            # It has ended, and only that is not stored: another attempt finds all its steps, and stores it.
+            # Ended, but its outcome is not stored: another attempt replays its steps and stores it.
             self._overseer.leave()
             await patiently(partial(self._check_finished, run_id))
 
@@ -125,7 +124,7 @@ class Making(Management):
             raise failure
 
     async def inside(self, execution: Execution, durable: Durable, run: Run, call_next: Next) -> None:
-        """Make a run that belongs to a durable one: a recovered one, or one that a tool of it has begun."""
+        """Execute a recovered run, or one inside a durable run."""
         execution.once |= durable.once
         if run.id == execution.root_id:
             execution.outcome = await self._execute(execution, run, call_next)
@@ -170,10 +169,9 @@ class Making(Management):
                 raise
         finally:
             execution.is_open = False
-        raise failure  # here, as in the `except` block the original would become its context
+        raise failure  # in the `except` block, the original would become its context
 
     async def _make(self, run_id: str, stored: str) -> str:
-        """Make a run for the engine: the one that has begun in this process, or one from its stored text."""
         live = self._live.pop(run_id, None)
         if live is not None:
             return str(await live())
@@ -190,7 +188,7 @@ class Making(Management):
         except asyncio.CancelledError as error:
             if execution.is_lost or self._overseer.is_stopping or _is_cancelled():
                 raise
-            # Without this, the run would be nobody's: this process is alive, and does not make it.
+            # No other process would take the run: this one is alive.
             raise RuntimeError("it was cancelled from inside") from error
         finally:
             current_execution.reset(token)
@@ -207,11 +205,11 @@ class Making(Management):
                 execution.give_up("begin", f"this process cannot follow what was done before: {error}")
             if execution.unusable is None:
                 raise
-        if execution.unusable is not None:  # also where the SDK or a tool has made a text of the error
+        if execution.unusable is not None:  # even if the SDK or a tool has converted the error to text
             raise execution.unusable
 
     def _set_aside(self, run_id: str, error: Exception) -> None:
-        """Park a run that this process cannot make, so that it can be resumed in one that can."""
+        """Park a run that only another process can execute."""
         reason = mask(message_of(error))
         self._steps.set_aside(run_id, reason)  # before a caller can see the cancellation
         self._steps.release(run_id)  # before another process can have resumed it
@@ -219,7 +217,7 @@ class Making(Management):
         _log.error("durable run parked, because it cannot be made here", run_id=run_id, error=reason)
 
     async def _cancelled(self, run_id: str) -> None:
-        """Let nobody go on with a run whose caller has cancelled it."""
+        """Prevent the resumption of a run that its caller has cancelled."""
         with anyio.CancelScope(shield=True):
             try:
                 await self.cancel(run_id)
@@ -237,7 +235,7 @@ class Making(Management):
 
 
 def _may_pass_elsewhere(execution: Execution, error: BaseException) -> bool:
-    """Return whether an error is about what was done before, for which this program lacks something."""
+    """Return whether an error means that this program lacks something from earlier work."""
     if execution.attempt == 1 or execution.has_asked:
         return False
     # Such as a call of a shell that is gone.
@@ -246,7 +244,7 @@ def _may_pass_elsewhere(execution: Execution, error: BaseException) -> bool:
 
 
 def _is_cancelled() -> bool:
-    """Return whether somebody has cancelled this task; True on Python 3.10, which cannot say."""
+    """Return whether this task was cancelled; True on Python 3.10, which cannot tell."""
     task = asyncio.current_task()
     cancelling = getattr(task, "cancelling", None)
     return cancelling is None or bool(cancelling())

@@ -1,4 +1,4 @@
-"""``Management``: cancels, resumes, answers and prunes durable runs, in any process with the database."""
+"""Cancels, resumes, answers and prunes durable runs, in any process with the database."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _PRUNED = 500
 
 
 class Management(ListedRuns):
-    """What can be asked of the durable runs of a database, started or not."""
+    """Operations on the durable runs of a database, started or not."""
 
     async def result(self, run_id: str, *, timeout: float | None = None) -> DurableOutcome:
-        """Wait until a run has ended, wherever it is made, and return its outcome.
+        """Wait until a run has ended, in whichever process, and return its outcome.
 
-        If it waits for people, this waits for the run that goes on with it.
+        If it waits for an approval, this waits for the run that continues it.
 
         Args:
             run_id: Its id.
             timeout: Seconds to wait at most; None without a limit.
 
         Raises:
-            DurableRunNotFoundError: E154, there is none of this id.
+            DurableRunNotFoundError: E154, no run has this id.
             DurableRunFailedError: E159, it has failed, or it was cancelled or parked.
             TimeoutError: It has not ended in time.
         """
@@ -76,32 +76,32 @@ class Management(ListedRuns):
                 raise DurableRunFailedError(run_id=run_id, status=_HAS[run.status], reason=reason)
 
     async def outcome(self, run_id: str) -> DurableOutcome | None:
-        """Return how a run has ended, without waiting; None if it has not, or not well.
+        """Return the outcome of a run, without waiting; None unless it has ended successfully.
 
         Raises:
-            DurableRunNotFoundError: E154, there is none of this id.
+            DurableRunNotFoundError: E154, no run has this id.
         """
         found = await self._in_thread(lambda: self._found(run_id))
         return None if found.outcome is None else outcome_of(run_id, found.outcome)
 
     async def next_run(self, run_id: str) -> str | None:
-        """Return the run that goes on with one which has waited for people; None if there is none."""
+        """Return the run that continues one which has waited for an approval; None if there is none."""
         next_id = await self._in_thread(lambda: self._approvals.next_of(run_id))
         return None if next_id == CLOSED else next_id
 
     async def list_approvals(self, *, answered: bool = False, run_id: str | None = None) -> list[WaitingCall]:
-        """Return the calls that wait for a person, the oldest first.
+        """Return the calls that wait for an approval, the oldest first.
 
         Args:
-            answered: Whether to return those too that were answered.
-            run_id: Only those of this run.
+            answered: Whether to return answered calls too.
+            run_id: Only calls of this run.
         """
         return await self._in_thread(lambda: self._approvals.calls(answered=answered, run_id=run_id))
 
     async def approve(
         self, run_id: str, call_id: str | None = None, *, by: str, arguments: Any = None
     ) -> None:
-        """Approve a call that waits. When all calls of a run are answered, a free process goes on with it.
+        """Approve a waiting call. When all calls of a run are answered, a free process continues it.
 
         Args:
             run_id: Id of the run.
@@ -111,14 +111,14 @@ class Management(ListedRuns):
 
         Raises:
             ApprovalAnswerError: E158, no such call waits, or it was answered before.
-            InvalidOptionError: E75, ``arguments`` is not a JSON object, or ``by`` names nobody.
+            InvalidOptionError: E75, ``arguments`` is not a JSON object, or ``by`` is not a name.
         """
         await self._answer(run_id, call_id, Approved(arguments), by)
 
     async def reject(
         self, run_id: str, call_id: str | None = None, *, by: str, reason: str | None = None
     ) -> None:
-        """Reject a call that waits; the model gets the reason as its result. Otherwise as ``approve``."""
+        """Reject a waiting call; the model gets the reason as its result. Otherwise as ``approve``."""
         await self._answer(run_id, call_id, Rejected() if reason is None else Rejected(reason), by)
 
     async def _answer(self, run_id: str, call_id: str | None, decision: Decision, by: str) -> None:
@@ -127,7 +127,7 @@ class Management(ListedRuns):
 
         def answer() -> None:
             self._approvals.answer(run_id, call_id or self._only_call(run_id), decision, by)
-            with suppress(Exception):  # a process that is started looks for answers too
+            with suppress(Exception):  # a started process looks for answers too
                 self.go_on_answered()
 
         await self._in_thread(answer)
@@ -141,21 +141,21 @@ class Management(ListedRuns):
         raise ApprovalAnswerError(run_id=run_id, call_id="", reason=reason)
 
     def go_on_answered(self) -> int:
-        """Queue the runs whose calls have all been answered; return how many these are."""
+        """Queue the runs whose calls have all been answered; return their number."""
         return sum(self._goes_on(run_id) for run_id in self._approvals.answered())
 
     def _goes_on(self, run_id: str) -> bool:
         waiting = self._approvals.find(run_id)
-        # The engine finds the runs of its application only. Those of others go on there.
+        # Runs of other applications continue there.
         if waiting is None or self._engine.find(run_id) is None:
             return False
         try:
             job = job_of(waiting)
-        except KantanAgentsError as error:  # of a later version: it must not keep the others waiting
+        except KantanAgentsError as error:  # of a later version: it must not block the others
             _log.warning("answered run does not go on", run_id=run_id, error=str(error))
             return False
-        # First queued, then noted: a process that ends between the two leaves it to the next look, and a run
-        # of the same id is not queued twice.
+        # First queued, then noted: if the process ends in between, the next look repeats both, and the id is
+        # not queued twice.
         next_id = self._engine.enqueue_now(job)
         if self._approvals.goes_on(run_id, next_id):
             self._engine.cancel(next_id)
@@ -163,10 +163,10 @@ class Management(ListedRuns):
         return True
 
     async def cancel(self, run_id: str) -> None:
-        """Let nobody begin or go on with a run; where it is being made, it is cancelled within a second.
+        """Prevent a run from starting or resuming; a process that executes it cancels it within a second.
 
         Raises:
-            DurableRunNotFoundError: E154, there is none of this id.
+            DurableRunNotFoundError: E154, no run has this id.
             RunMovedError: E157, it has ended.
         """
 
@@ -185,17 +185,17 @@ class Management(ListedRuns):
         await self._in_thread(cancel)
 
     async def resume(self, run_id: str, *, queue: str | None = None) -> None:
-        """Let a run go on that was cancelled or parked, in a process that is started.
+        """Resume a run that was cancelled or parked, in a started process.
 
-        A run that was cancelled while it waited for people waits for them again.
+        A run that was cancelled while it waited for an approval waits for it again.
 
         Args:
             run_id: Its id.
-            queue: The queue that it is put into; None means the one that it came from, or any process with
-                the same ``application``.
+            queue: The queue that it is added to; None means its former queue, or any process with the same
+                ``application``.
 
         Raises:
-            DurableRunNotFoundError: E154, there is none of this id.
+            DurableRunNotFoundError: E154, no run has this id.
             RunMovedError: E157, it is in another state.
             InvalidOptionError: E75, the queue has no name.
         """
@@ -216,13 +216,13 @@ class Management(ListedRuns):
         await self._in_thread(resume)
 
     async def prune(self, *, older_than: timedelta) -> int:
-        """Delete what is stored of runs that have ended long ago; return how many these were.
+        """Delete the stored data of runs that have ended long ago; return their number.
 
-        The firings of schedules from before are deleted too. Runs that wait for people, or that are parked,
+        Firings of schedules from before are deleted too. Runs that wait for an approval, or that are parked,
         stay.
 
         Args:
-            older_than: How long ago they have ended at least.
+            older_than: The least time since their end.
         """
 
         def prune() -> int:
@@ -244,7 +244,7 @@ class Management(ListedRuns):
         return await self._in_thread(prune)
 
     def _kept(self, run_ids: Sequence[str]) -> set[str]:
-        """Return those of these runs that wait, are parked, or whose next run may go on."""
+        """Return the runs that wait, are parked, or whose next run may continue."""
         kept = set(self._steps.reasons(run_ids))
         for run_id, next_id in self._approvals.waited_among(run_ids).items():
             following = None if next_id in (None, CLOSED) else self._engine.find(next_id)
@@ -254,17 +254,17 @@ class Management(ListedRuns):
         return kept
 
     async def events(self, run_id: str, *, after: int = 0, follow: bool = True) -> AsyncIterator[StoredEvent]:
-        """Yield the stored events of a run as they come, until it has ended.
+        """Yield the stored events of a run as they arrive, until it has ended.
 
-        A reader that was interrupted goes on after the last number it saw, and misses nothing.
+        An interrupted reader resumes after the last number it saw, and misses nothing.
 
         Args:
             run_id: Id of the run.
-            after: The number after which to begin; 0 begins with the first event.
-            follow: Whether to wait for more events; otherwise those that are stored now are all.
+            after: Yield only events with larger numbers; 0 yields all.
+            follow: Whether to wait for more events; otherwise only the events stored now are yielded.
 
         Raises:
-            DurableRunNotFoundError: E154, there is no run of this id.
+            DurableRunNotFoundError: E154, no run has this id.
         """
         await self.get(run_id)
         is_settled, has_ended, looks = False, False, 0
@@ -296,7 +296,7 @@ class Management(ListedRuns):
         context: Mapping[str, Any] | None = None,
         timezone: str | None = None,
     ) -> None:
-        """Queue a run whenever a cron expression says so. A schedule of the same name is replaced.
+        """Queue a run whenever a cron expression matches. A schedule of the same name is replaced.
 
         Args:
             name: Name of the schedule.
@@ -337,7 +337,7 @@ class Management(ListedRuns):
         await self._in_thread(lambda: self._engine.unschedule(name))
 
     async def enqueue(self, job: Job) -> str:
-        """Put a stored run into a queue; return its id. ``Agent.enqueue`` makes the job."""
+        """Add a stored run to a queue; return its id. ``Agent.enqueue`` makes the job."""
         return await self._in_thread(lambda: self._engine.enqueue_now(job))
 
 

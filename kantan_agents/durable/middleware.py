@@ -1,4 +1,4 @@
-"""``Durable``: makes the runs of an agent survive the end of their process, and puts them into queues."""
+"""``Durable``: lets an agent's runs survive the end of their process, and adds them to queues."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kantan_agents.support.arguments import checked_int, checked_number
 from kantan_agents.traces.ids import new_run_id
 
 Reload = Callable[[dict[str, Any]], "Awaitable[None] | None"]
-"""Puts into a context what was not stored of it, such as a connection."""
+"""Puts the values that are not stored, such as a connection, into a context."""
 
 OpenSession = Callable[[str], Any]
 """Returns the SDK's session of an id."""
@@ -28,24 +28,23 @@ _LONGEST = 200
 
 
 class Durable(Middleware):
-    """Makes the runs of an agent survive the end of their process.
+    """Lets the runs of an agent survive the end of their process.
 
-    The run is stored when it begins, and so is what each model call and each tool call returns. If the
-    process ends, another one goes on with the run where it was. It needs a ``DurableRuns`` that is started
-    and has the agent.
+    The run is stored at its start, and so is the result of each model call and each tool call. If the process
+    ends, another one resumes the run. This needs a started ``DurableRuns`` with the agent.
 
-    It is the outermost middleware of an agent, wherever it is in the list: input and context are stored as
-    they were given, and a run that goes on passes through the other middleware again.
+    It is the outermost middleware of an agent, whatever its position in the list: input and context are
+    stored as given, and a resumed run passes through the other middleware again.
 
-    A call that had not ended is made again, with the same ``ToolCall.idempotency_key``. The tool rules are
-    asked again about every call, also about those that were made.
+    A call that had not ended is repeated, with the same ``ToolCall.idempotency_key``. The tool rules are
+    checked again for every call, even for finished ones.
 
     Args:
-        once: Names of the tools whose calls may be made only once. If the process ends during such a call,
-            the run ends with E153.
-        reload: ``def reload(context)``, sync or async: puts values into the context of a run that goes on in
-            another process, if they are not JSON or have something to redact, and so are not stored.
-        session: Returns the session of an id, if runs are given the option ``session``.
+        once: Names of the tools whose calls may happen only once. If the process ends during such a call, the
+            run fails with E153.
+        reload: ``def reload(context)``, sync or async: for a run that resumes in another process, adds the
+            context values that are not stored, because they are not JSON or would be redacted.
+        session: Returns the session of an id, if runs have the option ``session``.
 
     Raises:
         InvalidOptionError: E75, an option has an invalid value.
@@ -71,7 +70,7 @@ class Durable(Middleware):
         self.session = session
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Begin a durable run, or go on with one; inside a durable run, be a part of it.
+        """Start or resume a durable run; inside a durable run, be a part of it.
 
         Raises:
             DurableNotStartedError: E150, no ``DurableRuns`` is started, or it does not have the agent.
@@ -80,17 +79,17 @@ class Durable(Middleware):
         """
         execution = current_execution.get()
         if run._tape is not None or (execution is None and run.is_nested):
-            # A replay makes no calls. And who else should go on with a run inside one that is not durable?
+            # A replay makes no calls, and no process could resume a run inside one that is not durable.
             await call_next(run)
         elif execution is None:
             await started_runs(run.agent.name).begin(self, run, call_next)
         elif run.id == execution.root_id or run.parent_call is not None:
             await started_runs(run.agent.name).inside(execution, self, run, call_next)
-        else:  # of a guardrail or a hook, whose runs have no name that is the same in each process
+        else:  # a guardrail's or hook's, whose runs have different names in each process
             await call_next(run)
 
     async def enqueue(self, agent: Any, input: Any, context: Any, **options: Any) -> str:
-        """Put a run of an agent into a queue; for ``Agent.enqueue``."""
+        """Add a run of an agent to a queue; for ``Agent.enqueue``."""
         runs = started_runs(agent.name)
         check_session(agent.name, options["run_options"].get("session"), self.session)
         job = queued_job(agent, input, context, may_leave_out=self.reload is not None, **options)
@@ -118,7 +117,7 @@ def queued_job(
     delay: float | None,
     run_options: dict[str, Any],
 ) -> Job:
-    """Return the run as it is put into a queue.
+    """Return the run in its form for a queue.
 
     Raises:
         InputTypeError: E78, the input is neither a str nor a list.
@@ -169,11 +168,7 @@ def queued_job(
 
 
 def check_names(**names: Any) -> None:
-    """Check the names of queues, schedules and so on.
-
-    Raises:
-        InvalidOptionError: E75, one is not a short text that can be printed.
-    """
+    """Raise E75 unless the names of queues, schedules and so on are short printable strings."""
     for option, value in names.items():
         if not (isinstance(value, str) and 0 < len(value) <= _LONGEST and value.isprintable()):
             reason = f"must be a text of 1 to {_LONGEST} characters, not {value!r}"

@@ -1,4 +1,4 @@
-"""``OpenDatabase``: the database of durable runs with its engine, opened when it is first used."""
+"""The database of durable runs with its engine, opened on first use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _limiter: RunVar[anyio.CapacityLimiter] = RunVar("kantan_agents_durable_readers"
 
 
 def _reading() -> anyio.CapacityLimiter:
-    """Return how many threads of this event loop may ask, so that the calls of runs have the others."""
+    """Limit the threads that wait for the database; runs need the others."""
     found = _limiter.get(None)
     if found is None:
         found = anyio.CapacityLimiter(_READERS)
@@ -35,14 +35,7 @@ def _reading() -> anyio.CapacityLimiter:
 
 
 class OpenDatabase:
-    """The database of durable runs, started or not.
-
-    Args:
-        database: The database.
-        engine: Its engine.
-        approvals: Its waiting runs.
-        steps: Its steps.
-    """
+    """The database of durable runs, started or not."""
 
     def __init__(
         self, database: RunDatabase, engine: Engine, approvals: ApprovalStore, steps: StepStore
@@ -63,7 +56,7 @@ class OpenDatabase:
         return self._database.shown
 
     def _found(self, run_id: str) -> EngineRun:
-        # No database takes any other id, and so none has it.
+        # No database accepts any other id.
         found = self._engine.find(run_id) if storable_text(run_id) == run_id else None
         if found is None:
             raise DurableRunNotFoundError(run_id=run_id, database=self._database.shown)
@@ -75,7 +68,7 @@ class OpenDatabase:
             self._is_open = True
         try:
             return function()
-        except failures() as error:  # of the engine, which has connections of its own
+        except failures() as error:  # of the engine, which has separate connections
             raise self._database.unusable(error) from error
 
     async def _in_thread(self, function: Callable[[], T]) -> T:

@@ -1,4 +1,4 @@
-"""``Originals``: the values that ``Redact(keep_in=...)`` puts back, for a process that goes on with a run."""
+"""Values that ``Redact(keep_in=...)`` restores in a resumed run."""
 
 from __future__ import annotations
 
@@ -12,12 +12,9 @@ _ORIGINALS = "originals"
 
 
 class Originals:
-    """The original values of a run, which its user keeps in the context.
+    """A run's original values, which its user stores in the context.
 
-    They are stored when the run begins. Those that are found later are stored with the step that has them.
-
-    Args:
-        run: The run.
+    They are stored at its start, and later ones with their steps.
     """
 
     def __init__(self, run: Run) -> None:
@@ -29,7 +26,7 @@ class Originals:
             self.new()  # stored with the context
 
     def learn(self, bodies: Iterable[Mapping[str, Any]]) -> None:
-        """Take over what an earlier process has stored with its steps."""
+        """Take over the values in stored steps."""
         for body in bodies if self._redacts else ():
             for one in self._redacts:
                 key = one.keep_in or ""
@@ -38,7 +35,7 @@ class Originals:
                 self._stored[key].update(values)
 
     def new(self) -> dict[str, Any]:
-        """Return what the body of the next step has to say about values that are not stored yet."""
+        """Return the new values, for the next step's body."""
         found = {}
         for key, stored in self._stored.items():
             values = self._run.context.get(key)

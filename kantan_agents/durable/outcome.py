@@ -1,4 +1,4 @@
-"""How a durable run has ended, as it is stored and as it is returned."""
+"""The outcome of a durable run, as stored and as returned."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from kantan_agents.durable.stored_run import kept_keys
 from kantan_agents.models.structured import json_data
 
 Status = Literal["queued", "running", "waiting", "finished", "failed", "cancelled", "parked"]
-"""``"waiting"`` is for people. ``"parked"`` runs need a person: too many processes have ended while they made
-the run, or the program cannot go on with what is stored."""
+"""``"waiting"`` is for an approval; ``"parked"`` runs need a person.
+
+Too many processes have ended during a parked run, or the program cannot continue it.
+"""
 
 
 @attrs.frozen
 class DurableOutcome:
-    """How a durable run has ended.
+    """The outcome of a durable run.
 
     Attributes:
         run_id: Its id; ``agent_run_id`` in its trace.
@@ -45,11 +47,11 @@ class DurableRun:
     Attributes:
         run_id: Its id; ``agent_run_id`` in its trace.
         agent: Name of its agent.
-        status: Whether it waits, is being made, or how it has ended.
-        queue: The queue it came from; None for one that was begun where it was asked for.
-        created_at: When it was begun or queued.
-        updated_at: When its status changed last.
-        error: The error with which it has failed, or why it is parked or is not made yet.
+        status: Whether it waits or is active, or its outcome.
+        queue: The queue it came from; None for a run started without a queue.
+        created_at: Time at which it was started or queued.
+        updated_at: Time of the last change of its status.
+        error: The error of a failed run, or the reason why it is parked or has not started yet.
     """
 
     run_id: str
@@ -62,7 +64,7 @@ class DurableRun:
 
 
 def outcome_text(run: Run) -> str:
-    """Return how a run has ended as JSON text."""
+    """Return the outcome of a run as JSON."""
     result = run.result
     pending = getattr(result, "interruptions", None) or ()
     context = {key: value for key, value in run.context.items() if key != "result" and is_plain(value)}
@@ -73,13 +75,13 @@ def outcome_text(run: Run) -> str:
         "waiting": [item.call_id or "" for item in pending],
     }
     body = redacted_data(run, body)
-    # Those with which `Redact` would put back what the output has placeholders for, as its user has chosen.
+    # By its user's choice, `Redact` may restore the placeholders from these.
     originals = {key: context[key] for key in kept_keys(run.agent) if key in context}
     return dump({**body, "context": {**body["context"], **originals}})
 
 
 def outcome_of(run_id: str, text: str) -> DurableOutcome:
-    """Return what a text of ``outcome_text`` says.
+    """Return the outcome in a string of ``outcome_text``.
 
     Raises:
         StoredStepError: E155, it is damaged, or a later version has written it.

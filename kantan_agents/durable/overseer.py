@@ -1,4 +1,4 @@
-"""``Overseer``: looks for what other processes have left, taken over, cancelled or answered."""
+"""Looks for runs that others have left, taken over, cancelled or answered."""
 
 from __future__ import annotations
 
@@ -21,16 +21,7 @@ _LOOKS_FOR_AGENTS = 10
 
 
 class Overseer:
-    """A thread that looks at the database in intervals.
-
-    Args:
-        engine: The engine, which gives runs of ended processes to others.
-        alive: The locks of the processes.
-        steps: Whose each run is.
-        go_on: Lets the runs go on whose calls have all been answered.
-        agents: Names of the agents whose runs this process makes.
-        interval: Seconds between two looks.
-    """
+    """A thread that looks at the database every ``interval`` seconds; ``go_on`` resumes answered runs."""
 
     def __init__(
         self,
@@ -62,7 +53,7 @@ class Overseer:
         self._alive.hold(executor)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start looking."""
         self.is_stopping = False
         self._ends.clear()
         self._thread = Thread(target=self._look_in_intervals, name="kantan-agents-durable", daemon=True)
@@ -76,12 +67,12 @@ class Overseer:
             thread.join(10.0)
 
     def stop(self) -> None:
-        """Look no more, and let others take over what is left here."""
+        """Stop, and leave this process's runs to others."""
         self.look_no_more()
         self._alive.release()
 
     def forget(self) -> None:
-        """In a forked child: nothing is made here, and the parent is not shown as alive by this process."""
+        """Reset a forked child, which must not show the parent as alive."""
         self._thread, self._lock = None, Lock()
         self._active.clear()
         self._tasks.clear()
@@ -89,7 +80,7 @@ class Overseer:
 
     @contextmanager
     def watching(self, execution: Execution) -> Iterator[None]:
-        """Inside the block, end the execution when its run belongs to another one."""
+        """Inside the block, end the execution once its run has moved."""
         with self._lock:
             self._active[execution.root_id] = execution
         try:
@@ -100,7 +91,7 @@ class Overseer:
                     del self._active[execution.root_id]
 
     def leave(self) -> None:
-        """Let the runs go on that could not be stored any more, as soon as the database is back."""
+        """Resume unstored runs, once the database is back."""
         self._may_have_left = True
 
     def _give_left(self) -> None:
@@ -109,13 +100,13 @@ class Overseer:
             self._may_have_left |= self._engine.recover_unmade()
 
     def wait_for(self, task: asyncio.Task[Any] | None) -> None:
-        """Let ``wait_for_end`` wait for a task of the engine, which also stores how its run has ended."""
+        """Let ``wait_for_end`` wait for an engine's task, which stores the outcome."""
         if task is not None:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def wait_for_end(self, timeout: float) -> None:
-        """Wait until no run is being made here, or the time is over."""
+        """Wait until no run is active, or for the timeout."""
         end = time.monotonic() + timeout
         current = asyncio.current_task()
         while time.monotonic() < end:
@@ -126,14 +117,14 @@ class Overseer:
             await asyncio.sleep(0.02)
 
     def end_all(self) -> None:
-        """End what is still being made here. Its runs keep what they have stored."""
+        """End all active runs. Their stored steps remain."""
         with self._lock:
             left = list(self._active.values())
         for execution in left:
             execution.lose()
 
     def reason_of(self, run_id: str) -> str:
-        """Return why a run does not go on here."""
+        """Return why a run does not continue here."""
         if self.is_stopping:
             return "DurableRuns was stopped. The run goes on in another process, or when it is started again"
         try:
@@ -143,7 +134,7 @@ class Overseer:
         return "it was cancelled" if found is not None and found.status == "cancelled" else MOVED
 
     def look(self) -> None:
-        """Look once. What fails is logged and tried again at the next look."""
+        """Look once; log failures, for the next look."""
         for act in (self._alive.keep, self._give_left, self._take_over, self._end_lost, self._go_on):
             if not self._ends.is_set():
                 self._try(act)
@@ -152,10 +143,10 @@ class Overseer:
             self._try(self._warn_of_missing_agents)
 
     def _warn_of_missing_agents(self) -> None:
-        """Warn of runs that wait for an agent which this process does not have: it may have been renamed."""
+        """Warn of runs whose agent is missing here: it may have been renamed."""
         waiting = self._engine.agents_waited_for()
         waiting = {agent: count for agent, count in waiting.items() if agent not in self._agents}
-        # Another process may be about to take those that did not wait at the look before.
+        # Another process may be about to take new ones.
         unknown = {agent: count for agent, count in waiting.items() if self._missing.get(agent) is False}
         for agent, count in unknown.items():
             advice = "start a process that has an agent of this name, or cancel them"
@@ -168,7 +159,7 @@ class Overseer:
         try:
             act()
         except Exception as error:  # noqa: BLE001 - the database may be away for a while
-            self._may_have_left = True  # the engine may have taken runs that it could not begin
+            self._may_have_left = True  # the engine may have taken runs that it could not start
             if not self._ends.is_set():
                 _log.warning("durable runs not looked after", error=str(error).split("\n", 1)[0])
 

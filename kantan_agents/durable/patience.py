@@ -1,4 +1,4 @@
-"""``patiently``: tries again while the database of durable runs is away, for up to a minute."""
+"""Retries for a minute while the database is away."""
 
 from __future__ import annotations
 
@@ -20,14 +20,9 @@ T = TypeVar("T")
 
 
 async def patiently(attempt: Callable[[], Awaitable[T]], may_repeat: Callable[[], bool] = lambda: True) -> T:
-    """Return what an attempt returns; while the database is away, try again.
+    """Return the result of an idempotent attempt, repeated while the database is away.
 
-    Args:
-        attempt: What is tried. Repeating it changes nothing.
-        may_repeat: Whether that is still so after an attempt has failed.
-
-    Raises:
-        DurableDatabaseError: E156, the database is away for longer than a minute, or cannot be used at all.
+    E156 after a minute, or if the database is unusable. ``may_repeat``: whether it is still idempotent.
     """
     end, pause = time.monotonic() + PATIENCE, _FIRST_PAUSE
     while True:

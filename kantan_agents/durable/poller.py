@@ -1,4 +1,4 @@
-"""``Poller``: looks for all that a process waits for in the database of durable runs, in one thread."""
+"""Polls the database for all waits of a process, in one thread."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ from kantan_agents.durable import patience
 Question = Literal["has ended", "has events", "goes on"]
 
 Ask = Callable[[Mapping[str, int]], Mapping[str, int]]
-"""Takes runs with the number of the event that is known of each; returns those with an answer, and the number
-of the last event."""
+"""From runs with known event numbers, returns answered ones with the last number."""
 
 _INTERVAL: Final = 0.1
 _REST: Final = 20.0
-"""After a look it rests so many times as long as the look has taken, so that waiting never takes more than a
-twentieth of a core, however many wait."""
+"""Pause per look, so that waiting takes at most a twentieth of a core."""
 
 
 @attrs.frozen(eq=False)
@@ -34,8 +32,6 @@ class _Waiter:
     answer: asyncio.Future[Question]
 
     def resolve(self, answer: Question | Exception) -> None:
-        """Resolve it, in any thread."""
-
         def resolve() -> None:
             if self.answer.done():
                 return
@@ -49,11 +45,7 @@ class _Waiter:
 
 
 class Poller:
-    """Looks in intervals while somebody waits. Each look is one query for each question, for all runs.
-
-    Args:
-        asks: How each question is asked.
-    """
+    """Looks in intervals while a caller waits, with one query for each question."""
 
     def __init__(self, asks: Mapping[Question, Ask]) -> None:
         self._asks = asks
@@ -66,15 +58,9 @@ class Poller:
         self._process = os.getpid()
 
     async def wait(self, run_id: str, *questions: Question, after: int = 0) -> Question:
-        """Wait until a question about a run has an answer, and return that question.
+        """Return the first question about a run with an answer; ``after`` is the known event.
 
-        Args:
-            run_id: Id of the run.
-            questions: The questions.
-            after: The number of the event that is known already.
-
-        Raises:
-            DurableDatabaseError: E156, the database is away for longer than a minute, or cannot be used.
+        E156 if the database is away for a minute, or is unusable.
         """
         waiter = _Waiter(run_id, questions, after, asyncio.get_running_loop().create_future())
         self._begin_anew_in_child()
@@ -98,7 +84,7 @@ class Poller:
 
     @contextmanager
     def between_looks(self) -> Iterator[None]:
-        """Inside the block, do not look: the database is closed there."""
+        """Inside the block, do not look: the database is closed."""
         self._begin_anew_in_child()
         thread = self._thread
         with self._looking:
@@ -107,7 +93,7 @@ class Poller:
             thread.join(10.0)
 
     def _begin_anew_in_child(self) -> None:
-        """In a forked child, which has no thread and nobody who waits: forget those of the parent."""
+        """Reset a forked child, which has neither thread nor waiters."""
         if self._process != os.getpid():
             self._process, self._thread = os.getpid(), None
             self._waiters = set()

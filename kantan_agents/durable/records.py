@@ -1,4 +1,4 @@
-"""Durable runs as JSON data, the same on the command line and over HTTP."""
+"""Durable runs as JSON data, for the command line and HTTP."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ from kantan_agents.durable.storage.events import StoredEvent
 
 
 async def whole_run(runs: Management, run_id: str) -> dict[str, Any]:
-    """Return a run with its calls that people are asked about, and how it has ended.
-
-    Raises:
-        DurableRunNotFoundError: E154, there is none of this id.
-    """
+    """Return a run with its calls and outcome; E154 if unknown."""
     run = await runs.get(run_id)
     calls = await runs.list_approvals(answered=True, run_id=run_id)
     outcome = await runs.outcome(run_id)
@@ -43,7 +39,7 @@ def run_data(run: DurableRun) -> dict[str, Any]:
 
 
 def call_data(call: WaitingCall) -> dict[str, Any]:
-    """Return a call that waits for a person, or that one has answered."""
+    """Return a waiting or answered call."""
     return {
         "run_id": call.run_id,
         "call_id": call.call_id,

@@ -1,4 +1,4 @@
-"""``Restart``: makes a run from what is stored of it."""
+"""Executes a run from its stored form."""
 
 from __future__ import annotations
 
@@ -29,24 +29,14 @@ from kantan_agents.middleware.approve.waiting_runs import decided
 
 
 class Restart:
-    """Makes runs from what is stored of them.
-
-    Args:
-        agents: The agents of this process by name.
-        approvals: The runs that have waited for people.
-    """
+    """Executes stored runs; ``approvals`` has those that have waited."""
 
     def __init__(self, agents: Mapping[str, Any], approvals: ApprovalStore) -> None:
         self._agents = agents
         self._approvals = approvals
 
     async def run(self, execution: Execution, text: str) -> None:
-        """Make a run to its end.
-
-        Raises:
-            UnknownDurableAgentError: E152, this process does not have its agent.
-            StoredStepError: E155, what is stored cannot be read.
-        """
+        """Execute a run; E152 without its agent, E155 if it is unreadable."""
         stored = StoredRun.of_json(execution.root_id, text)
         agent = self._agents.get(stored.agent)
         if agent is None:
@@ -81,7 +71,7 @@ class Restart:
             next_identity.reset(token)
 
     async def _input(self, execution: Execution, agent: Any, stored: StoredRun) -> tuple[Any, Any]:
-        """Return the input of a run and its context; None for the one that a state has."""
+        """Return a run's input and context; None for a state's own context."""
         if stored.waited_for is not None:
             waited = await execution.call(partial(self._approvals.find, stored.waited_for))
             if waited is None:

@@ -1,4 +1,4 @@
-"""``DurableRuns``: the durable runs of a database; started, it makes those of its agents."""
+"""``DurableRuns``: the durable runs of a database; once started, it executes its agents' runs."""
 
 from __future__ import annotations
 
@@ -49,23 +49,23 @@ class DurableRuns(Making):
         async with DurableRuns("sqlite:///runs.sqlite3", agents=[support]) as runs:
             context = await support.run_async("Hello")
 
-    Inside the block, this process makes durable runs: those that it begins, those of its ``queues``, and
-    those that ended processes have left. Only one can be started in a process.
+    Inside the block, this process executes durable runs: its own, the runs of its ``queues``, and runs that
+    ended processes have left. Only one can be started in a process.
 
-    Without the block, the methods that list, answer, cancel and resume can be called too.
+    The methods that list, answer, cancel and resume also work without the block.
 
     Args:
         database: ``sqlite:///PATH`` for the processes of one machine, ``postgresql://...`` for several. The
             URL may set limits of connections, such as ``connect_timeout``. A process opens at most 36.
-        agents: The agents whose runs this process makes. Each has a ``Durable`` among its middleware and a
-            name of its own.
-        queues: The queues whose runs this process makes, with their ``Limits``.
-        application: Processes with the same name make each other's runs, and so need the same agents.
+        agents: The agents whose runs this process executes. Each has a ``Durable`` among its middleware and a
+            unique name.
+        queues: The queues whose runs this process executes, with their ``Limits``.
+        application: Processes with the same name execute each other's runs, and so need the same agents.
         max_recoveries: How often a run is taken over from an ended process before it is parked.
         keep_events: Whether the events of the runs are stored, so that ``events`` can read them in any
             process.
         look_interval: Seconds between two looks for runs that ended processes have left.
-        engine: What gives the runs to the processes: ``"dbos"``, with nothing but the database, or
+        engine: Distributes the runs to the processes: ``"dbos"``, which needs only the database, or
             ``"temporal://HOST:PORT/NAMESPACE"``, a server. A database belongs to one kind of engine.
 
     Raises:
@@ -111,20 +111,20 @@ class DurableRuns(Making):
         Started.made.add(self)
 
     async def start(self) -> None:
-        """Begin to make runs. ``async with`` does the same.
+        """Start executing runs. ``async with`` does the same.
 
         Raises:
             DurableNotStartedError: E150, another one is started in this process.
             DurableDatabaseError: E156, the database cannot be used, or does not answer within 30 seconds (ten
                 minutes while it changes the tables of an older version).
         """
-        if Started.closing is not None:  # what was left when the time of a `stop` was over
+        if Started.closing is not None:  # work left at the timeout of a `stop`
             await _in_thread(partial(Started.closing.join, _CLOSING_SECONDS))
         if Started.runs is not None:
             reason = "a process can have one DurableRuns started, and another one is"
             raise DurableNotStartedError(agent=", ".join(self._agents), reason=reason)
         Started.runs = self
-        # A server that is asked to end cancels its requests first. These runs are to go on elsewhere.
+        # A server that must end cancels its requests first. Their runs must resume elsewhere.
         sigterm.flush_on_sigterm()
         task = asyncio.create_task(_in_thread(self._start))
         try:
@@ -157,15 +157,15 @@ class DurableRuns(Making):
         self._overseer.start()
 
     async def stop(self, timeout: float = 10.0) -> None:  # noqa: ASYNC109 - it ends the runs
-        """Make no more runs, and close all connections.
+        """Stop executing runs, and close all connections.
 
         Runs that have not ended are left to other processes, or to the next start. If it was not started,
         this only closes the connections.
 
         Args:
-            timeout: Seconds that all of this takes at most. A tenth of them, at most one second, is for
-                closing the connections, and the rest for the runs that are being made. What has not ended
-                then, such as a function that holds its thread, is left to the end of the process.
+            timeout: Seconds for all of this at most. A tenth of them, at most one second, is for closing the
+                connections, and the rest for the active runs. Work that has not ended then, such as a
+                function that holds its thread, is left to the end of the process.
         """
         if Started.runs is not self:
             self._database.hurry()
@@ -180,12 +180,12 @@ class DurableRuns(Making):
     async def _wait_and_stop(self, timeout: float) -> None:  # noqa: ASYNC109 - as above
         end = time.monotonic() + timeout
         last = end - min(timeout / 10, 1.0)
-        # So that a server which does not answer is known to be away when the time is over.
+        # So that an unresponsive server counts as away before the timeout.
         hurry = asyncio.get_running_loop().call_later(
             max(timeout - HURRIED_SECONDS - 1.0, 0.0), self._database.hurry
         )
         try:
-            # Otherwise a full queue would keep it busy until the time is over.
+            # Otherwise a full queue would keep it busy until the timeout.
             await _until(last, self._engine.take_no_more)
             await self._overseer.wait_for_end(last - time.monotonic())
         finally:
@@ -246,7 +246,7 @@ class DurableRuns(Making):
 
 
 async def _until(end: float, function: Callable[[], None]) -> Thread | None:
-    """Call a function in a thread; return the thread if it has not ended when the time is over."""
+    """Call a function in a thread; return the thread if it has not ended at the timeout."""
     loop, ended, failures = asyncio.get_running_loop(), asyncio.Event(), list[BaseException]()
 
     def call() -> None:
@@ -275,11 +275,7 @@ async def _in_thread(function: Callable[[], None]) -> None:
 
 
 def _checked_agents(agents: Iterable[Any]) -> dict[str, Any]:
-    """Return the agents by name.
-
-    Raises:
-        InvalidOptionError: E75, one has no ``Durable``, or two have one name.
-    """
+    """Return the agents by name; E75 if one has no ``Durable``, or two share a name."""
     found: dict[str, Any] = {}
     for agent in agents:
         if not hasattr(agent, "layers") or durable_of(agent) is None:
@@ -293,11 +289,7 @@ def _checked_agents(agents: Iterable[Any]) -> dict[str, Any]:
 
 
 def _checked_queues(queues: Mapping[str, Limits] | Iterable[str]) -> dict[str, Limits]:
-    """Return the limits of each queue.
-
-    Raises:
-        InvalidOptionError: E75, a name or its limits are not valid.
-    """
+    """Return the limits of each queue; E75 if a name or its limits are not valid."""
     if isinstance(queues, str):
         queues = (queues,)
     given = dict(queues) if isinstance(queues, Mapping) else {name: Limits() for name in queues}

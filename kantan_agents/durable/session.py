@@ -1,4 +1,4 @@
-"""``DurableSession``: a session whose reads are the same in each process, and whose writes happen once."""
+"""A session with the same reads in each process, and each write once."""
 
 from __future__ import annotations
 
@@ -12,12 +12,7 @@ from kantan_agents.errors import NotStorableError
 
 
 class DurableSession:
-    """Wraps the session of a durable run.
-
-    Args:
-        session: The SDK's session.
-        journal: What is kept of the run.
-    """
+    """Wraps the SDK's session of a durable run."""
 
     def __init__(self, session: Any, journal: Journal) -> None:
         self._session = session
@@ -36,7 +31,7 @@ class DurableSession:
         return getattr(self._session, "session_settings", None)
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
-        """Return the items as they were when the run asked first."""
+        """Return the items of the run's first read."""
         step = self._next("get")
         kept = self._journal.known(step)
         if kept is None:
@@ -53,7 +48,7 @@ class DurableSession:
         step = self._next("add")
         plain = [_plain(item) for item in items]
         if self._journal.known(step) is None:
-            # If the session ends with the same items before, only their number shows that they were added.
+            # If the session ended with the same items before, only their number shows that they were added.
             if items and self._last[-len(items) :] == plain:
                 has_them = await self._is_longer(step)
             else:
@@ -110,16 +105,7 @@ class DurableSession:
 
 
 def check_session(agent: str, session: Any, opens: Callable[[str], Any] | None) -> Callable[[str], Any]:
-    """Return what opens the session of a run in another process.
-
-    Args:
-        agent: Name of the agent.
-        session: The session or its id; None without one.
-        opens: The option ``session`` of its ``Durable``.
-
-    Raises:
-        NotStorableError: E151, there is a session, and nothing opens it.
-    """
+    """Return ``opens``, the opener of a run's session; E151 if it is missing."""
     if session is not None and opens is None:
         reason = "cannot be opened by another process; pass Durable(session=...), which returns it by its id"
         raise NotStorableError(agent=agent, what="the session", reason=reason)

@@ -1,4 +1,4 @@
-"""The ``DurableRuns`` that is started in this process. There is at most one, as there is one DBOS."""
+"""The process's started ``DurableRuns``: at most one, as there is one DBOS."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kantan_agents.errors import DurableNotStartedError
 
 
 class Started:
-    """What there is in this process.
+    """The process's ``DurableRuns``.
 
     Attributes:
-        runs: The one that is started.
-        closing: Stops it, although the time for that is over.
-        made: Also those that are not.
+        runs: The started one.
+        closing: Continues to stop it after the timeout.
+        made: All of them.
     """
 
     runs: Any = None
@@ -25,11 +25,7 @@ class Started:
 
 
 def started_runs(agent: str) -> Any:
-    """Return the ``DurableRuns`` that is started.
-
-    Raises:
-        DurableNotStartedError: E150, there is none.
-    """
+    """Return the started ``DurableRuns``; E150 if there is none."""
     if Started.runs is None:
         reason = "no DurableRuns is started; write `async with DurableRuns(URL, agents=[...]):` around it"
         raise DurableNotStartedError(agent=agent, reason=reason)

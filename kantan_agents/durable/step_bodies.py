@@ -1,4 +1,4 @@
-"""The JSON in which answers, results and errors of a durable run are stored, with its version."""
+"""The versioned JSON of stored answers, results and errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kantan_agents.support.storable_text import storable_text, whole_text
 from kantan_agents.traces.capture import ModelAnswer, RecordedError
 
 VERSION: Final = 1
-"""Version of the format. Later versions of the library read the earlier ones."""
+"""Later versions of the library read earlier formats."""
 
 _CONTENT = (ToolOutputText, ToolOutputImage, ToolOutputFileContent)
 _RESULTS = ("ShellResult", "ApplyPatchResult")
@@ -26,26 +26,22 @@ _RESULTS = ("ShellResult", "ApplyPatchResult")
 
 @attrs.frozen
 class _Result:
-    """The part of a recorded tool call that ``result_of`` needs."""
+    """The part of a recorded call for ``result_of``."""
 
     result: Any
     is_content: bool
 
 
 def dump(body: Mapping[str, Any]) -> str:
-    """Return a body as JSON text with the version."""
+    """Return a body as JSON with the version."""
     data = {"v": VERSION, **body}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    # No database takes half of a surrogate pair. Escaped, it is what was given when it is read again.
+    # No database takes half of a surrogate pair. Escaped, it is read back unchanged.
     return text if whole_text(text) is text else json.dumps(data, separators=(",", ":"))
 
 
 def load(run_id: str, step: str, text: str) -> dict[str, Any]:
-    """Return a stored body.
-
-    Raises:
-        StoredStepError: E155, it is damaged, or a later version has written it.
-    """
+    """Return a stored body; E155 if it is damaged, or from a later version."""
     try:
         body = json.loads(text)
         version = body["v"]
@@ -58,12 +54,7 @@ def load(run_id: str, step: str, text: str) -> dict[str, Any]:
 
 
 def answer_body(answer: ModelResponse, form: str) -> dict[str, Any]:
-    """Return the answer of a model as data.
-
-    Args:
-        answer: The answer.
-        form: In which form it was asked for.
-    """
+    """Return an answer as data, with its request's form."""
     return {
         "form": form,
         "output": [_item(item) for item in answer.output],
@@ -83,10 +74,7 @@ def _item(item: Any) -> Any:
 
 
 def result_body(result: Any) -> dict[str, Any]:
-    """Return the result of a tool as data.
-
-    What JSON would change is stored as the text that the model gets for it.
-    """
+    """Return a tool's result as data; values that JSON would change as the model's string."""
     if isinstance(result, _CONTENT):
         return {"content": result.model_dump(mode="json")}
     if isinstance(result, list) and result and all(isinstance(one, _CONTENT) for one in result):
@@ -97,7 +85,7 @@ def result_body(result: Any) -> dict[str, Any]:
 
 
 def stored_result(body: Mapping[str, Any], tool: Any) -> Any:
-    """Return the result of a tool from its stored body, or raise its error."""
+    """Return a stored result of a tool, or raise its error."""
     if "error" in body:
         raise error_of(RecordedError(**body["error"]))
     if "content" in body:
@@ -106,7 +94,7 @@ def stored_result(body: Mapping[str, Any], tool: Any) -> Any:
 
 
 def text_of_result(body: Mapping[str, Any]) -> str:
-    """Return what a model gets of a stored result when no tool is there to say how."""
+    """Return the model's string for a stored result."""
     if "error" in body:
         message = body["error"]["message"]
         return f"An error occurred while running the tool. Please try again. Error: {message}"
@@ -130,7 +118,7 @@ def error_body(error: BaseException) -> dict[str, Any]:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the message of an error as it can be stored; errors of users may have none."""
+    """Return a storable message; users' errors may have none."""
     if isinstance(error, KantanAgentsError):
         return storable_text(str(error.args[0])) if error.args else ""
     try:
@@ -140,7 +128,7 @@ def message_of(error: BaseException) -> str:
 
 
 def is_plain(value: Any, depth: int = 0) -> bool:
-    """Return whether a value is the same after it was JSON."""
+    """Return whether JSON preserves a value."""
     if value is None or type(value) in (str, int, bool):
         return True
     if type(value) is float:

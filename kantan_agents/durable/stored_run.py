@@ -1,4 +1,4 @@
-"""``StoredRun``: what is stored of a run when it begins, so that another process can begin it again."""
+"""The stored start of a run, for a restart in another process."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ _PLAIN_CONFIG: Final = (
 
 @attrs.frozen
 class StoredRun:
-    """What is stored of a run.
+    """The stored start of a run.
 
     Attributes:
         agent: Name of its agent.
-        input: A str or the SDK's input items, as given; None for a run that is resumed.
-        state: The SDK's state of a run that is resumed, as JSON data.
-        edits: Arguments that people have edited, by call id.
-        waited_for: Id of the run that waited for approval and is resumed with the stored answers.
-        context: What is stored of the context.
-        left_out: Keys of the context that are not stored, and are to be made again.
-        permissions: Values of the context that are a ``ToolRulesMode`` or ``UserRules``, as data.
+        input: The input as given; None for a resumed run.
+        state: The SDK's state of a resumed run, as JSON data.
+        edits: Arguments that reviewers have edited, by call id.
+        waited_for: Id of the run that waited for approvals and is resumed by this one.
+        context: The storable part of the context.
+        left_out: Context keys that must be reloaded.
+        permissions: Context values that are a ``ToolRulesMode`` or ``UserRules``, as data.
         options: Options of the SDK's runner.
         config: Fields of the ``RunConfig``.
-        session: Id of the session; None without one.
+        session: Id of the session, if any.
         streamed: Whether models stream their answers.
-        queue: The queue that it was put into; None for one that was begun where it was asked for.
+        queue: Its queue, if any.
         tenant: Whose limits apply in the queue.
-        is_nested: Whether it was put into the queue inside another run or span: its input is not a command.
+        is_nested: Whether it was queued inside another run or span: its input is not a command.
     """
 
     agent: str
@@ -71,7 +71,7 @@ class StoredRun:
     is_nested: bool = False
 
     def to_json(self) -> str:
-        """Return it as JSON text."""
+        """Return it as JSON."""
         body = attrs.asdict(self, recurse=False)
         if not self.is_nested:
             del body["is_nested"]  # of most runs, and unknown to earlier versions
@@ -79,11 +79,7 @@ class StoredRun:
 
     @classmethod
     def of_json(cls, run_id: str, text: str) -> StoredRun:
-        """Return what a text of ``to_json`` says.
-
-        Raises:
-            StoredStepError: E155, it is damaged, or a later version has written it.
-        """
+        """Return the run in a JSON string; E155 if it is damaged, or from a later version."""
         body = load(run_id, "begin", text)
         known = {field.name for field in attrs.fields(cls)}
         given = {name: value for name, value in body.items() if name in known}
@@ -91,15 +87,9 @@ class StoredRun:
 
 
 def stored_run(run: Run, *, may_leave_out: bool) -> StoredRun:
-    """Return what is to be stored of a run that begins here.
+    """Return the storable form of a new run; E151 if there is none.
 
-    Args:
-        run: The run.
-        may_leave_out: Whether values of the context may be missing in another process, because they are made
-            again there.
-
-    Raises:
-        NotStorableError: E151, something cannot be stored.
+    With ``may_leave_out``, another process must reload some context values.
     """
     agent = run.agent.name
     state, edits, given = None, {}, run.input
@@ -108,7 +98,7 @@ def stored_run(run: Run, *, may_leave_out: bool) -> StoredRun:
         given = None
     elif isinstance(given, list):
         given = [_item(item) for item in given]
-    # First: the values that are found in it are stored with the context.
+    # First: the values found in it are stored with the context.
     given = None if given is None else redacted_data(run, redacted_input(run, given))
     session = run.options.get("session")
     kept = kept_keys(run.agent)
@@ -136,10 +126,9 @@ def stored_context(
     *,
     may_leave_out: bool,
 ) -> dict[str, Any]:
-    """Return what is stored of a context, as the fields ``context``, ``left_out`` and ``permissions``.
+    """Return the fields ``context``, ``left_out`` and ``permissions``.
 
-    Raises:
-        NotStorableError: E151, a value is not JSON or has something to redact, and may not be left out.
+    E151 if a value is not JSON or would be redacted, and may not be omitted.
     """
     stored: dict[str, Any] = {}
     left_out: list[str] = []
@@ -167,10 +156,9 @@ def stored_context(
 
 
 def kept_keys(agent: Any) -> frozenset[str]:
-    """Return the keys of the context in which ``Redact`` of an agent keeps values, as its user has chosen.
+    """Return the context keys in which ``Redact`` stores values, by its user's choice.
 
-    Raises:
-        NotStorableError: E151, it puts back values that no other process would have.
+    E151 if it restores values that no other process has.
     """
     redacts = [one for one in agent.layers.middleware if isinstance(one, Redact)]
     if any(one.forgets for one in redacts):
@@ -184,7 +172,7 @@ def kept_keys(agent: Any) -> frozenset[str]:
 def loaded_context(stored: StoredRun) -> dict[str, Any]:
     """Return the context of a stored run."""
     permissions = {
-        # Only code makes these of data. What a caller has put into a context stays what it was.
+        # Only code creates these from data. A caller's own values stay unchanged.
         key: ToolRulesMode(value) if isinstance(value, str) else UserRules(value)
         for key, value in stored.permissions.items()
     }
@@ -198,7 +186,7 @@ def _item(item: Any) -> Any:
 def _edits(run: Run, state: RunState[Any, Any]) -> dict[str, Any]:
     edits = {call: attrs.asdict(edit) for call, edit in getattr(state, "_kantan_edits", {}).items()}
     if redacted_data(run, edits) != edits:
-        # Redacted, the tool would get something else than the person has approved.
+        # Redacted, the arguments would differ from the approved ones.
         reason = (
             "have something that is redacted, and would be stored; approve the call as it is, or reject it"
         )
@@ -216,11 +204,7 @@ def _state(agent: str, state: RunState[Any, Any]) -> Any:
 
 
 def checked_options(agent: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a run as they are stored, without its session and its ``RunConfig``.
-
-    Raises:
-        NotStorableError: E151, one cannot be stored.
-    """
+    """Return storable options, without session and ``RunConfig``; E151 if one is not."""
     return _options(agent, options)
 
 

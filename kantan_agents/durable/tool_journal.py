@@ -1,4 +1,4 @@
-"""``ToolJournal``: keeps what the tool calls of one run return, and gives those that were made before."""
+"""Stores the results of a run's tool calls, and replays them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,9 @@ _UNKNOWN = "What this call returned is not stored, and it is not made again."
 
 
 class ToolJournal:
-    """Keeps the tool calls of one run.
+    """Stores the tool calls of one run.
 
-    A step is found again by what it is, not by its place: parallel calls may begin in another order.
-
-    Args:
-        execution: The execution that the run belongs to.
-        run: The run.
+    Names identify steps, not their order: parallel calls may start in another order.
     """
 
     def __init__(self, execution: Execution, run: Run) -> None:
@@ -51,37 +47,29 @@ class ToolJournal:
             self._originals.learn(execution.all_known(run.id))
 
     def known(self, step: str) -> dict[str, Any] | None:
-        """Return what an earlier process has stored of a step; None if it has not ended."""
+        """Return an earlier process's step, if it has ended."""
         return self._execution.known(self._run.id, step)
 
     def was_begun(self, step: str) -> bool:
-        """Return whether an earlier process has begun a step."""
+        """Return whether an earlier process started a step."""
         return self._execution.was_begun(self._run.id, step)
 
     async def start(self, step: str) -> None:
-        """Note that a step begins; otherwise as ``keep``."""
+        """Note the start of a step, like ``keep``."""
         await self._execution.start(self._run.id, step)
 
     async def keep(self, step: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Store what a step has returned, redacted; return what is stored.
-
-        Raises:
-            RunMovedError: E157, the run does not belong to this process any more.
-        """
+        """Store a redacted result and return it; E157 if the run has moved."""
         redacted: dict[str, Any] = redacted_data(self._run, body)
         await self._execution.finish(self._run.id, step, {**redacted, **self._originals.new()})
         return redacted
 
     async def note_begin(self, *, is_command: bool) -> None:
-        """Note what calls are made without an answer of a model, and which tools may be called only once."""
+        """Note the calls without a model's answer, and the tools allowed only one call."""
         await self.keep(ONCE, {"names": sorted(self._execution.once), _COMMAND: is_command})
 
     def check_command(self, *, is_command: bool) -> None:
-        """Check that what began as a command is one in this program: no model is to get it as a text.
-
-        Raises:
-            StoredStepError: E155, it is not.
-        """
+        """Raise E155 unless a command is still one: a model must not get it as input."""
         if (self.known(ONCE) or {}).get(_COMMAND) and not is_command:
             reason = (
                 "it began with a command, and the agent has no SlashCommands any more that reads it. Start a "
@@ -90,12 +78,12 @@ class ToolJournal:
             raise self._execution.give_up("begin", reason)
 
     def new_id(self) -> str:
-        """Return an id for a call that no model has made, the same in each process."""
+        """Return an id for a call without a model, the same in each process."""
         self._calls[_COMMANDS] += 1
         return inner_id(self._run.id, f"command {self._calls[_COMMANDS]}")
 
     def number(self, call: ToolCall) -> None:
-        """Tell calls with the same id apart: some providers begin anew in each turn."""
+        """Distinguish calls with equal ids: some providers reuse them in each turn."""
         self._place(call)
         self._calls[f"{call.inside}{call.call_id}"] += 1
 
@@ -104,31 +92,32 @@ class ToolJournal:
         call.again = self._calls[f"{call.inside}{call.call_id}"]
 
     def _inside(self) -> str:
-        # Agents of the SDK as tools belong to the run. Those of one name may be asked at the same time.
+        # SDK agents as tools belong to the run. Several of one name may be active.
         outer = current_tool_call.get()
         if outer is None or outer.run is not self._run:
             return ""
         return f"{outer.path}{f'~{outer.tries}' if outer.tries > 1 else ''}/"
 
     async def tool(self, call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
-        """Return what a call has returned or raised before, or make it and keep that.
+        """Return or raise a call's stored outcome, or make the call and store it.
 
         Raises:
-            ToolOutcomeUnknownError: E153, an earlier process has begun it, and it may be made only once.
+            ToolOutcomeUnknownError: E153, the call has started before, and may happen only once.
         """
         step = self._step_of_tool(call)
         self._tries[step] += 1
         tries = self._tries[step]
         outer = current_tool_call.get()
         if outer is not None:
-            outer.tries = tries  # the calls inside this one have places of their own in each try
+            outer.tries = tries  # the calls inside this one have separate paths in each try
         kept = self._kept_result(call, step, tries)
-        if tries > 1:  # a middleware tries it again: what an earlier try has returned is not its
+        if tries > 1:  # a middleware tries it again: an earlier try's result must not be used
             step = f"{step}~{tries}"
         if kept is not None:
             mark_replayed(agents.get_current_span())
             if "refused" in kept:
-                # The model knows so, and may have found another way: not made, though allowed now.
+                # The model knows of the denial, and may have found another way, so an allowed call stays
+                # denied.
                 call.refusal = error_of(RecordedError(**kept["refused"]))
             return stored_result(kept, call.tool)
         if call.name in self._execution.once and self._earlier.may_have_begun(call, step):
@@ -137,12 +126,12 @@ class ToolJournal:
             )
             end_run_with(self._run, error)
             raise error
-        # Only for a call that may be made once is it worth a write that it has begun.
+        # Only a call that may happen once is worth a write at its start.
         if call.name in self._execution.once:
             await self.start(step)
         else:
             await self._execution.check()
-        # The runs that it starts have the same ids in each process, so that their calls are found again.
+        # Its inner runs have constant ids, so that their calls are found again.
         inner = InnerIdentities(
             lambda number: inner_id(self._run.id, step if number == 1 else f"{step}#{number}")
         )
@@ -158,7 +147,7 @@ class ToolJournal:
     def _kept_result(self, call: ToolCall, step: str, tries: int) -> dict[str, Any] | None:
         kept = self._earlier.latest(step) if tries == 1 else self.known(f"{step}~{tries}")
         if kept is None and self._earlier.is_ahead(call.inside):
-            # The model has gone on from this call: a middleware of this version would make it anew.
+            # The model has continued from this call: a middleware of this version would repeat it.
             kept = self._earlier.latest(step)
             if kept is None:
                 _log.warning("call not made again: its result is not stored", run_id=self._run.id, step=step)
@@ -181,16 +170,15 @@ class ToolJournal:
         await self.keep(step, {**body, INSIDE: call.inside})
 
     async def ended(self, call: ToolCall, result: Any) -> None:
-        """Keep what the model gets for a call that a middleware has answered, without the tool."""
+        """Store the result of a middleware that answers without the tool."""
         step = self._step_of_tool(call)
         if self.known(step) is None and step not in self._kept:
             await self._keep_call(call, step, result_body(result))
 
     def result_of_gone(self, call: ToolCall) -> str | None:
-        """Return the stored result of a call whose tool the agent has no more; None for a new call.
+        """Return the stored result of a call whose tool is gone; None for a new call.
 
-        Raises:
-            StoredStepError: E155, an earlier attempt may have made it, and its result is not stored.
+        E155 if the call may have happened without a stored result.
         """
         self._place(call)
         step = self._step_of_tool(call)
@@ -207,12 +195,7 @@ class ToolJournal:
         return text_of_result(kept)
 
     async def refused(self, call: ToolCall, result: Any) -> None:
-        """Keep that the rules have refused a call, unless an earlier process has made it.
-
-        Args:
-            call: The call, with its refusal.
-            result: What the model gets instead of a result.
-        """
+        """Store a denial and the model's ``result``, unless the call has happened."""
         step = self._step_of_tool(call)
         if call.refusal is None or self.known(step) is not None:
             return
@@ -224,7 +207,7 @@ class ToolJournal:
         await self._keep_call(call, step, {**result_body(result), "refused": refused})
 
     def check_waiting(self, calls: Iterable[Any]) -> None:
-        """Check that no call waits for approval that an earlier attempt has made."""
+        """Check that no waiting call has happened."""
         for item in calls:
             name, call_id = item.tool_name or "", item.call_id or ""
             again = self._calls[call_id]
@@ -243,12 +226,12 @@ class ToolJournal:
         except SystemExit as error:
             if self._execution.is_begun_here:
                 raise
-            # It would end the event loop that makes the queued runs, and not the process.
+            # It would end the event loop of the queued runs, and not the process.
             raise RuntimeError(f"the tool has called sys.exit({error.code!r})") from error
         finally:
             next_identity.reset(token)
 
 
 def inner_id(run_id: str, name: str) -> str:
-    """Return the id of a run inside another one: it sorts beside it, and is the same in each process."""
+    """Return an inner run's id, which sorts next to ``run_id`` and is the same everywhere."""
     return run_id[:12] + hashlib.sha256(f"{run_id}/{name}".encode()).hexdigest()[:20]

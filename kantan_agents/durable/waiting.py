@@ -1,4 +1,4 @@
-"""Stores a durable run that waits for people."""
+"""Stores a durable run that waits for approvals."""
 
 from __future__ import annotations
 
@@ -20,16 +20,12 @@ from kantan_agents.middleware.approve.waiting_runs import pending
 async def store_waiting(
     run: Run, approvals: ApprovalStore, execution: Execution, *, may_leave_out: bool
 ) -> None:
-    """Store a run whose result waits for approval of calls.
+    """Store a run that waits for approvals.
 
-    Args:
-        run: The run.
-        approvals: Where it is stored.
-        execution: Its execution.
-        may_leave_out: Whether values of the context may be missing, because they are made again.
+    With ``may_leave_out``, context values may be missing.
 
     Raises:
-        NotStorableError: E151, its context has a value that JSON cannot represent, or that is redacted.
+        NotStorableError: E151, a context value is not JSON, or is redacted.
         ApprovalStateError: E85, the SDK cannot represent the run as JSON.
     """
     key = await execution.call(approvals.key)
@@ -43,8 +39,8 @@ async def store_waiting(
         may_leave_out=may_leave_out,
     )["left_out"]
     begun: StoredRun = execution.begun
-    # Everything but the conversation, which the signed text has. Its options are those it was given: the
-    # middleware that changes them is called again.
+    # All but the conversation, which the signed state has. Original options, as middleware changes them
+    # again.
     options = attrs.evolve(
         begun, input=None, state=None, edits={}, context={}, permissions={}, left_out=left_out
     )
@@ -54,16 +50,11 @@ async def store_waiting(
 
 
 def _redacted(run: Run, call: Any) -> Any:
-    """Return a call as the people who are asked may see it."""
     return attrs.evolve(call, arguments=redacted_data(run, call.arguments))
 
 
 def job_of(waiting: WaitingRun) -> Job:
-    """Return the run that goes on with one whose calls have been answered.
-
-    Raises:
-        StoredStepError: E155, it cannot be read.
-    """
+    """Return the next run of an answered one; E155 if it is unreadable."""
     stored = StoredRun.of_json(waiting.run_id, waiting.options)
     text = attrs.evolve(stored, waited_for=waiting.run_id).to_json()
     queue = waiting.queue or resumed_queue(waiting.agent)

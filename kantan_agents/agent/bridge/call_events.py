@@ -1,4 +1,4 @@
-"""``CallEvents``: the events of one model call, and its capture."""
+"""The events of one model call, and its capture."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ from kantan_agents.models.origin import name_of
 from kantan_agents.models.structured.requests.request import Request
 
 TEXT_DELTA: Final = "response.output_text.delta"
-"""Type of the events of a stream that have a piece of the text."""
-
 _COUNT = object()
 _BEGUN = "response.output_item.added"
 _DONE = "response.output_item.done"
@@ -39,13 +37,7 @@ _ARGUMENTS = ("response.function_call_arguments.delta", "response.custom_tool_ca
 
 
 class CallEvents:
-    """Emits the events of one model call: started, deltas, finished. Has the call captured, if the run is.
-
-    Args:
-        call: The call.
-        model: The model that it goes to.
-        request: What is sent to it; None if nothing is sent.
-    """
+    """Emits one model call's events and reports them to the capture."""
 
     def __init__(self, call: ModelCall, model: Model | None, request: Request | None = None) -> None:
         count = call.run.state[_COUNT] = call.run.state.get(_COUNT, 0) + 1
@@ -79,7 +71,7 @@ class CallEvents:
             )
 
     async def started(self) -> None:
-        """Emit ``ModelCallStarted``; from here on, retries of the model's client are emitted."""
+        """Emit ``ModelCallStarted``, and from here on the client's retries."""
         if self._events is None:
             return
         client_retry_listener.set(partial(self._events.emit, RetryScheduled, **self._names))
@@ -87,11 +79,11 @@ class CallEvents:
             await self._events.emit(ModelCallStarted, **self._names, model=self._model)
 
     def delta(self, text: str) -> Awaitable[None] | None:
-        """Emit ``TextDelta``; return what to await if an observer is slow, else None."""
+        """Emit ``TextDelta``; return an awaitable if an observer is slow."""
         return None if self._events is None else self._events.begin_emit(TextDelta, text=text, **self._names)
 
     def with_raw_events(self, events: Any) -> Any:
-        """Return a model's stream, which then also emits each of its events to those who read raw events."""
+        """Return the stream; it also emits each raw event."""
         has_readers = self._events is not None and bool(self._events.raw_handlers)
         return self._emitting_raw_events(events) if has_readers else events
 
@@ -99,8 +91,8 @@ class CallEvents:
         assert self._events is not None
         async with aclosing(events):
             async for event in events:
-                # If middleware rewrites the text, nothing else leaves: other events repeat the text, or have
-                # arguments, reasoning or errors, which nothing rewrites.
+                # Other events repeat the text, or hold arguments, reasoning or errors that middleware cannot
+                # rewrite.
                 if not self._rewrites or getattr(event, "type", None) == TEXT_DELTA:
                     slow_readers = self._events.begin_emit(RawResponseEvent, data=event, **self._names)
                     if slow_readers is not None:
@@ -108,7 +100,7 @@ class CallEvents:
                 yield event
 
     def piece(self, kind: Any, event: Any) -> Awaitable[None] | None:
-        """Emit the event for a piece of text, of reasoning or of arguments; return as ``delta`` does."""
+        """Emit the event for text, reasoning or arguments, like ``delta``."""
         if kind == _DONE:
             self._items.append(event.item)
         if self._events is None:
@@ -118,7 +110,7 @@ class CallEvents:
         if kind in _REASONING and event.delta:
             return self._events.begin_emit(ReasoningDelta, text=event.delta, **self._names)
         if kind == _BEGUN:
-            # Remembered, because the events of the arguments name neither the call nor the tool.
+            # The events of the arguments name neither the call nor the tool.
             self._calls[event.output_index] = event.item
         elif kind in _ARGUMENTS and event.delta:
             return self._arguments(self._calls.get(event.output_index), event.delta)
@@ -132,20 +124,14 @@ class CallEvents:
         return self._events.begin_emit(ToolArgumentsDelta, tool=tool, arguments=delta, **names)
 
     def answer_of(self, final: Response) -> ModelResponse:
-        """Return the final response of the stream as an answer, with items that only earlier events had."""
+        """Return the final response, with items that only earlier events had."""
         self._reports_usage = final.usage is not None
         return answer_of(with_output(final, self._items), is_request=self._call._stored is None)
 
     async def ended(
         self, error: BaseException | None, answer: ModelResponse | None, *, has_begun: bool = False
     ) -> None:
-        """Emit ``ModelCallFinished`` with the usage of the answer, or with the error.
-
-        Args:
-            error: The error; None if there is an answer.
-            answer: The answer; None if there is an error.
-            has_begun: Whether a part of the answer was streamed.
-        """
+        """Emit ``ModelCallFinished``."""
         call, race = self._call, self._call._race
         is_superseded = error is not None and race is not None and race.is_lost
         counted = race.late_answer if is_superseded else answer
@@ -173,11 +159,11 @@ class CallEvents:
 
 
 def calls_begun(run: Run) -> int:
-    """Return the number of requests that the model calls of a run have sent so far."""
+    """Return how many requests the run has sent."""
     count: int = run.state.get(_COUNT, 0)
     return count
 
 
 def last_call_id(run: Run) -> str:
-    """Return the ``call_id`` of the newest model call of a run."""
+    """Return the ``call_id`` of the latest model call."""
     return f"model_{calls_begun(run)}"

@@ -1,9 +1,8 @@
-"""Plain SDK agents that a run can reach: their tools obey the tool rules too.
+"""Applies the tool rules to plain SDK agents that a run can reach.
 
-Through hand-offs and agents as tools, the SDK reaches agents that this library did not create, and it runs
-those very objects. They are therefore guarded in place: their class becomes a subclass whose
-``get_all_tools`` applies the rules. Identity, type checks, ``clone`` and what hooks see do not change.
-Outside a run of this library, where there are no rules, the agents behave as before.
+Through handoffs and agents as tools, the SDK runs foreign agents, and those very objects. So they are guarded
+in place: their class becomes a subclass whose ``get_all_tools`` applies the rules. Identity, type checks,
+``clone`` and hooks see no difference. Without a run of this library there are no rules.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ from kantan_agents.tools.unshown_tools import in_view
 _MARK = "__kantan_guarded__"
 _COPIES = "_kantan_guarded_tools"
 LISTED = "_kantan_listed"
-"""Attribute for what is known of the tools of each MCP server, by its name; left out of copies."""
+"""Attribute for each MCP server's known tools; copies lack it."""
 
 CHILDREN = "_kantan_children"
-"""Attribute of a delegating agent for the children created for it; left out of copies."""
+"""Attribute for a delegating agent's children; copies lack it."""
 
 _COPIES_KEPT = 1024
 _LEFT_OUT = "_kantan_left_out"
@@ -53,26 +52,26 @@ _log = get_logger("kantan_agents.tools")
 
 
 class RuledAgent(agents.Agent[Any]):
-    """Base class of all agents whose ``get_all_tools`` applies the tool rules.
+    """Base class of all agents under the tool rules.
 
     Attributes:
-        validates_output: Whether its model is wrapped so that answers fit the output type.
+        validates_output: Whether a wrapper of its model makes answers fit the output type.
     """
 
     validates_output = False
 
     @property
     def model(self) -> Any:
-        """Its model; in a run, in a wrapper that makes requests and answers fit (``models/ask_model.py``).
+        """Its model; in a run, wrapped (``models/ask_model.py``).
 
-        That is an ``ObservedModel`` if the run is observed, captured or replayed.
+        The wrapper is an ``ObservedModel`` if the run is observed, captured or replayed.
         """
         # The SDK reads this property eight times a turn, so it must stay cheap.
         model, run = self.__dict__.get("model"), current_run.get()
         if run is None:
             return model
-        # A wrapper refers to its agent, so that no other one has this id. What needs no wrapper, such as a
-        # name, is kept as it is, and is the same for every agent.
+        # A wrapper refers to its agent, so no other agent has this id. Other values, such as a name, are
+        # shared.
         known = run._observed.get(id(self)) if run._observed else None
         if known is not None and known[0] is model:
             return known[1]
@@ -86,54 +85,52 @@ class RuledAgent(agents.Agent[Any]):
         self.__dict__["model"] = structured(model) if self.validates_output else model
 
     def guarded_tool(self, tool: Tool) -> Tool:
-        """Return a guarded copy of a tool of this agent, the same copy each time."""
+        """Return a guarded copy of a tool, the same each time."""
         # The SDK compares tools by identity when a run is resumed.
         copies: dict[int, tuple[Tool, Tool, dict[str, Any]]] = self.__dict__.setdefault(_COPIES, {})
         known = copies.get(id(tool))
-        # The user may have changed the tool since, its name or its need for approval for example.
+        # The user may have changed the tool since.
         if known is not None and known[0] is tool and known[2] == vars(tool):
             return known[1]
         guarded = guard(tool, self.book)
         guard_nested(tool)
-        if any(tool is own for own in self.tools):  # the SDK creates those of MCP servers anew each turn
-            if len(copies) >= _COPIES_KEPT:  # the agent's tools are replaced over and over
+        if any(tool is own for own in self.tools):  # the SDK creates MCP tools anew each turn
+            if len(copies) >= _COPIES_KEPT:  # the tools are replaced over and over
                 copies.clear()
             copies[id(tool)] = (tool, guarded, dict(vars(tool)))
         return guarded
 
     @property
     def book(self) -> Rulebook | None:
-        """The source of the rules below the explicit ones; None means the agent that was run."""
+        """The source of standing rules; None means the agent that was run."""
         return None
 
     @property
     def local_names(self) -> frozenset[str]:
-        """All names that rules know its tools by, without the tools of MCP servers."""
+        """Its tools' names in rules, without MCP servers' tools."""
         local = (tool for tool in self.tools if server_of(tool) is None)
         return frozenset(name for tool in local for name in facts_of_listed(tool).names)
 
     @property
     def server_names(self) -> frozenset[str]:
-        """The names of its MCP servers, hosted ones included."""
+        """The names of its MCP servers, including hosted ones."""
         return servers_of(self.tools) | {server.name for server in self.mcp_servers}
 
     @property
     def shown_local_names(self) -> frozenset[str]:
-        """The names that a model sees for its tools, without those of MCP servers, and for its hand-offs."""
+        """The names shown for its tools and handoffs, without MCP servers' tools."""
         own = frozenset(getattr(tool, "qualified_name", tool.name) for tool in self.tools)
         return own | handoff_names(self)
 
     def mcp_failure_policy(self, run: Run | None) -> MCPFailurePolicy | None:
-        """Return what to do without an MCP server that fails; None to leave everything to the SDK."""
+        """Return the policy for failing MCP servers; None leaves them to the SDK."""
         return getattr(run.agent, "on_mcp_failure", "raise") if run is not None else None
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        """Return the tools of the MCP servers; a server cannot claim the names of other tools.
-
-        A tool of the agent and a hand-off win over a server's tool of the same name, which is left out.
+        """Return the MCP servers' tools, without those whose name the agent itself has.
 
         Raises:
-            MCPServerUnavailableError: E28, a server cannot be used, and ``on_mcp_failure`` says "raise".
+            MCPServerUnavailableError: E28, a server cannot be used, and ``on_mcp_failure`` is "raise".
             MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
         """
         if not self.mcp_servers:
@@ -141,7 +138,7 @@ class RuledAgent(agents.Agent[Any]):
         run = current_run.get()
         policy, inherited = self.mcp_failure_policy(run), super().get_mcp_tools
         is_changed = getattr(inherited, "__func__", None) is not agents.Agent.get_mcp_tools
-        if policy is None or is_changed:  # by a subclass of the user
+        if policy is None or is_changed:  # in a subclass of the user
             tools = await inherited(run_context)
             surround(tools, self._surroundings(run, tools))
             return tools
@@ -165,17 +162,17 @@ class RuledAgent(agents.Agent[Any]):
         )
         around = self._surroundings(run, made)
         if any(one.is_unknown for one in served):
-            # It may have a tool of any name, so a rule for that name is not for the tool of another server.
+            # The unknown server may have any tool, so a rule for a name must not apply to another server.
             ambiguous |= frozenset(tool.name for one in served for tool in one.tools)
         surround(made, attrs.evolve(around, local=around.local | ambiguous))
         return list(made)
 
     async def offered(self, run: Run | None, tools: list[Tool]) -> list[Tool]:
-        """Return the tools of a turn as the SDK gets them.
+        """Return a turn's tools for the SDK.
 
         Raises:
             InvalidOptionError: E75, a tool needs an approval, but runs at the provider without one.
-            NotReplayableError: E93, a replay would start something to offer one of them.
+            NotReplayableError: E93, a replay would start something to offer a tool.
         """
         if run is not None and run._tape is not None:
             run._tape.check_offered(self.name, tools)  # before the SDK starts computers
@@ -187,7 +184,7 @@ class RuledAgent(agents.Agent[Any]):
         first = getattr(run.agent, "_sdk_agent", None) if run is not None else None
         local, servers = self.local_names, self.server_names | servers_of(tools)
         if isinstance(first, RuledAgent) and first is not self:
-            # The rules of the run are written for this agent.
+            # The run's rules are written for this agent.
             local, servers = local | first.local_names, servers | first.server_names
         return Surroundings(local, servers)
 
@@ -199,10 +196,10 @@ class RuledAgent(agents.Agent[Any]):
 
 
 class GuardedAgent(RuledAgent):
-    """Mixin for the class of a plain SDK agent: the rules decide which tools the model sees and may call."""
+    """Mixin for plain SDK agents: the rules hide and block tools."""
 
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        """Return the tools the model may see now, each guarded."""
+        """Return the guarded tools the model may see now."""
         run = current_run.get()
         if run is None and not _carries_rules(run_context.context):
             return await super().get_all_tools(run_context)
@@ -220,8 +217,7 @@ class GuardedAgent(RuledAgent):
         return await self.offered(run, list_tools(run_context, tools, layers, None))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        # The class was created at run time and cannot be imported by name, so copies and unpickled agents
-        # create it again.
+        # Copies and unpickled agents cannot import a class created at run time, so they create it again.
         reduced: Any = super().__reduce_ex__(protocol)
         _, (_, *args), state, *rest = reduced
         if isinstance(state, dict):
@@ -236,24 +232,20 @@ def _blank(kind: Any, *args: Any) -> Any:
 
 
 def _carries_rules(context: Any) -> bool:
-    # An Agent that the SDK's own runner was given may have handed over to this one.
+    # The SDK's own runner may have started an Agent that handed over to this one.
     rules = context.get("tool_rules") if isinstance(context, dict) else None
     return isinstance(rules, dict) and bool(rules) and rules.keys() <= {"allow", "deny", "params"}
 
 
 @functools.lru_cache(maxsize=256)
 def _guarded_class(kind: Any) -> Any:
-    # The names do not change: the SDK identifies an agent by them when a run is stored.
+    # The SDK identifies an agent by these names when it stores a run.
     names = {"__slots__": (), "__module__": kind.__module__, "__qualname__": kind.__qualname__}
     return type(kind.__name__, (GuardedAgent, kind), names)
 
 
 def guard_agent(agent: Any) -> None:
-    """Guard a plain SDK agent in place, and every agent that can be reached from it.
-
-    Raises:
-        InvalidOptionError: E75, the class of an agent cannot be extended, so the rules could not be applied.
-    """
+    """Guard a plain SDK agent and all that it reaches, in place; E75 if its class forbids subclasses."""
     waiting, seen = [agent], set()
     while waiting:
         reached = waiting.pop()
@@ -275,24 +267,21 @@ def guard_agent(agent: Any) -> None:
 
 
 def guard_reachable(agent: agents.Agent[Any]) -> None:
-    """Guard the agents that an SDK agent can hand over to or has as tools; called once a turn.
-
-    A guarded agent guards its own targets when its turn begins.
-    """
+    """Guard an agent's targets, once a turn; each guards its own in turn."""
     for target in _targets(agent):
         if target is not None and not isinstance(target, RuledAgent):
             guard_agent(target)
 
 
 def guard_nested(tool: Any) -> None:
-    """Guard the SDK agent that a tool runs, if it is an agent as tool."""
+    """Guard the SDK agent behind a tool, if any."""
     nested = getattr(tool, "_agent_instance", None)
     if nested is not None:
         guard_agent(nested)
 
 
 def guard_handoff(handoff: Handoff[Any, Any]) -> None:
-    """Make a hand-off guard the agent it returns; changed in place, because the SDK may hold the object."""
+    """Make a handoff guard its target. In place, as the SDK may hold the object."""
     invoke = handoff.on_invoke_handoff
     if hasattr(invoke, _MARK):
         return
@@ -321,5 +310,5 @@ def _targets(agent: agents.Agent[Any]) -> list[Any]:
 
 
 def guarded_mcp_tools(tools: list[Tool], owner: Any) -> list[Tool]:
-    """Return the tools of MCP servers, guarded for the agent they belong to."""
+    """Return MCP tools, guarded for ``owner``."""
     return [guard_function(tool, owner) if isinstance(tool, FunctionTool) else tool for tool in tools]

@@ -1,4 +1,4 @@
-"""Hand-offs to Agents, plain SDK agents and ``agents.handoff(...)`` objects, cycles included."""
+"""Handoffs to Agents, plain SDK agents and ``agents.handoff(...)`` objects, cycles included."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kantan_agents.errors import InvalidOptionError
 
 
 class Linkable(Protocol):
-    """The part of an ``Agent`` that linking hand-offs needs."""
+    """The part of an ``Agent`` that linking needs."""
 
     handoffs: list[Any]
     handoff_links: HandoffLinks
@@ -23,14 +23,11 @@ class Linkable(Protocol):
 
 
 class HandoffLinks:
-    """Keeps the hand-offs of one SDK agent equal to the public ``handoffs`` list.
-
-    The list may change after the agent was created; this is how cycles are built. The SDK's hand-offs are
-    rebuilt only after such a change.
+    """Updates an SDK agent's handoffs after changes of the public list, as cycles need.
 
     Attributes:
         linked: The targets that were linked last.
-        reached: Every Agent that was reachable then, this one included, with its targets.
+        reached: Every Agent reachable then, itself included, with its targets.
     """
 
     def __init__(self) -> None:
@@ -38,7 +35,7 @@ class HandoffLinks:
         self.reached: tuple[tuple[Linkable, list[Any]], ...] = ()
 
     def update(self, agent: Linkable, sdk_agent: SDKAgent) -> Iterable[Linkable]:
-        """Update ``sdk_agent.handoffs`` and return the Agents among the targets."""
+        """Update ``sdk_agent.handoffs``; return the Agents among the targets."""
         targets = list(agent.handoffs)
         if not _are_same(targets, self.linked):
             sdk_agent.handoffs = [_sdk_handoff(target) for target in targets]
@@ -47,9 +44,9 @@ class HandoffLinks:
 
 
 def link_handoffs(start: Linkable) -> None:
-    """Update the hand-offs of ``start`` and of every Agent reachable from it."""
+    """Update the handoffs of all reachable Agents."""
     links = start.handoff_links
-    # A run of another agent may have relinked one of them since: then all are walked again.
+    # A run of another agent may have relinked one of them since.
     if links.reached and all(
         agent.handoff_links.linked is targets and _are_same(agent.handoffs, targets)
         for agent, targets in links.reached
@@ -69,7 +66,7 @@ def link_handoffs(start: Linkable) -> None:
 
 
 def _are_same(some: Sequence[Any], others: Sequence[Any]) -> bool:
-    # The SDK's agents are dataclasses, whose `==` compares their hand-offs, and never ends on a cycle.
+    # The SDK's agents are dataclasses, whose `==` never ends on a cycle.
     return len(some) == len(others) and all(map(is_, some, others))
 
 
@@ -92,6 +89,6 @@ def _sdk_handoff(target: Any) -> agents.Agent[Any] | Handoff[Any, Any]:
 
 
 def _bare_sdk_agent(target: Any) -> SDKAgent | None:
-    # Not the public property `sdk_agent`: it would link hand-offs again.
+    # Not the public property `sdk_agent`: it would link handoffs again.
     sdk_agent = getattr(target, "_sdk_agent", None)
     return sdk_agent if isinstance(sdk_agent, SDKAgent) else None

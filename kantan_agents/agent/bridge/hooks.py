@@ -1,4 +1,4 @@
-"""Run hooks: the caller's own, extended to emit an event for each hand-off."""
+"""The caller's run hooks, with an event for each handoff."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FORWARDED = [name for name in dir(RunHooks) if name.startswith("on_") and name 
 
 
 class ObservingHooks(RunHooks[Any]):
-    """Emits an event for each hand-off and forwards every call to the caller's hooks."""
+    """Emits handoff events and forwards all calls to the caller's hooks."""
 
     def __init__(self, run: Run, given: RunHooks[Any] | None) -> None:
         self._run = run
@@ -32,7 +32,7 @@ class ObservingHooks(RunHooks[Any]):
 
 
 def observing_hooks(run: Run, given: Any) -> Any:
-    """Return hooks that also emit hand-off events; a value that is not ``RunHooks`` is left for the SDK."""
+    """Return observing hooks; the SDK handles other values."""
     events = run.events
     if events is None or not events.wants(HandedOff):
         return given

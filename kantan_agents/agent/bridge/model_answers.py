@@ -1,4 +1,4 @@
-"""Converts a model's answer between the SDK's two forms: ``ModelResponse`` and the last event of a stream."""
+"""Converts answers between the SDK's ``ModelResponse`` and last stream event."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ from kantan_agents.models.finish_reasons import answer_cut_off, finish_reason, m
 from kantan_agents.models.protocol.responses import response_usage
 
 _REQUESTS = "_agents_sdk_request_count"
-"""Where adapters of the SDK say how many requests a usage is of; the API has no field for it."""
+"""The SDK adapters' field for the number of requests; the API has none."""
 
 
 def answer_of(response: Response, *, is_request: bool = False) -> ModelResponse:
-    """Return the final response of a stream as the ``ModelResponse`` of ``Model.get_response``.
+    """Return a stream's final response as a ``ModelResponse``.
 
-    Args:
-        response: The response.
-        is_request: Whether it is the answer to one request, which counts even if it reports no usage.
+    ``is_request``: it counts as one request even without reported usage.
     """
     found = response.usage
     usage = Usage(requests=1 if is_request else 0)
@@ -49,33 +47,23 @@ def answer_of(response: Response, *, is_request: bool = False) -> ModelResponse:
 
 
 def with_output(response: Response, items: list[Any]) -> Response:
-    """Return the final response of a stream, with ``items`` as its output if it has none.
-
-    Some servers send the items of the answer only in earlier events.
-    """
+    """Fill an empty output with ``items``: some servers send them only in earlier events."""
     return response if response.output or not items else response.model_copy(update={"output": items})
 
 
 FAILURES = ("response.failed", "response.incomplete", "response.error", "error")
-"""Types of the events that end a stream without an answer."""
+"""Types of events that end a stream without an answer."""
 
 
 def broken_off(last: Any) -> Any:
-    """Return the response that ended a stream without an answer, if it reports usage; else None."""
+    """Return the response of a stream without an answer, if it reports usage."""
     response = getattr(last, "response", None)
     is_counted = getattr(last, "type", None) in FAILURES and getattr(response, "usage", None) is not None
     return response if is_counted else None
 
 
 def check_answered(last: Any) -> None:
-    """Raise unless a stream has ended with an answer.
-
-    Args:
-        last: The event that ended it, None if no such event arrived.
-
-    Raises:
-        ModelBehaviorError: The stream has no answer; the SDK would raise the same error.
-    """
+    """Raise the SDK's ModelBehaviorError unless a stream ended with an answer."""
     kind = getattr(last, "type", None)
     if kind == "response.completed":
         return
@@ -88,12 +76,7 @@ def check_answered(last: Any) -> None:
 
 
 def completed_event(answer: ModelResponse, final: Response | None = None) -> ResponseCompletedEvent:
-    """Return the last event of a stream with this answer.
-
-    Args:
-        answer: The answer.
-        final: The model's own final response, if it has streamed one.
-    """
+    """Return the last event of a stream; ``final`` is the model's own response."""
     usage = answer.usage
     # The SDK counts a request for any usage it gets, so without a request it gets None.
     counted = _response_usage(usage) if usage.requests or usage.total_tokens else None
@@ -125,9 +108,9 @@ def _response_usage(usage: Usage) -> ResponseUsage:
 
 
 def with_other_usage(call: ModelCall, answer: ModelResponse) -> ModelResponse:
-    """Return an answer with the usage of the other requests for it as well, as the run counts it.
+    """Add the usage of an answer's other requests, for the run's count.
 
-    The middleware of the run has counted these for itself, so they are added after all of it.
+    Only after all middleware, which has counted these separately.
     """
     if not call._other_usage:
         return answer
@@ -143,23 +126,13 @@ def text_of(answer: ModelResponse) -> str:
 
 
 def usage_of_run(usage: Usage | None, responses: Iterable[ModelResponse]) -> dict[str, int]:
-    """Return the usage of a run as the numbers in events and log lines; 0 for missing values.
-
-    Args:
-        usage: The SDK's counter of the run.
-        responses: The answers of the run.
-    """
+    """Return a run's usage for events and log lines; 0 for missing values."""
     unknown = [response.usage.requests for response in responses if not has_tokens(response.usage)]
     return {**_numbers(usage), "requests_without_usage": sum(unknown)}
 
 
 def usage_of_call(usage: Usage, *, is_request: bool = True) -> dict[str, int]:
-    """Return the usage of one answered call as the numbers in its event.
-
-    Args:
-        usage: The usage of the answer.
-        is_request: Whether a model was asked, so that it has made at least one request.
-    """
+    """Return one answer's usage for its event; ``is_request``: at least one."""
     numbers = _numbers(usage)
     if not is_request:
         return {**numbers, "requests_without_usage": 0}
@@ -168,12 +141,7 @@ def usage_of_call(usage: Usage, *, is_request: bool = True) -> dict[str, int]:
 
 
 def is_cut_off(answer: ModelResponse, most: Any) -> bool:
-    """Return whether an answer has reached the limit of its tokens.
-
-    Args:
-        answer: The answer. Of a model that does not say so, only the usage does.
-        most: The ``max_tokens`` of its request.
-    """
+    """Return whether an answer reached ``max_tokens``, which some models show only by usage."""
     if answer_cut_off(answer):
         return True
     written = answer.usage.output_tokens
@@ -181,7 +149,7 @@ def is_cut_off(answer: ModelResponse, most: Any) -> bool:
 
 
 def has_tokens(usage: Usage) -> bool:
-    """Return whether a provider has reported usage: no answer takes 0 tokens, the counters' initial value."""
+    """Return whether usage was reported: 0 is only the counters' initial value."""
     return bool(usage.total_tokens or usage.input_tokens or usage.output_tokens)
 
 

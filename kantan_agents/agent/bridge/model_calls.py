@@ -1,4 +1,4 @@
-"""The innermost part of a model call: sends the request to the model, streamed or not."""
+"""The innermost part of a model call: sends the request."""
 
 from __future__ import annotations
 
@@ -40,32 +40,23 @@ _NOT_BEGUN = ("response.created", "response.in_progress", "response.queued")
 
 
 def checked_response(answer: Any) -> ModelResponse:
-    """Return the answer that the ``model_call`` middleware has returned.
-
-    Raises:
-        MiddlewareResultError: E80, it is not a ``ModelResponse``.
-    """
+    """Return a middleware's answer; E80 if it is not a ``ModelResponse``."""
     if isinstance(answer, ModelResponse):
         return answer
     raise middleware_error(f"model_call must return the SDK's ModelResponse, not {answer!r}")
 
 
 def middleware_error(reason: str) -> MiddlewareResultError:
-    """Return the error for a ``model_call`` middleware that breaks its contract."""
+    """Return the error for middleware that breaks its contract."""
     return MiddlewareResultError(middleware="around a model call", reason=reason)
 
 
 def target_of(call: ModelCall) -> Model:
-    """Return the model a call goes to.
-
-    Raises:
-        ModelNotFoundError: E19, a middleware has set ``call.model`` to a name unknown to kantan-llm.
-        MiddlewareResultError: E80, a middleware has set ``call.model`` to something else.
-    """
+    """Return the model of a call; E19 for an unknown name in ``call.model``, E80 for another value."""
     model: Any = call.model
     if isinstance(model, str) or (not isinstance(model, Model) and is_provider(model)):
         model = resolve_model(model).model
-    model = unwrapped(model)  # a middleware may have set the model of another agent
+    model = unwrapped(model)  # a middleware may have set another agent's model
     if not isinstance(model, Model):
         raise middleware_error(f"call.model must be an SDK Model, a Provider or a name, not {call.model!r}")
     return model
@@ -76,10 +67,10 @@ def _request(call: ModelCall) -> Request:
 
 
 def _fetch(call: ModelCall) -> Any:
-    # A middleware may have replaced the output schema: then this is no longer the structured request.
+    # A middleware may have replaced the output schema.
     fetch = call._structured
     if call._stored is not None:
-        return None  # the answer to the whole call, whichever form had led to it
+        return None  # it answers the whole call, whichever form led to it
     if fetch is None or call.options.get("output_schema") is not fetch.schema:
         return None
     memory = None if call.run._tape is None else call.run._tape.form_memory(call)
@@ -107,7 +98,7 @@ def _opened_now(call: ModelCall, model: Model, request: Request) -> Any:
 
 
 async def _raced_stream(call: ModelCall, events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-    """Yield the events of a stream from the first part of its answer on, unless another has begun before."""
+    """Yield the events, unless another stream has answered first."""
     held: list[Any] | None = []
     async with aclosing(events):
         async for event in events:
@@ -117,7 +108,7 @@ async def _raced_stream(call: ModelCall, events: AsyncGenerator[Any, None]) -> A
                 continue
             if held is not None and kind not in FAILURES:
                 if not call._race.claim(None):
-                    await anyio.sleep_forever()  # it is being cancelled
+                    await anyio.sleep_forever()  # until its cancellation arrives
                 for earlier in held:
                     yield earlier
                 held = None
@@ -156,7 +147,7 @@ async def _call_once(call: ModelCall, model: Model, request: Request) -> ModelRe
     finally:
         await call_events.ended(error, answer)
     if error is not None:
-        raise error  # here, as in the `except` block the original would become its context
+        raise error  # in the `except` block, the original would become its context
     assert answer is not None
     return answer
 
@@ -189,20 +180,17 @@ async def _stored_answer(stored: ModelAnswer, model: Model) -> ModelResponse:
 
 
 async def _raced(call: ModelCall, asked: Awaitable[ModelResponse]) -> ModelResponse:
-    """Return an answer unless another has arrived before; before it is stored anywhere."""
+    """Return an unstored answer, unless another has arrived first."""
     answer = await asked
     if not call._race.claim(answer):
-        await anyio.sleep_forever()  # it is being cancelled
+        await anyio.sleep_forever()  # until its cancellation arrives
     return answer
 
 
 def stream_model(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any, None]:
-    """Call the model with streaming; yields the SDK's stream events.
+    """Yield the SDK's stream events of a model call.
 
-    Args:
-        call: The call.
-        passes_deltas: Whether to yield every delta. If the deltas are discarded, the first one is enough:
-            it shows the SDK that the answer has begun, so that the SDK does not retry a broken stream.
+    Without ``passes_deltas``, only the first delta: it stops the SDK from retrying a broken stream.
     """
     model, fetch = target_of(call), _fetch(call)
     once = _CallStream(call, model, passes_deltas).events
@@ -212,8 +200,6 @@ def stream_model(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any,
 
 
 class _CallStream:
-    """The streamed requests of one model call, each with its own events."""
-
     def __init__(self, call: ModelCall, model: Model, passes_deltas: bool) -> None:
         self._call = call
         self._model = model
@@ -221,7 +207,7 @@ class _CallStream:
         self._has_begun = False
 
     def _passes(self, kind: Any) -> bool:
-        """Return whether to yield an event of this type; with the first delta, the answer has begun."""
+        """Return whether to yield an event; the first delta starts the answer."""
         if not isinstance(kind, str) or not kind.endswith(".delta"):
             return True
         if self._has_begun:
@@ -230,7 +216,6 @@ class _CallStream:
         return True
 
     async def events(self, request: Request, final_tool: str | None) -> AsyncGenerator[Any, None]:
-        """Yield the SDK's stream events of one request."""
         call = self._call
         track_call(call.run)
         call_events = CallEvents(call, self._model, request)
@@ -254,8 +239,8 @@ class _CallStream:
                         last = event
                         answer = call_events.answer_of(event.response)
                     elif kind in FAILURES:
-                        # Not yielded: the SDK would raise and leave this generator open. No event follows,
-                        # but the connection may stay open.
+                        # Not yielded: the SDK would raise and leave this generator open. The connection may
+                        # stay open.
                         last = event
                         break
                     if self._passes(kind):
@@ -269,4 +254,4 @@ class _CallStream:
         finally:
             await call_events.ended(error, answer, has_begun=self._has_begun)
         if error is not None:
-            raise error  # here, as in the `except` block the original would become its context
+            raise error  # in the `except` block, the original would become its context

@@ -1,4 +1,4 @@
-"""Checks the names of tools that middleware and rules use, as soon as the tools of a run are known."""
+"""Checks tool names in middleware, once the tools of a run are known."""
 
 from __future__ import annotations
 
@@ -27,20 +27,10 @@ async def check_named_tools(
     listed_by: Any = None,
     listed: Iterable[Tool] = (),
 ) -> None:
-    """Raise if a middleware names a tool that no agent has; once for each run.
+    """Raise E75 if a middleware names a tool that no agent has; once for each run.
 
-    The agents are those that the run can reach, those above a delegated run, whose middleware it shares, and
-    those that the same middleware object is given to.
-
-    Args:
-        run: The run.
-        wrapper: The SDK's context of the run.
-        named: What its middleware names.
-        listed_by: The SDK agent whose tools have just been listed.
-        listed: These tools.
-
-    Raises:
-        InvalidOptionError: E75, an entry names no tool.
+    The agents are all that the run can reach, those above a delegated run, and all others with the same
+    middleware. ``listed`` are the tools that ``listed_by`` has just listed.
     """
     checked: set[Any] = run.state.setdefault(_CHECKED, set())
     waiting = [one for one in named if one.unmatched and one not in checked]
@@ -51,7 +41,7 @@ async def check_named_tools(
     starts = [agent for agent in sdk_agents if agent is not None]
     starts += list(_agents_above(run))
     if not starts:
-        return  # a call outside of an agent's run
+        return
     reach = await reach_of(starts, wrapper, listed_by=listed_by, listed=listed)
     for one in waiting:
         one.match(reach.all_names())
@@ -60,13 +50,13 @@ async def check_named_tools(
         if wrong:
             problems = "; ".join(describe_unknown(entry, run.agent.name, reach) for entry in wrong)
             raise InvalidOptionError(option=one.option, reason=problems)
-        checked.add(one)  # to list the servers of other agents in every turn would cost too much
+        checked.add(one)  # listing the servers of other agents in every turn would cost too much
         if missing:
             _log.warning("names of tools cannot be checked", option=one.option, names=missing)
 
 
 def describe_unknown(entry: str, agent: str, reach: Reach) -> str:
-    """Return a sentence about an entry that names no tool, with the nearest name."""
+    """Return a sentence about an unknown name, with the nearest one."""
     name = tool_of(entry)
     near = near_name(name, reach)
     what, otherwise = "tool", "it can reach no tool with a similar name"
@@ -77,7 +67,7 @@ def describe_unknown(entry: str, agent: str, reach: Reach) -> str:
 
 
 def near_name(name: str, reach: Reach) -> str | None:
-    """Return the name of a tool or of an MCP server that was probably meant, None if none is similar."""
+    """Return the most similar tool or server name, if any."""
     if reach.names_absent_server(name):
         return reach.nearest_server(name)
     return nearest(name, set(reach.all_names()))

@@ -1,10 +1,8 @@
-"""The model wrapper that sends a run's model calls through its middleware and emits their events.
+"""Sends a run's model calls through its middleware and emits their events.
 
-The SDK takes a model from the agent or from the provider of the RunConfig. In a run with middleware or
-observers, it finds this wrapper in both places.
-
-For a streamed call, the SDK reads events from a generator, while a middleware awaits an answer. So the
-middleware runs in a task of its own and sends the events of the model over a channel.
+The SDK finds this wrapper on the agent and in the RunConfig's provider. It reads a stream from a generator,
+but middleware awaits an answer, so for a stream the middleware runs in a separate task and sends events over
+a channel.
 """
 
 from __future__ import annotations
@@ -44,21 +42,17 @@ from kantan_agents.support.waiting import wait_for_end
 
 
 class ObservedModel(ModelWrapper):
-    """Wraps a model in a run with middleware or observers.
-
-    Args:
-        agent: The agent whose name calls outside of a turn have.
-    """
+    """Wraps models in observed runs; ``agent`` names calls outside a turn."""
 
     def __init__(self, agent: Any) -> None:
         self._agent = agent
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
-        """Call the model through the middleware of the run."""
+        """Call the model through the middleware."""
         run = current_run.get()
         if run is None or not run.is_only_captured:
             return await self.answer(Request.of(args, kwargs))
-        # Most runs come here, so they wait for nothing but the capture.
+        # Most runs take this path, so they wait only for the capture.
         request = Request.as_given(args, kwargs)
         call = run._capture.model_call(active_agent.get() or self._agent.name, self.inner, request)
         try:
@@ -70,11 +64,11 @@ class ObservedModel(ModelWrapper):
         return answer
 
     def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        """Call the model through the middleware of the run, and stream the answer."""
+        """Stream the model's answer through the middleware."""
         return self.events(Request.of(args, kwargs))
 
     async def answer(self, request: Request, fetch: Fetch | None = None) -> ModelResponse:
-        """Return the answer to a request; ``fetch`` holds the attempts so far of a structured output."""
+        """Return the answer to a request; ``fetch`` has earlier attempts."""
         run = current_run.get()
         if run is None or not run.is_watched:
             return await request_answer(self.inner, request, fetch)
@@ -85,7 +79,7 @@ class ObservedModel(ModelWrapper):
         return with_other_usage(call, answer)
 
     def events(self, request: Request, fetch: Fetch | None = None) -> AsyncGenerator[Any, None]:
-        """Return the stream of the answer to a request, see ``answer``."""
+        """Return the stream of events for ``answer``."""
         run = current_run.get()
         if run is None or not run.is_watched:
             return stream_answer(self.inner, request, fetch)
@@ -111,8 +105,6 @@ class ObservedModel(ModelWrapper):
 
 
 class _StreamWithMiddleware:
-    """One model call that is streamed through the middleware of its run."""
-
     def __init__(self, run: Run, call: ModelCall, passes_deltas: bool) -> None:
         self._run = run
         self._call = call
@@ -122,7 +114,7 @@ class _StreamWithMiddleware:
         self._last: tuple[ModelResponse, Response] | None = None
 
     async def events(self) -> AsyncGenerator[Any, None]:
-        """Yield the SDK's stream events; the last one holds the answer that the middleware has returned."""
+        """Yield the SDK's stream events; the last one holds the middleware's answer."""
         task = asyncio.create_task(self._work())
         try:
             async for event in self._receive:

@@ -1,4 +1,4 @@
-"""The tools that an Agent was created with, guarded when they are first needed."""
+"""The tools an Agent was created with, guarded on first use."""
 
 from __future__ import annotations
 
@@ -24,23 +24,14 @@ _lock = Lock()  # one for all: an agent can be copied, a lock cannot
 
 
 class OwnTools:
-    """The tools of one Agent in their order, in their state at its creation.
+    """The tools of one Agent, in order, unchanged since its creation.
 
-    Tools that the SDK must find on its agent are guarded immediately. The others, plain function tools, are
-    held back: they are copied and guarded on first use. A service may create an agent with many tools for
-    each request, and not every agent runs. Creating one with 100 tools would take 12 times as long
-    (``python -m benchmarks --only construct_100``).
-
-    Args:
-        tools: The tools as the user gave them.
-        book: The Agent.
-        holds: Whether any tool may be held back.
-
-    Attributes:
-        holds_any: Whether any tool is held back.
+    Tools that the SDK must find on its agent are guarded immediately; plain function tools are held back
+    until first use. A service may create an agent for each request, and not all run: with 100 tools, creation
+    would take 12 times as long (``python -m benchmarks --only construct_100``).
 
     Raises:
-        InvalidOptionError: E75, a tool has no parameter of the name given to ``rule_parameter``.
+        InvalidOptionError: E75, a tool lacks the parameter in ``rule_parameter``.
     """
 
     def __init__(self, tools: Sequence[Tool], book: Rulebook, *, holds: bool = True) -> None:
@@ -63,7 +54,7 @@ class OwnTools:
 
     @property
     def inside(self) -> list[Tool]:
-        """The guarded tools that belong into ``tools`` of the SDK's agent."""
+        """The guarded tools for the SDK agent's ``tools``."""
         return list(self._inside)
 
     @property
@@ -73,19 +64,19 @@ class OwnTools:
 
     @property
     def switched_on(self) -> list[Tool]:
-        """The held tools that are enabled, both themselves and the user's tools they were copied from."""
+        """The enabled held tools, whose copy and original are both on."""
         made = self._guarded
         pairs = zip(made.held, made.behind, strict=True)
         return [tool for tool, own in pairs if tool.is_enabled and own.is_enabled]
 
     @property
     def names_of_held(self) -> frozenset[str]:
-        """All names that rules know the held tools by, without the tools of MCP servers."""
+        """The held tools' names in rules, without MCP servers' tools."""
         return self._guarded.names_of_held
 
     @property
     def shown_names_of_held(self) -> frozenset[str]:
-        """The names that a model sees for the held tools."""
+        """The names shown for the held tools."""
         return self._guarded.shown_names_of_held
 
     @property
@@ -98,13 +89,13 @@ class OwnTools:
         return self._place(tool) is not None
 
     def in_order(self, tools: Sequence[Tool], *, others_first: bool) -> list[Tool]:
-        """Return ``tools`` in the order of the Agent's tools, with all others before or after them."""
+        """Return ``tools`` in the Agent's order, others before or after."""
         other = -1 if others_first else len(self._given)
         places = [(other if (place := self._place(tool)) is None else place) for tool in tools]
         return [tools[index] for index in sorted(range(len(tools)), key=places.__getitem__)]
 
     def as_given(self, tool: Tool) -> Tool:
-        """Return the user's tool behind a guarded one; a tool of another origin is returned unchanged."""
+        """Return the user's tool behind a guarded one; others unchanged."""
         place = self._place(tool)
         return tool if place is None else self._given[place]
 
@@ -138,20 +129,20 @@ class OwnTools:
 
 
 def _guarded_by_none(tool: Tool) -> Tool:
-    """Return the tool behind one that was taken from another agent, whose rules would be checked instead."""
+    """Unwrap another agent's guarded tool, whose rules would be checked instead."""
     invoker = getattr(tool, "on_invoke_tool", None)
     if not isinstance(tool, FunctionTool) or type(invoker) is not GuardedInvoker:
         return tool
     own = copy.copy(invoker.original)
-    own.needs_approval, own.is_enabled = tool.needs_approval, tool.is_enabled  # set since, perhaps
+    own.needs_approval, own.is_enabled = tool.needs_approval, tool.is_enabled  # they may have changed since
     return own
 
 
 def can_be_held(tool: Tool) -> bool:
-    """Return whether the SDK never needs to find this tool on the agent itself.
+    """Return whether the SDK never needs this tool on the agent itself.
 
-    It does for tools that are enabled by a callable, loaded later, called from programs, in a namespace, or
-    agents as tools, and for every kind other than plain function tools.
+    It does for tools enabled by a callable, deferred, called from programs, in a namespace, or agents as
+    tools, and for all other kinds.
     """
     if type(tool) is not FunctionTool or not isinstance(tool.is_enabled, bool):
         return False
@@ -172,13 +163,10 @@ _USUAL = (True, None, False, None, False, None, False, None)
 
 
 def _fields_if_held(tool: Any) -> dict[str, Any] | None:
-    """Return the fields of a tool if it can be copied later; None if it must be copied now.
+    """Return a tool's fields for a later copy; None if it must be copied now.
 
-    A tool whose copy could fail is copied now, so that the error appears when the agent is created. This is
-    called for each tool of each agent, so a tool that needs a closer look is copied now as well.
-
-    Raises:
-        InvalidOptionError: E75, the tool has no parameter of the name given to ``rule_parameter``.
+    A copy that could fail happens now, so that the creation of the agent raises the error (E75). This runs
+    for every tool, so unclear ones are copied now too.
     """
     if type(tool) is not FunctionTool:
         return None

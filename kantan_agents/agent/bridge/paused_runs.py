@@ -1,4 +1,4 @@
-"""Runs paused for an approval: the context in their state, and how it is found on resumption."""
+"""The context of runs paused for an approval."""
 
 from __future__ import annotations
 
@@ -13,18 +13,15 @@ from kantan_agents.agent.bridge.guarded_agent import guard_agent
 from kantan_agents.traces.metadata import chosen_metadata
 
 CHOSEN: Final = "kantan_agents_chosen"
-"""Where the JSON of a state has ``PausedContext.chosen``: in what it says of the trace."""
+"""Key of ``PausedContext.chosen`` in a state's ``trace``."""
 
 
 class PausedContext(dict[str, Any]):
-    """The context in the state of a paused run: a copy of the caller's without ``result``.
-
-    The SDK writes a dict context into the JSON of the state, and a ``RunResult`` that contains itself cannot
-    be written.
+    """A paused run's context without ``result``: the SDK cannot write a result that contains itself.
 
     Attributes:
-        caller_context: The caller's own dict, used when the state is resumed in the same process.
-        chosen: What was chosen for the run, by a rollout or a command: the keys of its metadata that say so.
+        caller_context: The caller's own dict, for a resumption in the same process.
+        chosen: Metadata keys for the choice of a rollout or command.
     """
 
     caller_context: dict[str, Any]
@@ -32,20 +29,20 @@ class PausedContext(dict[str, Any]):
 
 
 def guard_resumed(state: RunState[Any, Any]) -> None:
-    """Guard the agent that a resumed run continues with; it may be unreachable through hand-offs."""
+    """Guard a resumed run's current agent; handoffs may not reach it."""
     guard_agent(getattr(state, "_current_agent", None))
 
 
 def owner_in(state: RunState[Any, Any]) -> Any:
-    """Return the Agent that a state continues with; None if this library did not create its agent."""
+    """Return the Agent that a state continues with, if this library created it."""
     return getattr(getattr(state, "_current_agent", None), "owner", None)
 
 
 def continue_with(state: RunState[Any, Any], agent: Any) -> None:
-    """Let a state continue with an Agent instead of one that has the same tools and hand-offs.
+    """Replace a state's agent by one with the same tools and handoffs.
 
-    The SDK finds the calls that were approved by the agent of their items and, in newer versions, of the
-    decisions on them, so these get it too.
+    The SDK finds approved calls by the agent of their items and, in newer versions, decisions, so these
+    change too.
     """
     before, after = state._current_agent, agent.sdk_agent
     response, step = state._last_processed_response, state._current_step
@@ -69,7 +66,7 @@ def continue_with(state: RunState[Any, Any], agent: Any) -> None:
 
 
 def chosen_in(state: RunState[Any, Any]) -> Mapping[str, Any]:
-    """Return what was chosen for a paused run; empty if the state does not say it."""
+    """Return the choice recorded for a paused run."""
     context = getattr(getattr(state, "_context", None), "context", None)
     if isinstance(context, PausedContext):
         return context.chosen
@@ -80,7 +77,7 @@ def chosen_in(state: RunState[Any, Any]) -> Mapping[str, Any]:
 
 
 def context_of(state: RunState[Any, Any]) -> dict[str, Any]:
-    """Return the context to resume a state with; empty if the state has no dict context."""
+    """Return the context of a state, empty if it is not a dict."""
     # The SDK has no public access to the context of a state.
     context = getattr(getattr(state, "_context", None), "context", None)
     if isinstance(context, PausedContext):

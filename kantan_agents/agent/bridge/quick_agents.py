@@ -1,4 +1,4 @@
-"""SDK agents and model settings that are cheap to create and to identify."""
+"""SDK agents and model settings, cheap to create and to identify."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _KNOWN = frozenset({"name", "model", "mcp_servers", "output_type"})
 
 
 def build_quickly(kind: type[AgentT], options: Mapping[str, Any]) -> AgentT | None:
-    """Return an agent equal to ``kind(**options)``; None if the options need the constructor's checks.
+    """Return an agent equal to ``kind(**options)``; None if the options need checks.
 
-    For each agent, the constructor reads all type hints of the class and copies the default settings twice.
-    Copying an agent that it has created once gives the same result.
+    It copies an agent created once: the constructor reads all type hints and copies the default settings
+    twice.
     """
-    # Calling it makes creating an agent take 4.2 times as long (`python -m benchmarks --only construct_0`).
+    # The constructor makes creating an agent 4.2 times as slow (`python -m benchmarks --only construct_0`).
     name, model, output_type = (options.get(option) for option in ("name", "model", "output_type"))
     is_plain = (
         options.keys() <= _KNOWN
@@ -43,13 +43,12 @@ def build_quickly(kind: type[AgentT], options: Mapping[str, Any]) -> AgentT | No
 
 @functools.cache
 def _blank(kind: type[agents.Agent[Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the fields of an agent created with a name only, and those that each agent needs a copy of."""
+    """Return the fields of a new agent, and those that need a copy."""
     fields = vars(kind(name=""))
     return fields, {field: value for field, value in fields.items() if isinstance(value, (list, dict))}
 
 
 def _settings_for(model: str | Model | None) -> ModelSettings:
-    """Return the SDK's default settings for an agent with this model."""
     if isinstance(model, Model):
         # The constructor would add 13 % to creating an agent (`python -m benchmarks --only construct_0`).
         settings = ModelSettings.__new__(ModelSettings)
@@ -66,16 +65,15 @@ def _plain_settings() -> dict[str, Any]:
 class QuickSettings(ModelSettings):
     """``ModelSettings`` whose identity costs nothing to compute.
 
-    The SDK computes the identity of each agent twice a run and copies all thirty fields of its settings for
-    it. It identifies callables by their name alone, so these settings are callable. They equal plain settings
-    in both directions; everything else is inherited.
+    The SDK identifies each agent twice a run by copying all thirty settings, but callables by name alone, so
+    these are callable. They equal plain settings in both directions.
     """
 
     # Plain settings add 11 % to a turn (`python -m benchmarks --only one_turn`), 44 % in row `handoffs_10`.
 
     @classmethod
     def adopt(cls, settings: ModelSettings) -> ModelSettings:
-        """Return settings equal to ``settings``; an instance of another subclass is returned unchanged."""
+        """Return equal quick settings; other subclasses unchanged."""
         if type(settings) is not ModelSettings:
             return settings
         # The constructor would add 19 % to creating an agent (`python -m benchmarks --only construct_0`).
@@ -84,11 +82,11 @@ class QuickSettings(ModelSettings):
         return adopted
 
     def __call__(self) -> ModelSettings:
-        """Return the same settings as plain ``ModelSettings``."""
+        """Return plain ``ModelSettings``."""
         return ModelSettings(**vars(self))
 
     def __eq__(self, other: object) -> bool:
-        # A dataclass equals only instances of its own class, but the SDK compares settings with its defaults.
+        # A dataclass equals only instances of the same class, but the SDK compares settings with defaults.
         return isinstance(other, ModelSettings) and vars(self) == vars(other)
 
     __hash__ = None  # type: ignore[assignment]  # mutable, like ModelSettings itself

@@ -1,4 +1,4 @@
-"""The tools of all agents that a run can reach, as names in rules and in middleware may refer to them."""
+"""The tools that a run can reach, for names in rules and middleware."""
 
 from __future__ import annotations
 
@@ -31,19 +31,17 @@ _log = get_logger("kantan_agents.tools")
 
 @attrs.frozen(eq=False)
 class Reach:
-    """The tools that agents can reach by hand-offs and agents used as tools.
+    """The tools that agents can reach by handoffs and agents as tools.
 
     Attributes:
         agents: The agents.
         names: Names of their local tools, one set for each agent.
         served: The tools of MCP servers.
         servers: Names of the MCP servers.
-        unlisted: Beginnings of the names of tools that are unknown: of a hosted MCP server that does not list
-            its tools, or of a server that has listed none.
-        is_complete: Whether every tool is known. It is not if a hand-off decides at run time, if the tools
-            of a server are unknown, or if a function filters them.
-        knows_agents: Whether every agent is known, and so every MCP server.
-        lacks_servers: Whether it would know more if no MCP server failed now.
+        unlisted: Name prefixes of unknown tools: from a server that has listed none, or does not list them.
+        is_complete: False if a handoff decides at run time, tools are unknown, or a function filters them.
+        knows_agents: Whether every agent, and so every server, is known.
+        lacks_servers: Whether a failing server hides tools.
     """
 
     agents: list[agents.Agent[Any]]
@@ -67,7 +65,7 @@ class Reach:
         return (name for server in self.servers for name in names_of_server(server))
 
     def names_absent_server(self, entry: str) -> bool:
-        """Return whether an entry names an MCP server, or a tool of one, that none of the agents has."""
+        """Return whether an entry names an MCP server, or its tool, that no agent has."""
         if not self.knows_agents or not entry.startswith(SERVER_PREFIX):
             return False
         beginning = literal_beginning(entry) if is_glob(entry) else f"{entry}__"
@@ -76,34 +74,29 @@ class Reach:
         return not may_go_on and not beginning.startswith(prefixes)
 
     def nearest_server(self, entry: str) -> str | None:
-        """Return the server that an entry for an absent one probably means, None if none is similar."""
+        """Return the server that an entry probably means, if any."""
         server = literal_beginning(entry)[len(SERVER_PREFIX) :].partition("__")[0]
         known = {name[len(SERVER_PREFIX) :] for name in self._names_of_servers()}
-        found = nearest(server, known)  # without what all names have in common
+        found = nearest(server, known)  # without the common prefix
         return None if found is None else f"{SERVER_PREFIX}{found}"
 
     def tools_named(self, name: str) -> list[ToolFacts]:
-        """Return the tools with this name or, for a pattern, with a name that matches it."""
+        """Return the tools that a name or pattern matches."""
         pattern = NamePatterns([name])
         local = (facts_of_listed(tool) for agent in self.agents for tool in _local_tools(agent))
         return [tool for tool in (*local, *self.served) if any(map(pattern.covering, tool.names))]
 
     def served_as(self, entry: str) -> Iterator[ToolFacts]:
-        """Yield the tools of servers of which an entry covers any name, even one that grants nothing."""
+        """Yield the servers' tools that an entry covers, even without granting."""
         pattern = NamePatterns([entry])
         return (tool for tool in self.served if any(map(pattern.covering, tool.names)))
 
     def may_be_unlisted(self, entry: str) -> bool:
-        """Return whether an entry begins like a tool that a hosted MCP server does not list."""
+        """Return whether an entry may be a tool that a server does not list."""
         return any(entry.startswith(beginning) for beginning in self.unlisted)
 
     def covers(self, entry: str, *, grants: bool = False) -> bool:
-        """Return whether an entry names a tool.
-
-        Args:
-            entry: The name of a tool, or a pattern.
-            grants: Whether it is an entry of ``allow``, which counts for some names only.
-        """
+        """Return whether an entry names a tool; ``grants``: as an entry of ``allow``."""
         if any(entry in names for names in self.names):
             return True
         pattern = NamePatterns([entry])
@@ -131,14 +124,10 @@ async def reach_of(
     listed: Iterable[Tool] = (),
     lists_servers: bool = True,
 ) -> Reach:
-    """Return what some agents can reach.
+    """Return the tools that agents can reach.
 
-    Args:
-        starts: The agents.
-        wrapper: The SDK's context of the run.
-        listed_by: The agent whose MCP servers have just been listed.
-        listed: Its tools, with those of the servers.
-        lists_servers: Whether to list the MCP servers of the other agents.
+    ``listed`` are the tools that ``listed_by`` has just listed. ``lists_servers``: list the other agents'
+    servers.
     """
     reached: list[agents.Agent[Any]] = []
     names: list[frozenset[str]] = []
@@ -204,7 +193,7 @@ def _local_tools(agent: agents.Agent[Any]) -> Iterator[Tool]:
 
 
 def _agents_from(starts: Iterable[agents.Agent[Any]]) -> Iterator[agents.Agent[Any] | None]:
-    """Yield all agents that can be reached; None for one that only a hand-off knows."""
+    """Yield all reachable agents; None for one that only a handoff knows."""
     waiting: list[Any] = list(starts)
     seen: set[int] = set()
     while waiting:
@@ -227,7 +216,6 @@ def _agents_from(starts: Iterable[agents.Agent[Any]]) -> Iterator[agents.Agent[A
 
 
 async def _served_to(agent: agents.Agent[Any], wrapper: RunContextWrapper[Any]) -> list[Tool] | None:
-    """Return the tools of an agent's MCP servers; None if they cannot be listed now."""
     servers_away.set(frozenset())
     try:
         return await agent.get_mcp_tools(wrapper)

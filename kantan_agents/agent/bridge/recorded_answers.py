@@ -1,4 +1,4 @@
-"""Makes the SDK's objects of recorded answers."""
+"""Converts recorded answers to the SDK's objects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _items() -> TypeAdapter[Any]:
 
 
 def response_of(answer: ModelAnswer, model: str) -> Response:
-    """Return a recorded answer as the final response of a stream."""
+    """Return a recorded answer as a stream's final response."""
     metadata = {"usage": answer.usage}
     counted = None if usage_of(metadata) is None else response_usage(sdk_usage(metadata))
     response = Response.model_construct(
@@ -59,18 +59,18 @@ def _item(data: Any) -> Any:
     try:
         return _items().validate_python(data)
     except ValidationError:
-        return data  # of a kind that this version of the client does not know: the SDK passes it on
+        return data  # this version of the client does not know the kind; the SDK passes it on
 
 
 def model_response(answer: ModelAnswer, model: str) -> ModelResponse:
-    """Return a recorded answer as the answer of a model."""
+    """Return a recorded answer as a ``ModelResponse``."""
     found = answer_of(response_of(answer, model), is_request=True)
     found.usage.requests = int(answer.usage.get("requests") or 0)  # type: ignore[arg-type]
     return replaced(found, response_id=answer.response_id)
 
 
 async def stream_events(answer: ModelAnswer, model: str) -> AsyncIterator[Any]:
-    """Yield a recorded answer as the events of a stream, with one delta for each text."""
+    """Yield a recorded answer's stream events, one delta per output text."""
     response = response_of(answer, model)
     created = response.model_copy(update={"status": "in_progress", "output": [], "usage": None})
     yield ResponseCreatedEvent(type="response.created", response=created, sequence_number=0)

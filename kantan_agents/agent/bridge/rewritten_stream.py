@@ -1,7 +1,6 @@
-"""Rewrites the text of a model's stream chunk by chunk, for ``TextRewriter`` middleware.
+"""Rewrites a stream's text chunk by chunk, for ``TextRewriter`` middleware.
 
-All other events that would repeat the original text are dropped: deltas of tool arguments, completed texts
-and items. Nothing is lost, because the last event holds the whole answer.
+Other events that repeat the original text are dropped; the last event holds the whole answer.
 """
 
 from __future__ import annotations
@@ -23,12 +22,7 @@ _NO_TEXT = ("response.created", "response.in_progress", "response.queued")
 async def rewritten(
     events: Any, factories: Sequence[Callable[[], TextRewriter]]
 ) -> AsyncGenerator[Any, None]:
-    """Yield the events of a model's stream with its text rewritten.
-
-    Args:
-        events: The SDK's stream events.
-        factories: Each creates a rewriter for one text; the last factory's rewriter is applied first.
-    """
+    """Yield a stream's events, rewritten; the last factory's rewriter comes first."""
     texts: dict[Any, _Text] = {}
     items: list[Any] = []
     async with aclosing(events):
@@ -53,14 +47,12 @@ async def rewritten(
 
 
 class _Text:
-    """One text of an answer, with its own rewriters."""
-
     def __init__(self, factories: Sequence[Callable[[], TextRewriter]]) -> None:
         self._rewriters = [make() for make in reversed(factories)]
         self._last: Any = None
 
     def feed(self, event: Any) -> Any:
-        """Return the event with the text that can be released by now, None if there is none yet."""
+        """Return the event with the text releasable by now, if any."""
         self._last = event
         text = event.delta
         for rewriter in self._rewriters:
@@ -68,7 +60,6 @@ class _Text:
         return _delta(event, text)
 
     def end(self) -> Any:
-        """Return an event with the remaining text, None if nothing remains."""
         text = ""
         for rewriter in self._rewriters:
             text = (rewriter.feed(text) if text else "") + rewriter.end()
@@ -76,7 +67,7 @@ class _Text:
 
 
 def _ended(texts: dict[Any, _Text], but: Any = None) -> Iterator[Any]:
-    """Yield the remaining text of all texts but ``but``: a text is complete when another begins."""
+    """Yield the rest of other parts: one is complete when another starts."""
     for place in [place for place in texts if place != but]:
         rest = texts.pop(place).end()
         if rest is not None:

@@ -1,4 +1,4 @@
-"""Checks the names in the explicit rules of a run: of tools in allow and deny, of parameters in params."""
+"""Checks the names in a run's explicit rules."""
 
 from __future__ import annotations
 
@@ -39,18 +39,11 @@ _log = get_logger("kantan_agents.tools")
 async def check_rule_names(
     run: Run, agent: Any, layers: RuleLayers, wrapper: RunContextWrapper[Any], listed: Iterable[Tool]
 ) -> None:
-    """Report the first names in the explicit rules that no tool has, each once for an agent.
+    """Report the first unknown names in the explicit rules, each once for an agent.
 
-    Only what was written for this run counts: not providers' rules, and not rules inherited by delegation,
-    which the agent above has checked. A subagent file may deny tools of other programs; of its entries, only
-    those that nearly name a tool are reported.
-
-    Args:
-        run: The run.
-        agent: The SDK agent that was run.
-        layers: The rules in force.
-        wrapper: The SDK's context of the run.
-        listed: The tools of the agent, with those of its MCP servers.
+    Providers' and inherited rules do not count: the agent above has checked the latter. A subagent file may
+    deny other programs' tools, so only its near misses are reported. ``listed`` includes the MCP servers'
+    tools.
 
     Raises:
         InvalidToolRulesError: E20, a name is unknown and the agent is strict.
@@ -89,13 +82,13 @@ async def check_rule_names(
 
 
 def _warn(run: Run, agent: Any, problems: list[str]) -> None:
-    """Log the problems that are new for this agent: the rules of two tenants may have the same mistakes."""
+    """Log the problems new for this agent: two tenants may share mistakes."""
     warned: set[str] = vars(agent).setdefault(_WARNED, set())
     new = [problem for problem in problems if problem not in warned]
     if not new or len(warned) >= _MOST_WARNINGS:
         return
     warned.update(new)
-    # In the message itself: a plain log shows no attributes, and somebody has to read these.
+    # In the message itself: a plain log shows no attributes.
     _log.warning(f"tool rules name what does not exist: {'; '.join(new)}", agent=run.agent.name, problems=new)
 
 
@@ -105,9 +98,9 @@ def _rules_of(layer: str, layers: Iterable[tuple[str, ToolRules]]) -> ToolRules 
 
 
 async def _problems(rules: ToolRules, agent: str, reach: Reach) -> AsyncGenerator[tuple[str, bool], None]:
-    """Yield each problem, and whether it is certain: a server that is not there may connect later.
+    """Yield each problem, and whether it is certain: a missing server may connect later.
 
-    While some tools are unknown, only the names of servers are known to be wrong.
+    While tools are unknown, only server names can be checked.
     """
     for key, entries in (("allow", rules.allow), ("deny", rules.deny)):
         for number, entry in enumerate(entries if isinstance(entries, tuple) else ()):
@@ -135,12 +128,11 @@ async def _problems(rules: ToolRules, agent: str, reach: Reach) -> AsyncGenerato
 
 
 def _problems_of_file(rules: ToolRules, agent: str, reach: Reach) -> Iterator[str]:
-    """Yield each entry of a subagent file that nearly names a tool or a server."""
     known = tuple(reach.all_names())
     for key, entries in (("tools", rules.allow), ("disallowedTools", rules.deny)):
         for entry in entries if isinstance(entries, tuple) else ():
             name = tool_of(entry)
-            if key == "tools":  # those of the program itself are checked when the agent is created
+            if key == "tools":  # the program's own are checked when the agent is created
                 is_wrong = name.startswith(SERVER_PREFIX) and not reach.covers(name, grants=True)
             else:
                 alone = ToolRules(deny=(name,), folds_denials=True)
@@ -150,7 +142,7 @@ def _problems_of_file(rules: ToolRules, agent: str, reach: Reach) -> Iterator[st
 
 
 def _outside(entry: str, tools: Iterable[ToolFacts], *, grants: bool) -> tuple[str, bool] | None:
-    """Return a sentence about an absolute path that no root of a tool contains, and whether it is certain."""
+    """Describe an absolute path outside all roots; return whether it is certain."""
     roots = [tool.roots for tool in tools if tool.roots]
     path, folders = parse_call_pattern(entry).path, tuple(chain(*roots))
     if roots and is_outside(path, folders, grants=grants):
@@ -167,7 +159,6 @@ def _may_be_wrong(name: str, reach: Reach) -> bool:
 
 
 def _described(entry: str, agent: str, reach: Reach) -> str:
-    """Return a sentence about an entry that covers no tool."""
     name = tool_of(entry)
     for tool in reach.served_as(name):  # an entry of `allow`: for `deny`, it would cover the tool
         if name.startswith(SERVER_PREFIX) and tool.origin is not None and name != tool.origin.chosen:

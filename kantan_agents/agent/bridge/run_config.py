@@ -1,4 +1,4 @@
-"""The SDK's RunConfig of one run: the caller's, extended by what this library needs."""
+"""The caller's RunConfig of one run, extended for this library."""
 
 from __future__ import annotations
 
@@ -24,14 +24,11 @@ _GIVEN = "__kantan_given__"
 def effective_run_config(
     given: RunConfig | dict[str, Any] | None, factory: ProviderFactory | None
 ) -> tuple[RunConfig, ModelProvider | None]:
-    """Return the RunConfig for one run, and the model provider if the caller's config contains one.
+    """Return a complete copy of the caller's RunConfig, and the caller's model provider.
 
-    The result is a copy with all fields the caller has set. The model provider is the first of: the
-    caller's in ``given``, the result of ``factory``, the default. A model name in ``given`` is resolved like
-    an agent's, unless the caller has set a provider or a factory.
-
-    Raises:
-        InvalidOptionError: E75, ``given`` is neither a RunConfig nor a dict of its fields.
+    The copy's provider is the caller's, else the ``factory``'s, else the default. A model name is resolved
+    like an agent's, unless the caller has set a provider or factory. E75 if ``given`` is neither a RunConfig
+    nor a dict.
     """
     if given is None:
         config, callers_provider = RunConfig(model_provider=factory() if factory else DefaultProvider()), None
@@ -41,7 +38,7 @@ def effective_run_config(
     if config.model is not None:
         config.model = structured(config.model)
     config.model_provider = WrappingProvider(config.model_provider, structured)
-    # A call of a tool that was not shown is answered with a message instead of an SDK exception.
+    # The answer to a call of a hidden tool is a message instead of an SDK exception.
     config.tool_not_found_behavior = "return_error_to_model"
     config.tool_error_formatter = (
         _answer_missing_tool
@@ -52,11 +49,10 @@ def effective_run_config(
 
 
 def changed_config(config: RunConfig, **changes: Any) -> RunConfig:
-    """Return a copy of a configuration with some fields changed.
+    """Return a copy with some fields changed.
 
-    ``dataclasses.replace`` would call the constructor of a user's subclass and lose other attributes. With
-    model settings, the SDK would also read all type hints of the class: a turn would take 1.7 times as long.
-    It is still used where the SDK converts a dict.
+    ``dataclasses.replace`` would call a user's constructor and lose other attributes; with model settings, it
+    would make a turn 1.7 times as long. It is only used where the SDK converts a dict.
     """
     if any(isinstance(getattr(config, field, None), dict) for field in _CONVERTED):
         return dataclasses.replace(config, **changes)
@@ -67,24 +63,14 @@ def changed_config(config: RunConfig, **changes: Any) -> RunConfig:
 
 
 def config_with_model(config: RunConfig, model: Any) -> RunConfig:
-    """Return a copy of the RunConfig of a run in which every agent has this model.
-
-    Args:
-        config: The RunConfig of the run.
-        model: As for ``Agent``.
-
-    Raises:
-        ModelNotFoundError: E19, the name is unknown.
-    """
+    """Return a copy in which every agent has this model; E19 for an unknown name."""
     return changed_config(config, model=structured(resolve_model(model).model))
 
 
 def config_for_delegated(run: Run | None, given: RunConfig | None) -> RunConfig | None:
-    """Return the RunConfig for a delegated run: the caller's, without this library's additions.
+    """Return the caller's RunConfig for a delegated run.
 
-    Args:
-        run: The delegating run; None if the SDK's own runner runs the agent.
-        given: The RunConfig of the SDK's run in that case.
+    Under the SDK's own runner, ``run`` is None and ``given`` is its config.
     """
     if run is None:
         return None if given is None else changed_config(given, trace_id=None)
@@ -116,7 +102,7 @@ async def _answer_missing_tool(args: ToolErrorFormatterArgs[Any]) -> str | None:
         return None
     try:
         return await answer_missing(args.run_context, args.tool_name, args.call_id)
-    except Exception as error:  # noqa: BLE001 - the SDK would swallow it; it ends the run after this turn
+    except Exception as error:  # noqa: BLE001 - the SDK would swallow it; it aborts the run after this turn
         return str(error)
 
 

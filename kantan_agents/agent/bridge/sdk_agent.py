@@ -1,8 +1,7 @@
 """The ``agents.Agent`` that represents an Agent to the SDK; created once, not per run.
 
-To compute an agent's identity, the SDK walks every tool, string and dataclass on it twice a run. So large
-values are not stored on it: instructions come from ``get_system_prompt``, plain function tools from
-``get_all_tools``.
+To identify it, the SDK walks every tool, string and dataclass on it twice a run. So it holds no large values:
+instructions come from ``get_system_prompt``, plain function tools from ``get_all_tools``.
 """
 
 from __future__ import annotations
@@ -54,17 +53,17 @@ class Owner(Protocol):
 
     @property
     def standing_rules(self) -> RuleLayers:
-        """The rules below those of a run's context."""
+        """The rules below those from a run's context."""
         ...
 
     @property
     def on_rule_violation(self) -> RuleViolationPolicy:
-        """What happens when the rules refuse a call."""
+        """The policy for denied calls."""
         ...
 
     @property
     def on_mcp_failure(self) -> MCPFailurePolicy:
-        """What a run does without an MCP server that fails."""
+        """The policy for an MCP server that fails."""
         ...
 
     @property
@@ -78,18 +77,18 @@ class Owner(Protocol):
 
     @property
     def sdk_agent(self) -> SDKAgent:
-        """Return its SDK agent with up-to-date hand-offs."""
+        """Return its SDK agent with up-to-date handoffs."""
         ...
 
     def trace_metadata(self, context: dict[str, Any], run_id: str) -> dict[str, Any]:
-        """Return the complete trace metadata of a run of this agent."""
+        """Return the complete trace metadata of a run."""
         ...
 
 
 class SDKAgent(RuledAgent):
     """The SDK's view of an Agent; ``agent.sdk_agent`` returns it.
 
-    It is an ordinary ``agents.Agent``: it can be passed to ``Runner.run``, be a hand-off target of SDK agents
+    It is an ordinary ``agents.Agent``: it can be passed to ``Runner.run``, be a handoff target of SDK agents
     or become a tool. It renders its instructions from the run context.
 
     Attributes:
@@ -98,21 +97,21 @@ class SDKAgent(RuledAgent):
 
     owner: Owner
     _own_tools: OwnTools
-    _holds = True  # whether it has the held tools of `_own_tools`
+    _holds = True
     _tool_index: AgentToolIndex | None = None
     _served_indexes: ServedToolIndexes | None = None
     _deferral: ToolRetrieval | None = None  # with `provider_search`
     turn_limit: int | None = None
-    """The most turns of a run by a tool made of this agent, of its subagent file."""
+    """Most turns as a tool, from its subagent file."""
 
     _without_text: str | None = ""
-    """The instructions to send if the rendered ones are empty; None leaves a hosted prompt's own in force."""
+    """Replaces empty instructions; None leaves a hosted prompt's own in force."""
 
     @classmethod
     def make(
         cls, owner: Owner, tools: Sequence[Tool], retrieval: ToolRetrieval | None = None, **options: Any
     ) -> SDKAgent:
-        """Return the SDK agent for ``owner``; ``options`` are those of ``agents.Agent``."""
+        """Return the SDK agent for ``owner``."""
         log_untested_versions()
         deferral = retrieval if retrieval is not None and retrieval.provider_search else None
         has_servers = bool(options.get("mcp_servers"))
@@ -137,27 +136,27 @@ class SDKAgent(RuledAgent):
 
     @property
     def book(self) -> Rulebook | None:
-        """The Agent: its base and provider rules are the layers below the explicit ones."""
+        """The Agent, with its base and provider rules."""
         return self.owner
 
     @property
     def tool_index(self) -> AgentToolIndex | None:
-        """The index its tools are chosen from; None without tool retrieval."""
+        """The index for tool retrieval, if any."""
         return self._tool_index
 
     @property
     def held_tools(self) -> Sequence[FunctionTool]:
-        """Its tools that are not in ``tools``: the SDK does not need to find them there."""
+        """Its tools outside ``tools``, where the SDK does not need them."""
         return self._own_tools.held if self._holds else ()
 
     @property
     def served_tools(self) -> Sequence[FunctionTool]:
-        """Those of its held tools that MCP servers offer."""
+        """The held tools that MCP servers offer."""
         return self._own_tools.served_held if self._holds else ()
 
     @property
     def given_tools(self) -> list[Tool]:
-        """Its tools as the user gave them, without guards."""
+        """Its tools as given, without guards."""
         own = self._own_tools
         return [
             own.as_given(tool) for tool in own.in_order([*self.held_tools, *self.tools], others_first=False)
@@ -165,15 +164,15 @@ class SDKAgent(RuledAgent):
 
     @property
     def guarded_tools(self) -> list[Tool]:
-        """Its tools with their guards, the held ones included, in their order."""
+        """Its guarded tools in order, including held ones."""
         return self._own_tools.in_order([*self.held_tools, *self.tools], others_first=False)
 
     def as_given(self, tool: Any) -> Any:
-        """Return the user's tool behind one of its guarded ones; anything else unchanged."""
+        """Return the tool behind a guarded one; anything else unchanged."""
         return self._own_tools.as_given(tool)
 
     def local_tool_named(self, name: str) -> Tool | None:
-        """Return its guarded tool with this name, None if there is none or an MCP server offers it."""
+        """Return its guarded tool with this name, unless an MCP server offers it."""
         for tool in (*self.held_tools, *self.tools):
             # The other names of a hosted MCP server mean all its tools.
             names = (tool.name,) if isinstance(tool, HostedMCPTool) else facts_of(tool).names
@@ -182,7 +181,7 @@ class SDKAgent(RuledAgent):
         return None
 
     def clone(self, **changes: Any) -> SDKAgent:
-        """Copy the agent as the SDK does, including its held tools."""
+        """Copy the agent, including its held tools."""
         copied = cast("SDKAgent", super().clone(**changes))
         copied.owner, copied.turn_limit = self.owner, self.turn_limit
         copied._without_text = "" if copied.prompt is None else None
@@ -196,7 +195,7 @@ class SDKAgent(RuledAgent):
         return copied
 
     def as_tool(self, *arguments: Any, **options: Any) -> FunctionTool:
-        """Return the agent as a tool, as the SDK does; without another turn limit, that of its file holds."""
+        """Return the agent as a tool, with its file's turn limit by default."""
         if self.turn_limit is not None:
             given = inspect.signature(super().as_tool).bind(*arguments, **options)
             if given.arguments.get("max_turns") is None:
@@ -205,7 +204,7 @@ class SDKAgent(RuledAgent):
         return super().as_tool(*arguments, **options)
 
     async def get_system_prompt(self, run_context: RunContextWrapper[Any]) -> str | None:
-        """Return the rendered instructions; the SDK calls this once a turn."""
+        """Return the rendered instructions, once a turn."""
         if self.instructions is not None:  # only a clone has its own
             return await super().get_system_prompt(run_context)
         context = run_context.context if isinstance(run_context.context, dict) else {}
@@ -216,16 +215,16 @@ class SDKAgent(RuledAgent):
             run.turns += 1
             if run.turns == 1 and run._capture is not None and "session" in run.options:
                 run._capture.beginning.offered(run_context.turn_input)
-            # The stage has rendered for the first turn; a tool may have changed the context since.
-            # Instructions that another stage has set are used in all turns.
+            # A tool may have changed the context since the first turn. Another stage's instructions serve all
+            # turns.
             if run.instructions is None or (run.turns > 1 and run.instructions is run.rendered):
                 run.instructions = run.rendered = await self.owner.render(context)
             return run.instructions or self._without_text
         arm_of = getattr(run.agent, "arm_of", None)
         if arm_of is not None and arm_of() is self.owner:
-            # The run came back to the agent it began with, which has another arm in this run.
+            # Back at its first agent, which has another arm in this run.
             return await run.agent.render(context) or self._without_text
-        # A hand-off target or an agent as tool: the trace records its prompt as well.
+        # The trace also records the prompt of a handoff target or an agent as tool.
         recorded = run.state.setdefault(_RECORDED, set())
         if id(self) not in recorded:
             recorded.add(id(self))
@@ -233,23 +232,23 @@ class SDKAgent(RuledAgent):
         return await self.owner.render(context) or self._without_text
 
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        """Return the tools to show the model in this turn: enabled, and permitted by the rules in force."""
+        """Return this turn's tools: enabled, and permitted by the rules."""
         run = current_run.get()
         violation = pending_error(run)
-        if violation is not None:  # the SDK has turned the exception into a text for the model
+        if violation is not None:  # the SDK has converted the exception to text for the model
             raise violation
         active_agent.set(self.name)
         active_sdk_agent.set(self)
-        # The SDK asks for the tools first, whatever runs this agent, so hand-offs are updated here.
+        # The SDK needs the tools first, whatever runs this agent.
         _ = self.owner.sdk_agent
         if self.handoffs:
-            guard_reachable(self)  # hand-offs may have been added to this object directly
+            guard_reachable(self)  # handoffs may have been added to this object directly
         in_view.set(None)
         tool_index = self._tool_index
         own = self._own_tools
         has_held = self._holds and own.holds_any
         if not (has_held or self.tools or self.mcp_servers):
-            # Invalid rules end the run here as well: the next agent may be one without a guard.
+            # Invalid rules must abort the run here: the next agent may lack a guard.
             layers = rules_of_run(run, run_context.context, self.owner.standing_rules)
             if layers.limits or layers is not self.owner.standing_rules or self.owner.layers.named_tools:
                 await self._check_names(run_context, layers, ())
@@ -282,7 +281,7 @@ class SDKAgent(RuledAgent):
         return server_of(tool) is not None and not self._own_tools.has(tool)
 
     async def index_with_servers(self, run_context: RunContextWrapper[Any]) -> AgentToolIndex | None:
-        """Return the index its tools are chosen from, those of its MCP servers included."""
+        """Return the index, including the MCP servers' tools."""
         if self._served_indexes is None or not self.mcp_servers:
             return self._tool_index
         return self._served_indexes.with_tools(
@@ -290,14 +289,13 @@ class SDKAgent(RuledAgent):
         )
 
     async def _get_mcp_tool_reserved_names(self, run_context: RunContextWrapper[Any]) -> set[str]:
-        # Private, and there is no public way: the SDK must not give a prefixed name that a held tool has.
+        # The SDK has no public way to reserve a held tool's name against prefixed ones.
         reserved = await super()._get_mcp_tool_reserved_names(run_context)
         return reserved | self._own_tools.shown_names_of_held if self._holds else reserved
 
     async def _check_names(
         self, run_context: RunContextWrapper[Any], layers: RuleLayers, tools: Sequence[Tool]
     ) -> None:
-        """Check the names of tools in the run's middleware and rules, on the agent that was run."""
         run = current_run.get()
         if run is None or run.agent is not self.owner:
             return
@@ -309,12 +307,12 @@ class SDKAgent(RuledAgent):
 
     @property
     def local_names(self) -> frozenset[str]:
-        """All names that rules know its tools by, without the tools of MCP servers."""
+        """Its tools' names in rules, without MCP servers' tools."""
         return super().local_names | self._own_tools.names_of_held if self._holds else super().local_names
 
     @property
     def shown_local_names(self) -> frozenset[str]:
-        """The names that a model sees for its tools, without those of MCP servers, and for its hand-offs."""
+        """The names shown for its tools and handoffs, without MCP servers' tools."""
         names = super().shown_local_names
         if self._holds:
             names |= self._own_tools.shown_names_of_held
@@ -328,7 +326,7 @@ class SDKAgent(RuledAgent):
         return self.owner.on_mcp_failure
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        """Return the guarded tools of the MCP servers; they are created anew for each turn."""
+        """Return the guarded MCP tools, new in each turn."""
         tools = await super().get_mcp_tools(run_context)
         if self._deferral is not None:
             defer_loading_of_served(tools, self._deferral)
@@ -344,7 +342,7 @@ _RECORDED = object()
 
 
 def _tool_choice(agent: SDKAgent) -> Any:
-    """Return the ``tool_choice`` in force; the run's configuration wins, as in the SDK."""
+    """Return the ``tool_choice`` in force; the run's configuration wins."""
     run = current_run.get()
     of_run = getattr(getattr(run, "run_config", None), "model_settings", None)
     return getattr(of_run, "tool_choice", None) or agent.model_settings.tool_choice

@@ -1,4 +1,4 @@
-"""The MCP servers of an SDK agent as ``explain_tool`` sees them: their known tools, and what is unknown."""
+"""The known and unknown tools of MCP servers, for ``explain_tool``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _log = get_logger("kantan_agents.tools")
 
 
 def offers_of(agent: SDKAgent) -> Offers:
-    """Return the MCP servers of an agent, with the tools that they listed last."""
+    """Return an agent's MCP servers, with the tools last listed."""
     around = Surroundings(agent.local_names, agent.server_names)
     listings: dict[str, Sequence[ToolFacts]] = vars(agent).get(LISTED, {})
     known: dict[str, list[ToolFacts]] = {}
@@ -52,11 +52,9 @@ def offers_of(agent: SDKAgent) -> Offers:
 
 
 async def list_servers(agent: SDKAgent, context: Any) -> None:
-    """List the tools of an agent's MCP servers, for ``offers_of``; a server that fails is logged.
+    """List an agent's MCP tools for ``offers_of``; log failing servers.
 
-    Args:
-        agent: The agent.
-        context: The context of a run, which the servers' tool filters may use.
+    Tool filters may use ``context``.
     """
     wrapper: RunContextWrapper[Any] = RunContextWrapper(context)
     around = Surroundings(agent.local_names, agent.server_names)
@@ -66,14 +64,14 @@ async def list_servers(agent: SDKAgent, context: Any) -> None:
             # A question about rules starts no server.
             is_new = getattr(server, "session", agent) is None
             tools = await (ask() if is_new else ask_server(server, ask, agent.name))
-        except Exception as error:  # noqa: BLE001 - the answer says that the tools are unknown
+        except Exception as error:  # noqa: BLE001 - the answer then reports the tools as unknown
             _log.warning("tools of an MCP server cannot be listed", server=server.name, error=repr(error))
             continue
         vars(agent).setdefault(LISTED, {})[server.name] = _facts(server, tools, around)
 
 
 def _cached_tools(server: MCPServer, around: Surroundings) -> Sequence[ToolFacts]:
-    """Return the tools of an earlier listing for another agent, without those that a fixed filter hides."""
+    """Return tools listed for another agent, without those that a fixed filter hides."""
     chosen: Any = getattr(server, "tool_filter", None)
     allowed, blocked = (
         (chosen.get("allowed_tool_names"), chosen.get("blocked_tool_names") or ())

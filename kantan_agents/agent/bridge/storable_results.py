@@ -1,6 +1,6 @@
-"""Results of runs whose state can be stored as JSON, although the context refers to the result itself.
+"""Results whose state can be stored as JSON, although the context refers to the result.
 
-The classes have the names of those of the SDK, because they are the same in all that can be seen of them.
+The classes have the SDK's names, because users can see no other difference.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kantan_agents.agent.bridge.paused_runs import CHOSEN, PausedContext, chosen
 
 
 class RunState(agents.RunState[Any, Any]):
-    """The SDK's state of a run; its JSON leaves out ``context["result"]``."""
+    """The SDK's state of a run; its JSON omits ``context["result"]``."""
 
     def to_json(self, **options: Any) -> dict[str, Any]:
         """Return the state as JSON data, as the SDK does."""
@@ -24,7 +24,7 @@ class RunState(agents.RunState[Any, Any]):
             data = super().to_json(**options)
         chosen = chosen_in(self)
         if chosen:
-            # The SDK keeps what it does not know of the trace, and nothing that it does not know of the run.
+            # The SDK preserves unknown keys of the trace, but none of the run.
             data["trace"] = {**(data.get("trace") or {}), CHOSEN: dict(chosen)}
         return data
 
@@ -53,7 +53,7 @@ def _storable(state: agents.RunState[Any, Any]) -> agents.RunState[Any, Any]:
 
 @contextmanager
 def without_result(context: Any) -> Iterator[None]:
-    """Take the result out of a context for the duration of the block."""
+    """Take the result out of a context during the block."""
     if not isinstance(context, dict) or "result" not in context:
         yield
         return
@@ -61,18 +61,12 @@ def without_result(context: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        # A run in another thread may have put its own result there meanwhile.
+        # A run in another thread may have stored its own result meanwhile.
         context.setdefault("result", result)
 
 
 def detach_result(result: Any, context: dict[str, Any], chosen: Mapping[str, Any]) -> None:
-    """Make the state of ``result`` storable; if its run is paused, give it a copy of the context.
-
-    Args:
-        result: The result of a run.
-        context: Its context.
-        chosen: What was chosen for the run; empty if nothing was.
-    """
+    """Make a result's state storable; a paused run's gets a copy of ``context``."""
     kind = result.__class__
     if kind is agents.RunResult:
         result.__class__ = RunResult

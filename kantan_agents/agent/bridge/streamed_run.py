@@ -17,11 +17,10 @@ _STOP = object()
 
 
 class StopAfterTurn:
-    """Ends a streamed run between two turns, if its reader asks for it.
+    """Stops a streamed run between two turns, at its reader's request.
 
-    Args:
-        buffer: The run's events. The next turn does not begin before the reader has handled those of the
-            last one, so that a reader can end the run at any event of a turn.
+    The next turn waits until the reader has handled all events of the last one, so that it can stop at any of
+    them.
     """
 
     def __init__(self, buffer: EventBuffer) -> None:
@@ -30,11 +29,11 @@ class StopAfterTurn:
         self._streamed: Any = None
 
     def watch(self, run: Run) -> None:
-        """Become responsible for a run that is about to start."""
+        """Take responsibility for a run that is about to start."""
         run.state[_STOP] = self
 
     def begin(self, streamed: Any) -> None:
-        """Become responsible for the run's ``RunResultStreaming``; a middleware may run it several times."""
+        """Take responsibility for its stream; a middleware may run it several times."""
         self._streamed = streamed
         if streamed.run_loop_task is not None:
             streamed.run_loop_task.add_done_callback(lambda _: self._buffer.wake())
@@ -42,7 +41,7 @@ class StopAfterTurn:
             streamed.cancel(mode="after_turn")
 
     async def wait_before_turn(self) -> None:
-        """Wait until the reader can no longer ask for the end at an event of the turn that is over."""
+        """Wait until the reader can no longer stop after this turn."""
         await self._buffer.wait_until_read(self._has_no_next_turn)
 
     def _has_no_next_turn(self) -> bool:
@@ -50,31 +49,22 @@ class StopAfterTurn:
         return self._is_requested or (task is not None and task.done())
 
     def request(self) -> None:
-        """End the run after the current turn, or before the first one."""
+        """Stop after the current turn, or before the first one."""
         self._is_requested = True
         self._buffer.wake()
         if self._streamed is not None and not self._streamed.is_complete:
             self._streamed.cancel(mode="after_turn")
 
     def has_stopped(self, streamed: Any) -> bool:
-        """Return whether a run that is over was ended before it had an answer."""
+        """Return whether a finished run was stopped before its answer."""
         return self._is_requested and streamed.final_output is None and not streamed.interruptions
 
 
 async def drain_streamed_run(run: Run, streamed: Any, *, only_reader: bool) -> Any:
-    """Wait for the end of a streamed SDK run and return it as the result.
+    """Return the result of a streamed SDK run at its end, or raise its error.
 
-    Events are emitted by the model calls themselves, where a slow consumer slows down the model. The SDK's
-    own event queue has no bound, so it is drained and its events are discarded.
-
-    Args:
-        run: The run.
-        streamed: The SDK's ``RunResultStreaming``.
-        only_reader: Whether nothing else reads its stream.
-
-    Raises:
-        Exception: Any error of the run.
-        asyncio.CancelledError: The run was cancelled; all its tasks have ended.
+    Model calls emit the events, so a slow consumer slows down the model. The SDK's event queue is unbounded,
+    so it is drained. After a cancellation, all tasks have ended.
     """
     if only_reader:
         run.state[_RUN_LOOP] = streamed.run_loop_task
@@ -90,8 +80,8 @@ async def drain_streamed_run(run: Run, streamed: Any, *, only_reader: bool) -> A
         if hasattr(events, "aclose"):
             await events.aclose()
         raise
-    # The SDK ends the stream in silence if a model or a middleware raises CancelledError, or if the run is
-    # cancelled while the SDK waits for the end of its task. There is no answer then.
+    # The SDK ends the stream in silence if a model or middleware raises CancelledError, or at a cancellation
+    # while it waits for its task. There is no answer then.
     task: asyncio.Task[Any] | None = streamed.run_loop_task
     if task is not None and task.cancelled():
         await task
@@ -99,14 +89,13 @@ async def drain_streamed_run(run: Run, streamed: Any, *, only_reader: bool) -> A
         raise asyncio.CancelledError
     reason = finish_reason(last)
     if reason in CUT_OFF and streamed.raw_responses:
-        # The SDK makes the answer of the response, and it may have no item that could say so.
+        # The SDK derives the answer from the response, which may have no item that reports the cut.
         mark_cut_off(streamed.raw_responses[-1], reason)
     run.is_stopped = stop is not None and stop.has_stopped(streamed)
     return streamed
 
 
 async def _read(events: Any, stop: StopAfterTurn | None) -> Any:
-    """Read a stream to its end, and return the last response of a model; None if there was none."""
     last = None
     async for event in events:
         if getattr(event, "type", None) != "raw_response_event":
@@ -119,17 +108,17 @@ async def _read(events: Any, stop: StopAfterTurn | None) -> Any:
 
 
 def are_deltas_discarded(run: Run) -> bool:
-    """Return whether the current model call streams only for ``drain_streamed_run``, which discards it.
+    """Return whether only ``drain_streamed_run`` reads the model call's stream.
 
-    A run that a tool or a guardrail streams has a task and a reader of its own.
+    A run streamed by a tool or guardrail has a separate task and reader.
     """
     task = run.state.get(_RUN_LOOP)
     return task is not None and task is asyncio.current_task()
 
 
 async def _cancelled(streamed: Any) -> None:
-    # The SDK cancels the run itself when its stream is cancelled. A second cancellation would interrupt the
-    # clean-up of its tasks and leave a connection open.
+    # The SDK cancels the run with its stream. A second cancellation would interrupt the clean-up and leave a
+    # connection open.
     if not streamed.is_complete:
         streamed.cancel()
     task: asyncio.Task[Any] | None = streamed.run_loop_task

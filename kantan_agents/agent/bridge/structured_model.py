@@ -1,4 +1,4 @@
-"""The model wrapper of agents with an output type: repeats a request until the answer fits the type."""
+"""Repeats a request until the answer fits the output type."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _SCHEMA_PLACE = 4
 
 
 class StructuredModel(ModelWrapper):
-    """Returns answers that fit the output type.
+    """Returns fitting answers.
 
-    The outermost wrapper of a model, so that it validates the answer the middleware has returned.
+    The outermost wrapper, so that it validates the middleware's answer.
     """
 
     def get_response(self, *args: Any, **kwargs: Any) -> Coroutine[Any, Any, ModelResponse]:
-        """Call the model until an answer fits, within the limits of the output options."""
+        """Call the model until an answer fits, within the output options."""
         # Not a coroutine: each one adds a frame to the memory of a waiting run.
         if _asks_for_output(args, kwargs):
             return self._fitting_answer(args, kwargs)
@@ -73,9 +73,9 @@ class StructuredModel(ModelWrapper):
             _record_attempts(chain)
 
     def _native_choice(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FormChoice | None:
-        """Return the forms if the SDK's request can be sent unchanged first, else None.
+        """Return the forms if the SDK's own request comes first, else None.
 
-        This is the usual case, so the machinery of a fetch is set up only if that attempt fails.
+        The usual case: a fetch is only set up if that attempt fails.
         """
         if args or isinstance(self.inner, ObservedModel):
             return None
@@ -84,7 +84,7 @@ class StructuredModel(ModelWrapper):
         return choice if choice.is_native else None
 
     def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        """Call the model as ``get_response`` does, and stream each attempt."""
+        """Stream each attempt of ``get_response``."""
         if not _asks_for_output(args, kwargs):
             return stream_model(self.inner, args, kwargs)
         return self._events(Chain.of(Request.of(args, kwargs)))
@@ -129,10 +129,7 @@ def _asks_for_output(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 def _accept_native_answer(answer: ModelResponse, schema: AgentOutput, target: FormTarget) -> bool:
-    """Return whether the answer to the native request can go to the SDK unchanged.
-
-    If it is a final answer that fits, this also records the mode for the trace and for later requests.
-    """
+    """Return whether the native answer can go to the SDK unchanged; note the mode if it fits."""
     text = final_text(answer.output)
     if text is None:  # not a final answer, so not to be validated here
         return True
@@ -147,9 +144,9 @@ def _accept_native_answer(answer: ModelResponse, schema: AgentOutput, target: Fo
 
 
 def _record_attempts(chain: Chain) -> None:
-    """Record the attempts for a structured output in the trace, whether or not one fitted.
+    """Record the attempts in the trace, successful or not.
 
-    The mode goes to the run's final span. Only more than one attempt, or a failed one, gets a separate span.
+    The mode goes to the final span; failed or repeated attempts get a separate span.
     """
     attempts = chain.fetch.attempts
     if not attempts:  # the model called tools: no answer yet

@@ -1,4 +1,4 @@
-"""Requests for structured output: one form after another is sent until the provider accepts one."""
+"""Sends structured requests in one form after another, until the provider accepts one."""
 
 from __future__ import annotations
 
@@ -40,12 +40,9 @@ def _target(origin: ModelOrigin, schema: str, has_tools: bool) -> tuple[FormTarg
 
 
 class FormChoice(NamedTuple):
-    """The request forms to try for one model, best first, as known when the request began.
+    """The request forms for one model, best first, at the start of the request.
 
-    Attributes:
-        target: The model, the schema, and whether there are tools.
-        forms: The forms.
-        is_chat: Whether requests go to the chat completions API.
+    ``target`` includes whether there are tools; ``is_chat``: the chat completions API.
     """
 
     target: FormTarget
@@ -54,12 +51,12 @@ class FormChoice(NamedTuple):
 
     @property
     def is_native(self) -> bool:
-        """Whether the first form is the SDK's own request, unchanged."""
+        """Whether the first form is the SDK's request."""
         return self.forms[0].mode == "native"
 
 
 def choose_forms(model: Model, schema: AgentOutput, *, has_tools: bool) -> FormChoice:
-    """Return the forms for a request whose conversation is not stored by the provider."""
+    """Return the forms for a conversation that the provider does not store."""
     origin = origin_of(model)
     target, family = _target(origin, schema.key, has_tools)
     known = known_forms(family, schema.delivery.mode, has_tools)
@@ -68,20 +65,13 @@ def choose_forms(model: Model, schema: AgentOutput, *, has_tools: bool) -> FormC
 
 @attrs.frozen
 class NativeAttempt:
-    """The outcome of a request in the native form, sent before a fetch was set up.
-
-    Attributes:
-        choice: The forms at the time of the request; the native form was the first.
-        outcome: The response, or the provider's error.
-    """
+    """The response or error of a native request before a fetch."""
 
     choice: FormChoice
     outcome: ModelResponse | RefusalError
 
 
 class _Forms:
-    """The forms left to try for one request."""
-
     def __init__(
         self, model: Model, request: Request, fetch: Fetch, choice: FormChoice | None = None
     ) -> None:
@@ -105,11 +95,6 @@ class _Forms:
         self._is_doubtful = False
 
     def next(self) -> Encoded:
-        """Return the request in the next form.
-
-        Raises:
-            StructuredOutputError: E40, the provider has refused every form.
-        """
         if not self._forms:
             raise unfit_output(self._fetch.schema.name(), self._fetch.attempts) from self._errors[-1]
         self._form, *left = self._forms
@@ -118,15 +103,11 @@ class _Forms:
         return encoded(self._request, self._fetch.schema, self._form, is_chat=self._is_chat)
 
     def pass_over(self, error: RefusalError) -> None:
-        """Move on from a form that the provider refused, or raise an error that is not about the form.
+        """Move on from a rejected form, or raise an error that is not about the form.
 
-        An error whose words name the form leads to the next one. Words that say nothing about it, or that
-        are the same for two forms, are decided by one more request: the one that adds the least. If that
-        is refused as well, the form is not the cause.
-
-        Raises:
-            APIStatusError, ProviderRequestError, UntranslatableError: The first error of the request, if it
-                is not about the form.
+        An error that names the form leads to the next one. An unclear or repeated error is decided by one
+        more request, which adds the least. If that is rejected too, the form is not the cause, and the first
+        error is raised.
         """
         form, cause = self._form, cause_of(error, self._form)
         if cause == "other":
@@ -155,11 +136,11 @@ class _Forms:
         deciding = max(barer, key=bareness)
         self._skip([left for left in self._forms if left not in (deciding, *TEXT_FORMS)])
         self._decides = True
-        # One unclear error in a form that has worked must not demote that form for all later runs.
+        # One unclear error must not demote a working form for all later runs.
         self._is_doubtful = self._fetch.memory.has_worked(self._target, self._form)
 
     def accepted(self) -> None:
-        """Remember the refused forms: the provider has accepted another one, so the form was the cause."""
+        """Remember the rejected forms: another one worked, so the form was the cause."""
         if not self._passed:
             return
         if self._is_doubtful:
@@ -178,19 +159,18 @@ async def request_output(
     *,
     attempt: NativeAttempt | None = None,
 ) -> ModelResponse:
-    """Request a structured output, form by form; return it as a message whatever the form.
+    """Return a structured output as a message, whatever the form.
 
     Args:
         model: The model.
         request: The SDK's request.
         fetch: The attempts so far.
         send: Sends a request; None calls the model directly.
-        attempt: The outcome of the native form, if it has been tried already.
+        attempt: The outcome of the native form, if tried.
 
     Raises:
-        StructuredOutputError: E40, the provider has refused every form.
-        APIStatusError, ProviderRequestError, UntranslatableError: The provider's error, if it is not about
-            the form.
+        StructuredOutputError: E40, the provider has rejected every form.
+        APIStatusError, ProviderRequestError, UntranslatableError: An error that is not about the form.
     """
     forms = _Forms(model, request, fetch, attempt.choice if attempt is not None else None)
     if attempt is not None:
@@ -215,17 +195,9 @@ async def stream_output(
     fetch: Fetch,
     send: Callable[[Request, str | None], AsyncGenerator[Any, None]],
 ) -> AsyncGenerator[Any, None]:
-    """Request a structured output as ``request_output`` does, and yield the stream events.
+    """Yield the events of ``request_output``, with its errors.
 
-    Args:
-        model: The model.
-        request: The SDK's request.
-        fetch: The attempts so far.
-        send: Sends a request and streams the answer. Its second argument is the name of the final tool,
-            whose call is turned into a message; None without one.
-
-    Raises:
-        StructuredOutputError: E40, the provider has refused every form.
+    ``send`` gets a request and the name of the final tool, if any, whose call becomes a message.
     """
     forms = _Forms(model, request, fetch)
     while True:
@@ -234,7 +206,7 @@ async def stream_output(
         try:
             async with aclosing(send(prepared.request, prepared.final_tool)) as events:
                 async for event in events:
-                    # "response.created" is not yet part of an answer: the provider may still refuse.
+                    # "response.created" is not an answer: the provider may still reject the request.
                     has_begun = has_begun or event.type != "response.created"
                     yield event
         except REFUSALS as error:
@@ -247,7 +219,7 @@ async def stream_output(
 
 
 async def request_answer(model: Model, request: Request, fetch: Fetch | None) -> ModelResponse:
-    """Call a model directly; ``fetch`` holds the attempts so far if the request is for structured output."""
+    """Call a model directly; ``fetch`` has the attempts of a structured output."""
     if fetch is None:
         answer: ModelResponse = await request.answer(model)
         return answer
@@ -255,7 +227,7 @@ async def request_answer(model: Model, request: Request, fetch: Fetch | None) ->
 
 
 def stream_answer(model: Model, request: Request, fetch: Fetch | None) -> AsyncGenerator[Any, None]:
-    """Call a model directly as ``request_answer`` does, and stream the answer."""
+    """Stream the answer of ``request_answer``."""
     if fetch is None:
         return closable(open_stream(model, request))
     return stream_output(
@@ -264,19 +236,19 @@ def stream_answer(model: Model, request: Request, fetch: Fetch | None) -> AsyncG
 
 
 def open_stream(model: Model, request: Request) -> Any:
-    """Call a model once; return the stream of its events, which reports usage if the model can."""
+    """Return a model's stream of events, with usage if possible."""
     return stream_with_usage(
         model, request.settings, lambda settings: attrs.evolve(request, settings=settings).stream(model)
     )
 
 
 def with_final_tool(events: Any, final_tool: str | None) -> AsyncGenerator[Any, None]:
-    """Return a model's stream, with calls of the final tool, if there is one, turned into messages."""
+    """Turn calls of the final tool into messages."""
     return closable(events) if final_tool is None else final_calls_as_messages(closable(events), final_tool)
 
 
 def closable(events: Any) -> AsyncGenerator[Any, None]:
-    """Return a model's stream as an async generator, so that it can be closed."""
+    """Return a stream as an async generator, which can be closed."""
     return cast("AsyncGenerator[Any, None]", events) if hasattr(events, "aclose") else _as_generator(events)
 
 

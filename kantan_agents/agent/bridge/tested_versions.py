@@ -1,4 +1,4 @@
-"""The combinations of SDK, ``openai`` and kantan-llm that the suite runs on, and a log line on any other."""
+"""The tested combinations of SDK, ``openai`` and kantan-llm."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ TESTED: Final = (
     ("0.20", "2", "0.1.9"),
     ("0.24", "3", "0.1.9"),
 )
-"""Beginnings of the versions of ``PACKAGES``. docs/start/install.md lists them too."""
+"""Version prefixes for ``PACKAGES``, as in docs/start/install.md."""
 
 _log = get_logger("kantan_agents")
 
 
 @cache
 def log_untested_versions() -> None:
-    """Log once in a process if its combination is untested; such a combination usually works.
+    """Log an untested combination once in a process; it usually works.
 
-    The first agent does this rather than an import, which most programs do before they configure logging.
+    The first agent calls this: most programs configure logging only after their imports.
     """
     found = tuple(map(_version_of, PACKAGES))
     if not is_tested(found):
@@ -33,7 +33,7 @@ def log_untested_versions() -> None:
 
 
 def is_tested(found: tuple[str, ...]) -> bool:
-    """Return whether the suite runs on these versions of ``PACKAGES``, apart from later fixes of them."""
+    """Return whether these versions match tested prefixes."""
     return any(
         all(f"{one}.".startswith(f"{begin}.") for one, begin in zip(found, each, strict=True))
         for each in TESTED

@@ -1,7 +1,6 @@
-"""Wraps and unwraps the models of agents and RunConfigs.
+"""Wraps the models of agents and RunConfigs.
 
-In a run with middleware or observers, a model gets an ``ObservedModel`` around it. The model of an agent
-with an output type gets a ``StructuredModel``, which is always the outer wrapper.
+Observed runs use ``ObservedModel``; agents with an output type use ``StructuredModel``, always outside.
 """
 
 from __future__ import annotations
@@ -20,16 +19,15 @@ from kantan_agents.models.resolve import own_client_of
 
 @lru_cache(maxsize=256)
 def _kind_of(model: type) -> type[Model] | None:
-    """Return which wrapper the instances of a class are, ``Model`` if another model, None if no model.
+    """Return the wrapper class of a model class, ``Model`` for others, None if it is not a model.
 
-    The answer is kept. Every run waits for this several times, and an abstract class takes long to recognise
-    its instances.
+    Cached: every run waits for this several times, and abstract instance checks are slow.
     """
     return next((kind for kind in (StructuredModel, ObservedModel, Model) if issubclass(model, kind)), None)
 
 
 def observed(model: Any, agent: Any) -> Any:
-    """Wrap a model for a run with middleware or observers; any other value is returned unchanged."""
+    """Wrap a model for an observed run; other values unchanged."""
     kind = _kind_of(model.__class__)
     if kind is Model:
         return ObservedModel.for_model(model, agent)
@@ -46,18 +44,13 @@ def unobserved(model: Any) -> Any:
 
 
 def structured(model: Any) -> Any:
-    """Wrap a model so that structured answers fit; any other value is returned unchanged."""
+    """Wrap a model for structured answers; other values unchanged."""
     kind = _kind_of(model.__class__)
     return model if kind is None or kind is StructuredModel else StructuredModel.for_model(model)
 
 
 class WrappingProvider(ModelProvider):
-    """A model provider that wraps the models of another one.
-
-    Args:
-        inner: The provider.
-        wrap: Each returns the wrapper of a model; they are called in this order.
-    """
+    """Applies each of ``wrap`` in order to another provider's models."""
 
     agent_registration = of_inner("agent_registration")
     _agent_registration = of_inner("_agent_registration")
@@ -68,7 +61,7 @@ class WrappingProvider(ModelProvider):
         self._wrap = wrap
 
     def wrapping(self, wrap: Callable[[Any], Any]) -> WrappingProvider:
-        """Return a provider that also calls ``wrap``, after the others."""
+        """Return a provider that also calls ``wrap``, last."""
         return WrappingProvider(self.inner, *self._wrap, wrap)
 
     def get_model(self, model_name: str | None) -> Model:
@@ -90,7 +83,7 @@ class WrappingProvider(ModelProvider):
 
 
 def observe_models(config: RunConfig, agent: Any) -> None:
-    """Wrap the models of a RunConfig for a run of ``agent`` with middleware or observers."""
+    """Wrap a RunConfig's models for an observed run of ``agent``."""
     config.model = observed(config.model, agent)
     provider: Any = config.model_provider
     wrap = partial(observed, agent=agent)

@@ -1,4 +1,4 @@
-"""Delegation: a tool that lets an agent hand part of its work to another agent from a subagent file."""
+"""Delegation: a tool that gives a task to another agent, from a subagent file."""
 
 from kantan_agents.agent.delegation.task import task_tool
 

@@ -1,4 +1,4 @@
-"""The agents behind a delegation tool, and the same tool with changed ones."""
+"""The agents behind a delegation tool, and ways to change them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,13 @@ from kantan_agents.tools.listing import show_each_turn
 
 
 async def agents_of_tool(tool: Any) -> Sequence[AgentDefinition]:
-    """Return the agents that a tool can delegate to; empty for a tool that does not delegate."""
+    """Return the agents that a tool can delegate to, if any."""
     task = _task_of(tool)
     return () if task is None else tuple(await task.loader.load_agents())
 
 
 def child_of_tool(tool: FunctionTool, definition: AgentDefinition, parent: Any) -> Agent:
-    """Return the agent that works for a parent if a delegation tool is called.
-
-    Args:
-        tool: The tool.
-        definition: One of its agents.
-        parent: The agent of the SDK that delegates.
-    """
+    """Return the agent that a delegation tool uses for ``parent``."""
     task = _task_of(tool)
     if task is None:
         raise TypeError(f"{tool.name} does not delegate")
@@ -37,7 +31,7 @@ def child_of_tool(tool: FunctionTool, definition: AgentDefinition, parent: Any) 
 
 
 def with_children(tool: FunctionTool, change: Callable[[Agent[Any]], Agent[Any]]) -> FunctionTool:
-    """Return a copy of a delegation tool whose children are changed when they are built; others unchanged."""
+    """Return a delegation tool with changed children; other tools unchanged."""
     task = _task_of(tool)
     if task is None:
         return tool

@@ -1,4 +1,4 @@
-"""Who answers the approvals that a delegated run waits for, if a person is there to be asked."""
+"""Answers approvals that a delegated run waits for."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from agents import RunState
 
 AnswerApprovals = Callable[[Any], Awaitable["RunState[Any, Any] | None"]]
-"""Takes the result of a run; returns its state with the decisions, or None if it waits for none."""
+"""Returns the state of a run's result with the decisions; None if it waits for none."""
 
 answer_approvals: ContextVar[AnswerApprovals | None] = ContextVar(
     "kantan_agents_answer_approvals", default=None
 )
-"""Set around a run by a program whose user decides while it goes on, such as ``kantan-agents chat``.
+"""Set around a run whose user decides during it, as in ``kantan-agents chat``.
 
-Without it, a delegated run that needs an approval is error E35: nobody could resume it apart from its parent.
+Without it, an approval in a delegated run is error E35: it can only resume with its parent.
 """

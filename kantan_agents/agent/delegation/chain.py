@@ -1,4 +1,4 @@
-"""The chain of agents that wait for each other: its length, its cycles, and the rules from above."""
+"""The chain of delegating agents: its length, its cycles, and its rules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Counter:
         self._count = 0
 
     def take(self, most: int) -> bool:
-        """Count one more delegation and return True; return False if there are ``most`` already."""
+        """Count one more delegation; return False at ``most``."""
         with self._lock:
             if self._count >= most:
                 return False
@@ -45,17 +45,11 @@ class Link:
     counter: Counter = attrs.field(factory=Counter)
 
     def names_with(self, agent: str) -> tuple[str, ...]:
-        """Return the names plus ``agent``, if the last run was handed off to it."""
+        """Return the names plus ``agent``, which may have the run by a handoff."""
         return self.names if agent == self.names[-1] else (*self.names, agent)
 
     def next(self, agent: str, *, by: str, max_depth: int, max_delegations: int) -> Link:
-        """Return the position of a run delegated from here.
-
-        Args:
-            agent: The agent to run.
-            by: The agent that delegates.
-            max_depth: Maximum number of delegations above a run.
-            max_delegations: Maximum number of delegations in the whole tree.
+        """Return the position of a run that ``by`` delegates to ``agent``.
 
         Raises:
             DelegationCycleError: E34, the agent is already in the chain.
@@ -74,12 +68,7 @@ class Link:
 
 
 class DelegationCeiling:
-    """Limits a delegated run to what every agent above it may do, by their rules as they are now.
-
-    Args:
-        parent: The agent that delegates.
-        call: The rules of the delegation tool itself.
-    """
+    """Limits a run to the current permissions of all agents above it, and of the tool."""
 
     def __init__(self, parent: Parent, call: ToolRules) -> None:
         self._parent = parent
@@ -87,12 +76,7 @@ class DelegationCeiling:
         self._last: tuple[RuleLayers, RuleLayers, RuleLayers] | None = None
 
     def over(self, layers: RuleLayers) -> RuleLayers:
-        """Return ``layers`` with all limits from above.
-
-        Raises:
-            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules of the parent run were changed
-                during the run and cannot be read any more.
-        """
+        """Return ``layers`` with all limits from above; E18, E20 if a parent made its rules invalid."""
         above = self._parent.rules()
         last = self._last
         if last is not None and last[0] is layers and last[1] is above:
@@ -103,7 +87,7 @@ class DelegationCeiling:
 
     @property
     def agents_above(self) -> tuple[Any, ...]:
-        """The SDK agents above the delegated run: the names in inherited middleware may be of their tools."""
+        """The SDK agents above, whose tools inherited middleware may name."""
         parent, run = self._parent, self._parent.run
         if run is None:
             return (parent.agent,)
@@ -117,7 +101,7 @@ class Delegation:
 
     Attributes:
         link: Its position in the chain.
-        ceiling: The limits from above; None for a run that was not delegated.
+        ceiling: The limits from above, if delegated.
         is_streamed: Whether models stream, as in the parent run.
     """
 
@@ -127,7 +111,7 @@ class Delegation:
 
 
 def link_of(run: Run | None, name: str) -> Link:
-    """Return the position of a run in its chain; a run that was not delegated starts a new chain."""
+    """Return a run's position; the outermost run starts a chain."""
     if run is None:
         return Link((name,))
     if run.delegation is None:

@@ -1,4 +1,4 @@
-"""Builds and configures the child agent that works for a delegating agent."""
+"""Builds the child agent for a delegating agent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from kantan_agents.tools.skills import SkillLoader
 
 _CACHE_SIZE = 64
 _RUN_KEYS = ("result", "history")
-# The subagent file sets the identity and the parent sets the tools, so that a delegation can only narrow.
+# The file sets the identity and the parent the tools, so that a delegation can only narrow.
 _FIXED_OPTIONS = frozenset(
     {
         "sdk_agent_options",
@@ -41,24 +41,18 @@ _FIXED_OPTIONS = frozenset(
 )
 
 next_delegation: ContextVar[Delegation] = ContextVar("kantan_agents_delegation")
-"""The delegation that the next child run in this task belongs to."""
 
 
 @calls_next_last
 async def enter_delegation(run: Run, call_next: Next) -> None:
-    """Outermost stage of a child run: put the run under its ceiling before any other stage acts."""
+    """Outermost stage of a child: put the run under its ceiling before other stages act."""
     run.delegation = next_delegation.get()
     run.is_streamed = run.delegation.is_streamed
     await call_next(run)
 
 
 class Children:
-    """Builds child agents from definitions, and caches them per delegating agent.
-
-    Args:
-        models: Models for the short names in files; None uses those of the delegating agent.
-        options: Options for all children, instead of those of the delegating agent.
-    """
+    """Builds child agents, cached per delegating agent, whose models and options these replace."""
 
     def __init__(self, models: Mapping[str, Any] | None, options: Mapping[str, Any]) -> None:
         self._models = models
@@ -67,17 +61,13 @@ class Children:
         self._lock = Lock()
 
     def changed_by(self, change: Callable[[Agent], Agent]) -> Children:
-        """Return a builder of the same children, each of them changed."""
+        """Return a builder of the same children, changed."""
         changed = Children(self._models, self._options)
         changed._change = change
         return changed
 
     def child(self, definition: AgentDefinition, parent: Parent) -> Agent:
-        """Return the agent for ``definition`` that works for ``parent``.
-
-        Raises:
-            KantanAgentsError: As ``Agent.from_definition``.
-        """
+        """Return ``parent``'s child for a definition; raises as ``from_definition``."""
         run_agent = parent.run.agent if parent.run is not None else None
         key = (id(self), id(run_agent), id(definition))
         with self._lock:
@@ -103,11 +93,11 @@ class Children:
             options["model_settings"] = None  # the inherited settings are for the parent's model
         if options["mcp_config"] is None:
             del options["mcp_config"]
-        # Not among the middleware: a grandchild gets its own, so it must not inherit this one.
+        # Not among the middleware, which a grandchild would inherit.
         outermost = (("delegation", enter_delegation),)
         file = AgentFile(definition, models, options.pop("skills", None), outermost)
         agent: Agent = agent_from_file(Agent, file, model=options.pop("model", None), options=options)
-        # Provider rules of the parent apply here too. The parent's limits apply through the ceiling.
+        # The parent's provider rules apply here too, and its limits through the ceiling.
         agent.standing_rules = RuleLayers(parent.standing.layers, agent.standing_rules.limits)
         return agent if self._change is None else self._change(agent)
 
@@ -138,12 +128,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def checked_child_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options for children, checked when the delegation tool is created.
-
-    Raises:
-        InvalidOptionError: E75, an option does not exist, cannot be set for children, or has a wrong value.
-        KantanAgentsError: Any other error of ``Agent``.
-    """
+    """Return options for children, checked early: E75, or another error of ``Agent``."""
     known = OPTION_NAMES | {"skills"}
     for option, value in options.items():
         if option == "allow_env" and value is not False:
@@ -154,8 +139,7 @@ def checked_child_options(options: Mapping[str, Any]) -> dict[str, Any]:
             raise InvalidOptionError(option=option, reason=reason)
         if option not in known:
             raise InvalidOptionError(option=option, reason="task_tool and Agent have no such option")
-    # Build an agent now, so that the programmer sees the error and not a model. The tools are unknown
-    # yet, so the tool names in `tool_retrieval` cannot be checked.
+    # Fail now, before a model sees the error. The tools are unknown, so `tool_retrieval` cannot be checked.
     checked_retrieval(options.get("tool_retrieval"))
     skills = options.get("skills")
     if not isinstance(skills, SkillLoader | None):
@@ -167,11 +151,10 @@ def checked_child_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def child_context(parent: Parent) -> dict[str, Any]:
-    """Return a new context for a child run: the parent's context without its results.
+    """Return a child's context: the parent's without its results.
 
-    Values are shared, so that a connection in the context keeps working. Tool rules are copied, so that
-    later changes on one side do not reach the other; the ceiling applies the parent's rules anyway. Keys
-    that come from the parent's own subagent file are left out.
+    Values are shared, such as connections. Tool rules are copied, because changes must not reach the other
+    side. The parent file's keys are omitted.
     """
     if not isinstance(parent.context, dict):
         return {}
@@ -192,7 +175,7 @@ def child_config(parent: Parent, wrapper: Any) -> RunConfig | None:
 
 
 class UsageCollector(RunHooks[Any]):
-    """Collects the SDK's usage counters of a child run; each retry of the run has its own counter."""
+    """Collects usage counters of a child run, one for each retry."""
 
     def __init__(self) -> None:
         self._counters: list[Usage] = []
@@ -205,11 +188,7 @@ class UsageCollector(RunHooks[Any]):
             self._counters.append(usage)
 
     def add_to(self, wrapper: Any) -> None:
-        """Add the collected usage to the parent run.
-
-        Args:
-            wrapper: The SDK's context of the tool call.
-        """
+        """Add the collected usage to the parent run."""
         total = getattr(wrapper, "usage", None)
         if isinstance(total, Usage):
             for usage in self._counters:

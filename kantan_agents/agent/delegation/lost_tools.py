@@ -1,4 +1,4 @@
-"""Warns of a subagent that works without tools of its file, because a file above it does not list them."""
+"""Warns of a subagent whose tools are not in a file above."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _checked: WeakSet[Agent] = WeakSet()
 
 
 def warn_of_lost_tools(child: Agent, definition: AgentDefinition, delegation: Delegation) -> None:
-    """Log the tools that the file of a subagent lists and a file above does not, once for each agent.
+    """Log the tools that only the subagent's file lists, once for each agent.
 
-    An agent whose file lists no tools gets those of the agent that delegates; only if this leaves none is
-    there something to say. What tool rules refuse was decided in code, and is not reported.
+    Without a list, it gets its parent's tools, which matters only if none is left. Denials by rules are
+    intended, so they are not reported.
     """
     if child in _checked or delegation.ceiling is None:
         return

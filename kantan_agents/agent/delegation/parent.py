@@ -1,4 +1,4 @@
-"""The parent of a delegation: the agent whose model called the tool, and the run it is in."""
+"""The parent of a delegation: the calling agent and its run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools.mcp.failure_policy import policy_for
 from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_of_run
 
-# Options that belong to the run: after a hand-off they still come from the agent that was run.
+# Options of the run: even after a handoff they come from its first agent.
 _RUN_OPTIONS = ("on_rule_violation", "pipeline", "runner")
 _INHERITED = (
     "model",
@@ -34,12 +34,10 @@ class Parent:
     """An agent that delegates.
 
     Attributes:
-        name: Its name.
-        agent: The SDK agent that is currently active.
+        agent: The active SDK agent.
         options: Options that its children inherit, including its tools.
         standing: Its rule layers below the explicit rules.
-        run: The run it is in; None if the SDK's runner was called directly.
-        context: The context of that run.
+        run: Its run; None under the SDK's own runner.
     """
 
     name: str
@@ -55,12 +53,7 @@ class Parent:
 
 
 def parent_of(wrapper: Any, agent: Any = None) -> Parent:
-    """Return the parent of a delegation.
-
-    Args:
-        wrapper: The SDK's context of the tool call, or of the turn.
-        agent: The active SDK agent, if the context does not name it.
-    """
+    """Return the parent; ``agent`` is active if the context has none."""
     run = current_run.get()
     active = getattr(wrapper, "agent", None) or agent
     if active is None:
@@ -90,7 +83,7 @@ def _inherited(agent: Any) -> Mapping[str, Any]:
 
 
 def _sdk_options(active: agents.Agent[Any], owner: Any) -> dict[str, Any]:
-    """Return the options on the SDK agent itself, which may be a changed copy of the library's agent."""
+    """Return the options on the SDK agent, perhaps a changed copy."""
     options: dict[str, Any] = {"mcp_servers": list(active.mcp_servers)}
     options["tools"] = active.given_tools if isinstance(active, SDKAgent) else list(active.tools)
     if owner is None or active is not owner.sdk_agent:
@@ -101,7 +94,6 @@ def _sdk_options(active: agents.Agent[Any], owner: Any) -> dict[str, Any]:
 
 
 def _combined_middleware(run_agent: Agent[Any], owner: Any) -> list[Any]:
-    """Return the middleware of the run and, inside it, the middleware of the active agent."""
     middleware = run_agent.given.middleware
     inner = owner.given.middleware if owner is not None else ()
     return middleware + [one for one in inner if not any(one is known for known in middleware)]

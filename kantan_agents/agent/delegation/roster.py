@@ -1,4 +1,4 @@
-"""``Roster``: which agents may work for an agent that delegates."""
+"""The agents that may work for a delegating agent."""
 
 from __future__ import annotations
 
@@ -20,11 +20,7 @@ _CHECKS_PER_STEP = 20
 
 
 class Roster:
-    """Lists the agents available to a delegating agent.
-
-    Args:
-        loader: Loads the agents.
-    """
+    """Lists the agents available to a delegating agent."""
 
     def __init__(self, loader: AgentLoader) -> None:
         self.loader = loader
@@ -32,17 +28,11 @@ class Roster:
         self._lock = Lock()
 
     async def available(self, parent: Parent, facts: ToolFacts, layers: RuleLayers) -> list[AgentDefinition]:
-        """Return the agents that ``parent`` may delegate to: permitted, and not in the chain already.
-
-        Args:
-            parent: The agent that delegates.
-            facts: The delegation tool.
-            layers: The rules that apply.
-        """
+        """Return the agents that ``parent`` may use: permitted, and not in the chain."""
         names = link_of(parent.run, parent.name).names_with(parent.name)
         in_chain = frozenset(map(name_key, names))
         definitions = tuple(await self.loader.load_agents())
-        # Called every turn, and slow with a thousand agents and rules about them, so results are cached.
+        # Called every turn, and slow with a thousand agents and rules about them.
         key = (in_chain, tuple(map(id, definitions)), tuple(map(id, layers.rule_sets)))
         with self._lock:
             cached = self._cache.get(key)
@@ -57,12 +47,12 @@ class Roster:
             if count % _CHECKS_PER_STEP == 0:
                 await anyio.lowlevel.checkpoint()
         with self._lock:
-            # Keep the objects alive whose ids are in the key, so that no other object gets those ids.
+            # Keep the objects of these ids alive, so that no other object gets them.
             self._cache[key] = ((definitions, layers.rule_sets), found)
         return found
 
     async def is_permitted(self, definition: AgentDefinition, facts: ToolFacts, layers: RuleLayers) -> bool:
-        """Return whether the rules permit delegating to this agent."""
+        """Return whether the rules permit this agent."""
         if layers.permits_all:
             return True
         return (await check_layers(layers, facts, {SUBAGENT_TYPE: definition.name})).allowed

@@ -57,9 +57,9 @@ _log = get_logger("kantan_agents.delegation")
 OnFailure = Literal["feedback", "raise"]
 
 DESCRIBED = "_kantan_described"
-"""Attribute of a delegation tool for its copy with the newest description."""
+"""Attribute of a tool for its copy with the latest description."""
 
-# Mistakes in the model's own call, which the model can correct.
+# Mistakes in the call that the model can correct.
 _RETURNED_TO_MODEL = (AgentNotFoundError, DelegationCycleError, DelegationLimitError, ToolInputError)
 
 
@@ -83,17 +83,16 @@ def task_tool(
     Its prompt never reads the environment, even if the parent's does.
 
     Args:
-        agents: Where to find agents: an ``AgentLoader``, definitions, or None for the default directories.
+        agents: The available agents: an ``AgentLoader``, definitions, or None for the default directories.
         name: Name of the tool. In subagent files it is always called ``Task`` or ``Agent``.
         tool_rules: Additional rules for all children.
         max_depth: Maximum number of delegations above a run; with 1, children cannot delegate further.
         max_delegations: Maximum number of delegations in one outermost run, nested ones included.
         on_failure: What happens if a child fails: ``"feedback"`` returns the error to the model, ``"raise"``
-            ends the run.
-        models: Models for the short names in files, as in ``Agent.from_definition``; None uses those of the
-            parent.
+            aborts the run.
+        models: Models for the short names in files, as in ``Agent.from_definition``; None uses the parent's.
         **agent_options: Options for the children (``model``, ``middleware``, ``metadata``, ...), instead of
-            those of the parent.
+            the parent's.
 
     Raises:
         InvalidOptionError: E75, an option has an invalid value.
@@ -128,7 +127,7 @@ def task_tool(
     show_each_turn(tool, task.current_tool)
     setattr(tool, IS_OWN_TOOL, True)
     task.facts = facts_of(tool)
-    return mark_read_only(tool)  # what the agent does is checked call by call
+    return mark_read_only(tool)  # the agent's own calls are checked one by one
 
 
 def _loader(agents: Any) -> AgentLoader:
@@ -141,7 +140,7 @@ def _loader(agents: Any) -> AgentLoader:
 
 
 class DelegationTask:
-    """One delegation tool; may be used by any number of agents and runs at the same time."""
+    """One delegation tool, for any number of concurrent runs."""
 
     facts: ToolFacts
 
@@ -212,17 +211,12 @@ class DelegationTask:
         raise failure from failure.__cause__
 
     async def _definition(self, request: DelegationRequest, parent: Parent) -> AgentDefinition:
-        """Return the requested definition, if ``parent`` may delegate to it.
-
-        Raises:
-            AgentNotFoundError: E32, there is no such agent, or the rules do not permit it.
-        """
         layers = parent.rules()
         try:
             definition = await self._roster.loader.get_agent(request.agent)
         except AgentNotFoundError as error:
             raise await self._not_found(request.agent, parent, layers) from error
-        # The guard checked the name as the model wrote it. This checks the name in the file.
+        # The guard checked the model's name. This checks the file's.
         if not await self._roster.is_permitted(definition, self.facts, layers):
             raise await self._not_found(request.agent, parent, layers)
         return definition
@@ -233,7 +227,7 @@ class DelegationTask:
 
     @property
     def loader(self) -> AgentLoader:
-        """Where its agents are found."""
+        """The loader of its agents."""
         return self._roster.loader
 
     def child(self, definition: AgentDefinition, parent: Parent) -> Agent:
@@ -241,7 +235,7 @@ class DelegationTask:
         return self._children.child(definition, parent)
 
     def with_children(self, change: Callable[[Agent], Agent]) -> DelegationTask:
-        """Return a copy whose children are changed when they are built."""
+        """Return a copy whose children are changed."""
         copied = copy.copy(self)
         copied._children = self._children.changed_by(change)
         return copied
@@ -249,10 +243,10 @@ class DelegationTask:
     async def current_tool(
         self, tool: FunctionTool, agent: Any, wrapper: Any, layers: RuleLayers
     ) -> FunctionTool | None:
-        """Return the tool with the available agents in its description; None if it cannot be used now."""
+        """Return the tool with the available agents; None if it cannot be used now."""
         parent = parent_of(wrapper, agent)
         if not layers.decide_tool(self.facts).allowed:
-            return tool  # the rules hide it, and explain the refusal if it is called
+            return tool  # the rules hide it, and explain the denial if it is called
         if link_of(parent.run, parent.name).depth >= self._max_depth:
             return None
         available = await self._roster.available(parent, self.facts, layers)
@@ -260,8 +254,8 @@ class DelegationTask:
 
 
 def with_description(tool: FunctionTool, description: str) -> FunctionTool:
-    """Return a copy of a tool with this description; the same copy while the description is the same."""
-    # The SDK compares tools by identity. The copy is stored on the tool and freed with it.
+    """Return a copy with a description, the same while that is the same."""
+    # The SDK compares tools by identity. Stored on the tool, the copy is freed with it.
     known: FunctionTool | None = tool.__dict__.get(DESCRIBED)
     if known is not None and known.description == description:
         return known

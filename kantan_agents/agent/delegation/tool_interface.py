@@ -1,4 +1,4 @@
-"""The delegation tool as the model sees it: its description, its arguments and its results."""
+"""The delegation tool's description, arguments and results."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ PARAMETERS: dict[str, Any] = {
     "required": ["description", "prompt", SUBAGENT_TYPE],
     "additionalProperties": False,
 }
-"""JSON Schema of the tool's arguments."""
-
 NO_ANSWER = "The agent has finished without an answer."
 
 _INTRODUCTION = (
@@ -43,13 +41,7 @@ _MAX_DESCRIPTION = 16_000
 
 @attrs.frozen
 class DelegationRequest:
-    """The arguments of one call.
-
-    Attributes:
-        agent: Name of the agent, as the model wrote it.
-        prompt: The task.
-        description: The task in a few words.
-    """
+    """The arguments of one call."""
 
     agent: str
     prompt: str
@@ -57,10 +49,10 @@ class DelegationRequest:
 
 
 def tool_description(definitions: Iterable[AgentDefinition]) -> str:
-    """Return the description of the tool: what it does, and which agents are available.
+    """Return the tool's description with the available agents.
 
-    The model reads all of it at every turn. So with very many agents, later ones appear without their
-    descriptions, and the last ones only as a count.
+    The model reads it every turn, so later ones of many agents lack descriptions, and the last are only
+    counted.
     """
     lines = [_INTRODUCTION, "", "Values of subagent_type:"]
     length, remaining = 0, list(definitions)
@@ -94,11 +86,7 @@ def _shorten(text: str) -> str:
 
 
 def read_request(tool: str, arguments: str) -> DelegationRequest:
-    """Parse the arguments of a call.
-
-    Raises:
-        ToolInputError: E10, the arguments are not a JSON object, or a text is missing or blank.
-    """
+    """Parse the arguments; E10 if they are not JSON, or a string is missing or blank."""
     given = parse_arguments(tool, arguments)
     texts = {name: given.get(name) for name in (SUBAGENT_TYPE, "prompt")}
     for name, text in texts.items():
@@ -113,11 +101,7 @@ def read_request(tool: str, arguments: str) -> DelegationRequest:
 
 
 def answer_of(agent: Agent, result: Any) -> str:
-    """Return the answer of a child run as the result of the tool call.
-
-    Raises:
-        DelegatedAgentError: E35, the run stopped for a tool approval, which a delegated run cannot get.
-    """
+    """Return a child's answer; E35 if it stopped for an approval, which it cannot get."""
     interruptions = getattr(result, "interruptions", None)
     if interruptions:
         tools = ", ".join(sorted({str(item.name) for item in interruptions}))
@@ -127,7 +111,7 @@ def answer_of(agent: Agent, result: Any) -> str:
 
 
 def delegation_error(name: str, error: Exception) -> DelegatedAgentError:
-    """Return ``error`` as a failure of the agent ``name``, with ``error`` as its cause."""
+    """Return ``error`` as a failure of an agent, with its cause."""
     if isinstance(error, DelegatedAgentError):
         return error
     kind = "" if isinstance(error, KantanAgentsError) else f"{type(error).__name__}: "

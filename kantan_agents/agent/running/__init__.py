@@ -1,1 +1,1 @@
-"""One run: created from the caller's arguments, driven through its pipeline, streamed and logged."""
+"""One run: created, driven through its pipeline, streamed and logged."""

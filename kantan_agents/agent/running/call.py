@@ -1,4 +1,4 @@
-"""``Call``: one call of an async function that a thread sends to an event loop."""
+"""One call of an async function that a thread sends to an event loop."""
 
 from __future__ import annotations
 
@@ -18,20 +18,15 @@ except ImportError:  # anyio then recognizes the library without it
 T = TypeVar("T")
 
 CLEANUP_SECONDS = 5.0
-"""How long an interrupted caller waits for its run to clean up before the interrupt is raised again."""
-
 _PARTS = 4
 
 
 class Call(Generic[T]):
-    """One call. It sees the context variables of the thread that creates it.
+    """One call, with the context variables of the thread that creates it.
 
-    Its two locks are plain ones, which are taken and released in one step each. A signal handler may
-    interrupt the waiting thread between any two steps and make a call of its own: no lock that the event loop
-    needs is held then, as it would be with a ``Future`` or an ``Event``.
-
-    Args:
-        function: The function.
+    A signal handler may interrupt the waiting thread anywhere and make another call. So both locks are plain,
+    taken and released in one step; the locks of a ``Future`` or ``Event``, which the event loop needs, could
+    be held then.
     """
 
     def __init__(self, function: Callable[[], Awaitable[T]]) -> None:
@@ -49,25 +44,21 @@ class Call(Generic[T]):
         self._error: BaseException | None = None
 
     def begin(self) -> None:
-        """Begin the call in the running event loop, unless it has begun or the caller has withdrawn it."""
+        """Start the call in the running loop, unless it has started or was withdrawn."""
         if self._claim.acquire(blocking=False):
             self._task = asyncio.get_running_loop().create_task(self._run())
             self._task.add_done_callback(self._over)
 
     def send(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin the call in the event loop of another thread.
-
-        Raises:
-            RuntimeError: The loop is closed.
-        """
+        """Start the call in another thread's loop; RuntimeError if closed."""
         loop.call_soon_threadsafe(self.begin, context=self._context)
 
     def in_context(self, function: Callable[[], None]) -> None:
-        """Call a function with the context variables of the call."""
+        """Call a function with the call's context variables."""
         self._context.run(function)
 
     def lose_if_begun(self) -> None:
-        """End the call if it has begun and is not over: its event loop has ended."""
+        """End an active call whose event loop has ended."""
         if self._task is not None and not self._is_over:
             self._error = InterpreterExitError()
             self._is_over = True
@@ -75,7 +66,7 @@ class Call(Generic[T]):
 
     @property
     def task(self) -> asyncio.Task[None] | None:
-        """The task that runs the call, once it has begun."""
+        """The call's task, once started."""
         return self._task
 
     async def _run(self) -> None:
@@ -91,15 +82,11 @@ class Call(Generic[T]):
         self._end.release()
 
     def wait(self, patience: float) -> bool:
-        """Wait for the end of the call.
+        """Return whether the call is over.
 
-        Args:
-            patience: How many seconds the loop has to begin the call.
-
-        Returns:
-            Whether the call is over. False if the loop has not begun it in time: then it never will.
+        False: the loop did not start it within ``patience`` seconds, and never will.
         """
-        # In parts: if the machine suspends the process, only the part of that moment is lost.
+        # In parts: if the machine suspends the process, only one part is lost.
         if not any(self._end.acquire(timeout=patience / _PARTS) for _ in range(_PARTS)):
             if self._claim.acquire(blocking=False):
                 return False
@@ -107,11 +94,7 @@ class Call(Generic[T]):
         return True
 
     def cancel(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Withdraw the call, or cancel it and give it time to clean up.
-
-        Args:
-            loop: The loop the call was sent to, if it was sent.
-        """
+        """Withdraw the call, or cancel it and wait for its cleanup."""
         if self._is_over or self._claim.acquire(blocking=False):
             return
         try:
@@ -125,11 +108,7 @@ class Call(Generic[T]):
             self._task.cancel()
 
     def outcome(self, *, is_lost: bool = False) -> T:
-        """Return the result of a call that is over, or raise its error.
-
-        Args:
-            is_lost: Whether its event loop was stopped.
-        """
+        """Return the result or raise the error; ``is_lost``: its loop was stopped."""
         error, self._error = self._error, None
         if error is None:
             return cast("T", self._result)
@@ -138,4 +117,4 @@ class Call(Generic[T]):
                 raise InterpreterExitError from error
             raise error
         finally:
-            del error  # otherwise this frame, which the traceback keeps, would keep the error
+            del error  # the traceback's reference to this frame would keep the error alive

@@ -1,4 +1,4 @@
-"""``ChosenArm``: which agent makes a run, if that is decided for each run."""
+"""The agent chosen for one run."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from agents import RunState
 from kantan_agents.tool_rules import ToolRules
 
 ForState = Callable[[Any, Any], "ChosenArm | None"]
-"""Called with a ``RunState`` that is resumed and the agent that resumes it."""
+"""Called with a resumed ``RunState`` and the agent that resumes it."""
 
 for_states: list[ForState] = []
-"""What is asked about states that an agent resumes which does not choose itself."""
+"""Find a state's choice, for agents that do not choose."""
 
 
 @attrs.frozen
 class ChosenArm:
-    """What was chosen for one run.
+    """The choice for one run.
 
     Attributes:
-        agent: The agent that makes the run: the one that was asked, or one like it.
-        arm: Name of what was chosen.
-        metadata: Standard keys of the trace metadata that say what was chosen.
-        limits: Limits on the tools of the run: pairs of a name and its rules.
+        agent: The called agent, or one like it.
+        arm: Name of the chosen arm.
+        metadata: Trace metadata that record the choice.
+        limits: Named rules that limit the run's tools.
         mistake: An error that the run raises once its trace is open.
     """
 
@@ -37,7 +37,7 @@ class ChosenArm:
 
 
 def chosen_before(input: Any, agent: Any) -> ChosenArm | None:
-    """Return what was chosen for a paused run before; None if nothing was, or for any other input."""
+    """Return the earlier choice for a paused run, if any."""
     for ask in for_states if isinstance(input, RunState) else ():
         found = ask(input, agent)
         if found is not None:

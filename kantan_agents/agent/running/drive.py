@@ -1,4 +1,4 @@
-"""``drive``: sends a run through its pipeline, with its trace, events, log line and roll-back."""
+"""Sends a run through its pipeline, with trace, events, log line and rollback."""
 
 from __future__ import annotations
 
@@ -28,25 +28,19 @@ from kantan_agents.traces.spans import RunTrace
 
 _log = get_logger("kantan_agents.run")
 
-# For the structlog lines that user code writes during a run; `bind_contextvars` would look them up each time.
+# For structlog lines in user code; `bind_contextvars` would look them up each time.
 _names = bind_contextvars(agent_run_id="", agent_name="")
 _run_id, _agent_name = (token.var for token in _names.values())
 reset_contextvars(**_names)
 
-# What `_run_with_events` emits. The handlers of the outer run are among those of a run inside it.
+# From `_run_with_events`. The outer run's handlers are among the inner run's.
 _OF_RUN = (Delegated, RunStarted, RunFinished, RunFailed, RunCancelled)
 
 
 async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
-    """Send ``run`` through ``pipeline`` inside its trace, and return its context.
+    """Send ``run`` through ``pipeline`` in its trace; return its context.
 
-    Args:
-        run: The run.
-        pipeline: Its stages.
-
-    Raises:
-        Exception: The error of a stage. ``error.kantan_run`` is the run, and the changes of its stages to the
-            context are undone.
+    A stage's error gets the run as ``error.kantan_run``, and the context is restored.
     """
     outer = current_run.get()
     token = current_run.set(run)
@@ -78,11 +72,11 @@ async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
         current_run.reset(token)
     if late is not None:
         raise late
-    return run.context  # type: ignore[return-value]  # a plain dict at run time: RunContext is for type checkers
+    return run.context  # type: ignore[return-value]  # RunContext is only for type checkers
 
 
 async def _close(run: Run) -> None:
-    """Close what the tools of a run have left open, even if the run is cancelled meanwhile."""
+    """Close resources of the run's tools, even under cancellation."""
     await wait_for_end(asyncio.ensure_future(_close_each(run)))
 
 
@@ -95,7 +89,7 @@ async def _close_each(run: Run) -> None:
 
 
 def raising(error: Exception) -> Stage:
-    """Return a stage that raises ``error``, so that an error from before the trace is recorded in it."""
+    """Return a stage that raises an earlier ``error`` inside the trace."""
 
     async def raise_it(_run: Run, _call_next: Next) -> None:
         raise error
@@ -110,7 +104,7 @@ async def _run(run: Run, pipeline: Pipeline) -> None:
             await import_for_requests()
         await pipeline(run)
         if check_context(run.context).get("result") is result_before:
-            # A stage ended the run before `call_sdk`, so the stored result is an earlier run's.
+            # A stage stopped before `call_sdk`, so the stored result is an earlier run's.
             run.context["result"] = run.result
             if run.result is None and "call_sdk" not in pipeline.names:
                 _log.warning(
@@ -126,13 +120,10 @@ async def _run(run: Run, pipeline: Pipeline) -> None:
 
 
 async def _run_with_events(events: Emitter, run: Run, pipeline: Pipeline) -> BaseException | None:
-    """Run with events; the last one says how the run ends.
+    """Run with events; the last one has the outcome.
 
-    A cancellation or an exit that arrives while this event is delivered is too late to change that. A
-    cancellation reaches the caller when it next awaits something.
-
-    Returns:
-        An exit that a handler of the last event has raised; it is to be raised once the run is over.
+    A cancellation during its delivery is too late: it reaches the caller's next await. An exit is returned,
+    to be raised after the run.
     """
     watch = Stopwatch()
     await _emit_delegated(events, run)  # before the start: a run cancelled here emits neither start nor end

@@ -1,4 +1,4 @@
-"""``Identity``: the id of the next run, if it is not a new one."""
+"""The id of the next run, if it is not a new one."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import attrs
 
 @attrs.frozen
 class Identity:
-    """What a run keeps that goes on in another process, or is made again.
+    """The identity of a run that resumes in another process, or runs again.
 
     Attributes:
-        run_id: Its id, 32 hexadecimal digits; None for a new one.
-        elapsed: Seconds since it was begun.
-        is_nested: Whether it was begun inside another run or span.
+        run_id: 32 hexadecimal digits; None for a new id.
+        elapsed: Seconds since its start.
+        is_nested: Whether it started inside another run or span.
     """
 
     run_id: str | None = None
@@ -26,18 +26,13 @@ class Identity:
 
 @attrs.define
 class InnerIdentities:
-    """What the runs are that begin inside a call, one after the other.
-
-    Attributes:
-        id_of: Returns the id of the run of a number, from 1.
-        begun: How many have begun.
-    """
+    """The identities of consecutive runs in a call; ``id_of`` takes numbers from 1."""
 
     id_of: Callable[[int], str]
     begun: int = 0
 
     def take(self) -> Identity:
-        """Return what the next one is."""
+        """Return the next identity."""
         self.begun += 1
         return Identity(self.id_of(self.begun))
 
@@ -45,14 +40,12 @@ class InnerIdentities:
 next_identity: ContextVar[Identity | InnerIdentities | None] = ContextVar(
     "kantan_agents_next_identity", default=None
 )
-"""What the next runs in this context are, if they were begun before."""
-
 
 _NEW = Identity()
 
 
 def take_identity() -> Identity:
-    """Return what the run is that begins now."""
+    """Return the identity of a run that starts."""
     given = next_identity.get()
     if given is None:
         return _NEW
@@ -64,7 +57,7 @@ def take_identity() -> Identity:
 
 @contextmanager
 def begun_inside() -> Iterator[None]:
-    """Let the next run count as begun inside another run or span: its input is not a command."""
+    """Let the next run count as nested: its input is not a command."""
     token = next_identity.set(Identity(is_nested=True))
     try:
         yield

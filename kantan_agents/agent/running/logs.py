@@ -1,4 +1,4 @@
-"""Log lines of runs, written through the application's own logging configuration."""
+"""Log lines of runs, in the application's logging configuration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _plain_log = logging.getLogger(_NAME)
 
 
 def log_end(run: Run, seconds: float, error: BaseException | None) -> None:
-    """Log the end of a run in one line: at level warning if it failed, else at info."""
+    """Log a run's end: at level warning if it failed, else at info."""
     if not _plain_log.isEnabledFor(logging.WARNING if error is not None else logging.INFO):
         return
     outcome = outcome_of(error)
@@ -38,18 +38,18 @@ def log_end(run: Run, seconds: float, error: BaseException | None) -> None:
 
 
 def run_usage(run: Run) -> dict[str, int]:
-    """Return the numbers of requests and tokens of a run."""
+    """Return a run's requests and tokens."""
     usage = getattr(getattr(run.result, "context_wrapper", None), "usage", None)
     return usage_of_run(usage, getattr(run.result, "raw_responses", None) or ())
 
 
-# Fields with what users, models and tools have written: those of models, and those of tools.
+# Fields that users and models write, and fields that tools write.
 _MODEL_CONTENT = {"text", "output", "message"}
 _TOOL_CONTENT = {"arguments", "output", "message", "tool"}
 
 
 def log_event(event: Event) -> None:
-    """Log an event at level debug; without what is private in its run."""
+    """Log an event at level debug, without private fields."""
     fields = event.to_dict()
     for name in _private_fields(event):
         fields.pop(name, None)
@@ -64,12 +64,12 @@ def _private_fields(event: Event) -> set[str]:
     is_open = run is not None and run.id == event.run_id and run.records_sensitive_data
     if is_open and os.environ.get(variable, "").lower() not in ("1", "true"):
         return set()
-    # A model may have invented the name of a tool; the name of a tool that is being called is known.
+    # A model may have invented the name of a tool, unless the tool is being called.
     call = current_tool_call.get()
     is_called = call is not None and call.tool is not None and call.name == getattr(event, "tool", None)
     return content - {"tool"} if is_called else content
 
 
 def is_debugged() -> bool:
-    """Return whether events are logged: whether the logger's level is debug."""
+    """Return whether debug events are logged."""
     return _plain_log.isEnabledFor(logging.DEBUG)

@@ -1,4 +1,4 @@
-"""``new_run``: creates a ``Run`` and its pipeline from the caller's arguments."""
+"""Creates a ``Run`` and its pipeline from the caller's arguments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kantan_agents.traces.metadata import finite, run_metadata
 
 
 class RunnableAgent(Protocol):
-    """The attributes of an ``Agent`` that a new run needs."""
+    """The part of an ``Agent`` that a new run needs."""
 
     name: str
     pipeline: Pipeline
@@ -33,7 +33,7 @@ class RunnableAgent(Protocol):
     standard_metadata: dict[str, Any]
 
     def trace_metadata(self, context: Context, run_id: str) -> dict[str, Any]:
-        """Return the complete trace metadata of a run."""
+        """Return the complete trace metadata."""
         ...
 
 
@@ -45,22 +45,10 @@ def new_run(
     *handlers: Handler,
     chosen: ChosenArm | None = None,
 ) -> tuple[Run, Pipeline]:
-    """Return a new run and its pipeline.
+    """Return a new run and its pipeline; E78 for a wrong input, E75 for a wrong ``run_config``.
 
-    If the trace metadata cannot be computed, the pipeline consists of the middleware and a stage that raises
-    the error, so that the trace records it.
-
-    Args:
-        agent: The Agent.
-        input: A str, a list of the SDK's input items, or a ``RunState``.
-        context: The caller's context, or None.
-        options: The caller's options for the SDK's runner.
-        *handlers: Event handlers of this run, in addition to the subscribed ones.
-        chosen: What was chosen for this run; then its agent makes the run.
-
-    Raises:
-        InputTypeError: E78, ``input`` is of another type.
-        InvalidOptionError: E75, ``run_config`` is not a ``RunConfig``.
+    If the trace metadata fail, the pipeline only raises the error inside the middleware, so that the trace
+    records it. The agent of ``chosen`` replaces ``agent``.
     """
     if not isinstance(input, (str, list, agents.RunState)):
         raise InputTypeError(got=type(input).__name__)
@@ -87,7 +75,7 @@ def new_run(
             failure = error
     if failure is not None:
         run.mistake = failure
-        # Inside the middleware, which may keep the input out of the trace.
+        # Inside the middleware, which may hide the input from the trace.
         pipeline = Pipeline([*agent.layers.stages, ("trace metadata", raising(failure))])
     run.events = _events_of(agent, run, handlers)
     if agent.provider_factory is not None and callers_provider is None:
@@ -98,10 +86,10 @@ def new_run(
 def _metadata_of(
     agent: RunnableAgent, context: Any, run_id: str, chosen: ChosenArm | None
 ) -> tuple[dict[str, Any], Exception | None]:
-    """Return the metadata of a run; the standard keys and the error if the others cannot be computed."""
+    """Return a run's metadata, or the standard keys and the error."""
     failure: Exception | None = None
     try:
-        # The first stage refuses a context that is not a dict, inside the trace.
+        # The first stage rejects a context that is not a dict, inside the trace.
         metadata = agent.trace_metadata(context if isinstance(context, dict) else {}, run_id)
     except Exception as error:  # noqa: BLE001 - raised again as soon as the trace is open
         metadata, failure = run_metadata({}, agent.standard_metadata, run_id), error
@@ -111,7 +99,6 @@ def _metadata_of(
 
 
 def _wrapped(agent: RunnableAgent, run: Run, chosen: ChosenArm | None) -> Pipeline:
-    """Put limits and middleware around the calls of a run; return its pipeline."""
     if chosen is not None:
         run.arm, run.limits = chosen.arm, chosen.limits
     run.model_calls, run.tool_calls = agent.layers.model_calls, agent.layers.tool_calls
@@ -124,15 +111,14 @@ def _wrapped(agent: RunnableAgent, run: Run, chosen: ChosenArm | None) -> Pipeli
 
 
 def is_inside() -> bool:
-    """Return whether a run that began now would be inside another run, perhaps of the SDK's own runner.
+    """Return whether a new run would be inside another one, perhaps of the SDK's own runner.
 
-    Any open span counts: guardrails, hooks and tools may have opened one of any kind around the new run.
+    Any open span counts: guardrails, hooks and tools may have opened it.
     """
     return current_run.get() is not None or agents.get_current_span() is not None
 
 
 def _place(run: Run) -> None:
-    """Set what a new run is inside of: another run, a tool call, a replay."""
     parent, playback = current_run.get(), current_playback.get()
     run.is_nested = run.is_nested or is_inside()
     if parent is not None:

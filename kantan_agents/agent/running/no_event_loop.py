@@ -1,4 +1,4 @@
-"""The error of a run that is started without asyncio: under trio, or in a coroutine that nothing drives."""
+"""The error of a run outside asyncio."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kantan_agents.errors import EventLoopError
 
 
 def no_event_loop() -> EventLoopError:
-    """Return the error for the place where this is called, where no event loop of asyncio is running."""
+    """Return the error, which names trio if it is running."""
     trio = sys.modules.get("trio")
     try:
         is_trio = trio is not None and bool(trio.lowlevel.in_trio_run())

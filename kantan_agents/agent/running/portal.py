@@ -1,4 +1,4 @@
-"""The event loops of the sync ``run``: one per process in the background, others where it cannot be used."""
+"""Event loops of the sync ``run``: one in the background, others where it is unusable."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ T = TypeVar("T")
 
 _log = get_logger("kantan_agents.run")
 
-# How long the background loop has to begin a call. If something blocks it, the call gets another loop.
+# If something blocks the background loop longer, a call gets another loop.
 _PATIENCE_SECONDS = 1.0
 
 _loop_waits: ContextVar[bool] = ContextVar("kantan_agents_loop_waits", default=False)
 
 _phases: dict[str, Any] = {}
-"""The phases of the latest garbage collection, ``start`` and ``stop``, with their data, in order."""
+"""The latest garbage collection's ``start`` and ``stop``, with their data, in order."""
 
 _in_thread = threading.local()
 """The same, by thread."""
 
-# Functions in C: Python delivers a signal in the next function that is not. If that were a callback of the
-# collector, Ctrl-C during a collection would be lost, since what a callback raises is ignored.
+# In C, as Python delivers signals in Python functions: in a callback, whose exceptions are ignored, Ctrl-C
+# during a collection would be lost.
 gc.callbacks.extend((_phases.pop, _phases.__setitem__, _in_thread.__setattr__))
 
 
@@ -42,10 +42,10 @@ def _check_exit(
     is_finalizing: Callable[[], bool] = sys.is_finalizing,
     error: InterpreterExitError = InterpreterExitError(),  # noqa: B008
 ) -> None:
-    """Raise E26 if the interpreter has ended its threads and is removing modules.
+    """Raise E26 if the interpreter is removing modules.
 
-    A thread that is started then never begins on Python 3.11 and older, and is refused by newer ones. Modules
-    may have lost their names, so this uses none.
+    A new thread would never start on Python 3.11 and older, and fail on newer ones. Modules may have lost
+    their names, so this uses none.
     """
     if is_finalizing():
         raise error
@@ -54,14 +54,13 @@ def _check_exit(
 class BackgroundLoop:
     """One event loop on a daemon thread, started on first use.
 
-    It runs until the process ends, so HTTP connections are reused from one sync run to the next. A forked
-    child starts its own.
+    It lives as long as the process, so sync runs reuse HTTP connections. A forked child starts its own.
     """
 
     check_exit = staticmethod(_check_exit)
 
     def __init__(self) -> None:
-        # Reentrant: a signal handler may run an agent while its own thread is starting the loop.
+        # Reentrant: a signal handler may run an agent during the start.
         self._lock = threading.RLock()
         self._is_starting = False
         self._current: _LoopThread | None = None
@@ -70,9 +69,9 @@ class BackgroundLoop:
     def run(self, function: Callable[[], Awaitable[T]]) -> T:
         """Await ``function()`` on the background loop and return its result.
 
-        ``function`` sees the caller's context variables, including the current trace. What it raises reaches
-        the caller, also ``SystemExit`` and ``KeyboardInterrupt``; the loop continues. ``KeyboardInterrupt``
-        in the calling thread cancels it, waits for its end and is raised again.
+        It sees the caller's context variables. All its exceptions reach the caller, even ``SystemExit``; the
+        loop continues. ``KeyboardInterrupt`` in the calling thread cancels it, waits for its end and is
+        raised again.
 
         Raises:
             RunInCollectorError: E25, the garbage collector is running in this thread.
@@ -98,8 +97,8 @@ class BackgroundLoop:
                 return call.outcome()
             if served.call(call, _PATIENCE_SECONDS):
                 return call.outcome(is_lost=served.is_stopping)
-        # An async tool calls the sync `run`. The background loop waits for this call, so waiting for that
-        # loop would never end. Runs started in here inherit the mark at any depth.
+        # If an async tool calls the sync `run`, the background loop waits for this call, so it cannot be
+        # used. Nested runs inherit the flag at any depth.
         token = _loop_waits.set(True)
         try:
             return _run_apart(function)
@@ -107,10 +106,10 @@ class BackgroundLoop:
             _loop_waits.reset(token)
 
     def _started(self) -> _LoopThread | None:
-        """Return the thread of the loop, started if necessary; None if this thread cannot start it now."""
+        """Return the loop's thread; None if this thread cannot start it now."""
         with self._lock:
             if self._is_starting:
-                return None  # this is a signal handler, and the start that it interrupts cannot go on
+                return None  # a signal handler, and the start that it interrupts cannot continue
             self._is_starting = True
             try:
                 if self._current is None or self._current.is_over:
@@ -118,7 +117,6 @@ class BackgroundLoop:
                     try:
                         starting.start()
                     except RuntimeError:
-                        # The interpreter is shutting down.
                         return None
                     except BaseException:
                         starting.stop_soon()  # interrupted: the thread may have started
@@ -130,7 +128,7 @@ class BackgroundLoop:
                 self._is_starting = False
 
     def stop(self) -> None:
-        """Cancel the running calls and end the loop. The next run starts a new one."""
+        """Cancel the calls and end the loop. The next run starts a new one."""
         with self._lock:
             current, self._current = self._current, None
         if current is not None:
@@ -138,21 +136,21 @@ class BackgroundLoop:
             current.stop()
 
     def forget(self) -> None:
-        """Reset the state in a forked child, where the thread does not exist."""
+        """Reset a forked child, which lacks the thread."""
         left = self._current or self._before_fork
         self.__init__()  # type: ignore[misc]
-        # Closing the loop in here would take the parent's away, as both share what the loop waits with.
+        # Closing the loop in here would break the parent's, as both share its selector.
         self._before_fork = left
 
 
 def _is_collecting() -> bool:
-    """Return whether the current thread runs a finalizer or a callback for the garbage collector."""
-    # Another thread may collect between these lines. Then its data is not that of this thread.
+    """Return whether this thread runs a finalizer or callback of the garbage collector."""
+    # Another thread may collect between these lines, with other data.
     return list(_phases)[-1:] == ["start"] and _phases.get("start") is getattr(_in_thread, "start", _phases)
 
 
 def _run_apart(function: Callable[[], Awaitable[T]]) -> T:
-    """Await ``function()`` on a loop of its own, which nothing else can block."""
+    """Await ``function()`` on a separate loop, which nothing else can block."""
     call = Call(function)
     own = _LoopThread()
     try:
@@ -173,13 +171,8 @@ def _run_apart(function: Callable[[], Awaitable[T]]) -> T:
 class _LoopThread:
     """An event loop on a daemon thread.
 
-    Calls may be sent to it from the moment it is created. It survives what a call raises: asyncio ends a loop
-    when a task raises ``SystemExit`` or ``KeyboardInterrupt``, and this one continues.
-
-    Attributes:
-        thread: Its thread.
-        is_stopping: Whether it was asked to end.
-        is_over: Whether it has ended, or is about to.
+    It survives its calls' errors: asyncio ends a loop at ``SystemExit`` or ``KeyboardInterrupt``, and this
+    one continues.
     """
 
     def __init__(self) -> None:
@@ -191,11 +184,6 @@ class _LoopThread:
         self.thread = threading.Thread(target=self._serve, name="kantan_agents", daemon=True)
 
     def start(self) -> None:
-        """Start the thread.
-
-        Raises:
-            RuntimeError: No thread can be started.
-        """
         try:
             self.thread.start()
         except RuntimeError:
@@ -204,13 +192,9 @@ class _LoopThread:
             raise
 
     def call(self, call: Call[T], patience: float) -> bool:
-        """Make a call and wait for it; return whether it is over, False if the loop did not begin it.
+        """Send a call and wait; return False if it did not start in time.
 
         An interrupt of this thread cancels the call.
-
-        Args:
-            call: The call.
-            patience: How many seconds the loop has to begin it.
         """
         self._calls.add(call)
         try:
@@ -221,19 +205,17 @@ class _LoopThread:
                 raise
             return False
         except BaseException:
-            # Often while the call is being sent: the loop has begun it then, and this thread waits its turn.
+            # Often while sending: the loop has started the call then, and this thread waits its turn.
             call.cancel(self._loop)
             raise
         finally:
             self._calls.discard(call)
 
     def stop(self) -> None:
-        """Cancel the calls and end the loop."""
         if self.stop_soon():
             self.thread.join(CLEANUP_SECONDS)
 
     def stop_soon(self) -> bool:
-        """End the loop without waiting; return False if it has ended."""
         self.is_stopping = True
         try:
             self._loop.call_soon_threadsafe(self._stopping.set)
@@ -252,13 +234,12 @@ class _LoopThread:
 
 
 def _run_in_place(call: Call[T]) -> None:
-    """Make a call in this thread, with an event loop of its own.
+    """Run a call in this thread, on a separate event loop, if no other thread can.
 
-    Where no thread can be started or waited for. This thread may be running another event loop, which
-    makes no progress meanwhile.
+    A loop that this thread is running makes no progress meanwhile.
     """
     loop, interrupted = _new_loop(), asyncio._get_running_loop()
-    # Not in the documentation, but exported for event loops: without it, asyncio refuses to run a second one.
+    # Undocumented, but exported for event loops: without it, asyncio rejects a second one.
     asyncio._set_running_loop(None)
     try:
         # An interrupt of this thread, or an exit that a task raises, ends this; `_close` cancels the call.
@@ -279,7 +260,7 @@ async def _make(call: Call[Any]) -> None:
 class _Executor(ThreadPoolExecutor):
     """The threads of a loop, for sync tools and host names.
 
-    While the interpreter exits, the standard library starts no more of them. Then the work is done at once.
+    While the interpreter exits, none can start, and the work is done immediately.
     """
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
@@ -304,7 +285,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 def _complete(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -> None:
     """Run a loop until ``work`` is done, whatever its other tasks raise."""
-    # A task that runs until the end: anyio keeps its worker threads as long as such a task.
+    # A task that runs until the end, as anyio's worker threads last as long as one.
     task = loop.create_task(work)
     while not task.done():
         try:
@@ -314,7 +295,6 @@ def _complete(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -
 
 
 def _close(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel what is left in a loop, give it time to clean up, and close the loop."""
     try:
         tasks = asyncio.all_tasks(loop)
         for task in tasks:

@@ -1,4 +1,4 @@
-"""``RunStream``: a run whose events are read while it is running."""
+"""A run whose events are read while it is running."""
 
 from __future__ import annotations
 
@@ -63,9 +63,8 @@ class RunStream(Generic[OutputT_co]):
             run.context
 
     Entering the block starts the run. Leaving the block early cancels the run and waits until it has ended.
-    The run waits while more than 64 events are unread, and between two turns until all events are read;
-    there it does not wait for a reader that has left the loop.
-    After the last event the loop ends, or raises the error of the run.
+    The run waits while more than 64 events are unread, and between two turns until all events are read,
+    unless the reader has left the loop. After the last event the loop ends, or raises the error of the run.
     """
 
     def __init__(self, drive: Drive[OutputT_co], *, raw_events: bool = False) -> None:
@@ -163,17 +162,17 @@ class RunStream(Generic[OutputT_co]):
     def cancel(self, mode: Literal["immediate", "after_turn"] = "immediate") -> None:
         """Cancel the run. Its remaining events can still be read; then the loop ends.
 
-        A run that is over, or that is being cancelled, is not affected.
+        Nothing happens to a run that is over, or that is being cancelled.
 
         Args:
-            mode: ``"immediate"`` cancels what the run is doing, and undoes its changes to the context.
+            mode: ``"immediate"`` cancels the current work, and undoes the run's changes to the context.
                 ``"after_turn"`` lets the current turn finish: the model's answer and its tool calls. The run
-                then ends as one that has finished: ``run.context["result"]`` has what happened so far, with
-                None as the final output. ``to_state()`` and ``to_input_list()`` of the result continue it. If
-                the turn gives the final answer, the run ends as usual.
+                then counts as finished: ``run.context["result"]`` has the result so far, with None as the
+                final output. ``to_state()`` and ``to_input_list()`` of the result continue it. If the turn
+                gives the final answer, the run finishes as usual.
 
         Raises:
-            StreamUsageError: E81, the run has not begun.
+            StreamUsageError: E81, the run has not started.
             InvalidOptionError: E75, ``mode`` is neither of the two.
         """
         task = self._started()

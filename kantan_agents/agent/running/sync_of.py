@@ -1,4 +1,4 @@
-"""``sync_of``: makes the sync form of an async function, with the same signature."""
+"""The sync form of an async function, with the same signature."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def sync_of(function: Callable[P, Awaitable[T]]) -> Callable[[Callable[[], None]
         def search() -> None:
             '''Search the store.'''
 
-    It runs ``function`` on the background loop. Its signature is that of ``function``, at run time, for type
-    checkers and in the API reference (``docs/sync_signatures.py``), so that parameters are written once.
+    It has the signature of ``function`` at run time, for type checkers and in the API reference
+    (``docs/sync_signatures.py``), so that parameters are written once.
     """
     signature = inspect.signature(function)
 
@@ -30,7 +30,7 @@ def sync_of(function: Callable[P, Awaitable[T]]) -> Callable[[Callable[[], None]
         def sync(*args: P.args, **kwargs: P.kwargs) -> T:
             try:
                 signature.bind(*args, **kwargs)
-            except TypeError as error:  # with the name that was called, not that of the async function
+            except TypeError as error:  # with the name that was called, not the async function's
                 raise TypeError(f"{documented.__name__}() {error}") from None
             return background_loop.run(lambda: function(*args, **kwargs))
 

@@ -1,4 +1,4 @@
-"""Fourth stage, and the only place that calls the SDK's runner."""
+"""Fourth stage, and the only caller of the SDK's runner."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ async def call_sdk(run: Run, call_next: Next) -> None:
             forget_pending_error(run)
             _prepare(run)
             if run.is_watched:
-                # Here, as a function of its own would be one more frame in each step of the run.
+                # Not a separate function, which would be one more frame in each step of the run.
                 observe_models(run.run_config, agent)
                 with tracked_calls(run) as calls:
                     options = run.options if run.events is None else _observed_options(run)
                     try:
                         run.result = await _run_by_sdk(run, options)
                     except BaseException:
-                        # After a cancellation, or when one of several tools has failed, the SDK cancels the
-                        # other tools without waiting for them.
+                        # After a cancellation or a tool's failure, the SDK cancels the other tools without
+                        # waiting for them.
                         await wait_for_end(*calls)
                         raise
             else:
@@ -87,7 +87,7 @@ async def call_sdk(run: Run, call_next: Next) -> None:
 def _prepare(run: Run) -> None:
     if isinstance(run.input, RunState):
         guard_resumed(run.input)
-    # Read so late, because a delegated run takes the settings over from the run that started it.
+    # Late, because a delegated run takes over its parent's settings.
     settings = None if run.run_config is None else run.run_config.model_settings
     if settings is not None and settings.retry is not None:
         run.sends_once = makes_all_retries(settings)

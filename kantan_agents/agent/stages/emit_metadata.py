@@ -11,9 +11,8 @@ async def emit_metadata(run: Run, call_next: Next) -> None:
     """Record the user's input, the final output and a rubric in the trace (spec 5.3).
 
     Last, so that only a run whose answer was stored is recorded as finished. A run that fails earlier is
-    recorded as failed, with its input. A run that ends to wait for an approval is recorded without an output:
-    another run goes on with it. One that was stopped after a turn is recorded without an output, and as
-    stopped.
+    recorded as failed, with its input. A run that waits for an approval has no output: another run continues
+    it. A run that was stopped after a turn has no output, and is recorded as stopped.
     """
     record_final_output(run)
     if run.is_stopped:

@@ -14,9 +14,9 @@ async def normalize_context(run: Run, call_next: Next) -> None:
     First, because every other stage reads the context.
 
     Raises:
-        ContextTypeError: E5.
-        HistoryTypeError: E6, unless the agent keeps no history.
-        ToolRulesTypeError: E18.
+        ContextTypeError: E5, the context is not a dict.
+        HistoryTypeError: E6, the history has a wrong type, unless the agent stores none.
+        ToolRulesTypeError: E18, ``tool_rules`` has a wrong type.
         InvalidOptionError: E75, a key is almost ``tool_rules`` and the agent is strict.
     """
     context = check_context(run.context)

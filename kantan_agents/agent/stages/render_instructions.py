@@ -12,15 +12,15 @@ _log = get_logger("kantan_agents.stages")
 async def render_instructions(run: Run, call_next: Next) -> None:
     """Render the agent's instructions into ``run.instructions`` (spec 8.1).
 
-    Before ``call_sdk``, so that a mistake in a template or a renderer costs no model call, and so that
-    later stages can read and replace the result. Later turns and hand-off targets are rendered when they
-    begin, from the same context.
+    Before ``call_sdk``, so that a mistake in a template or a renderer costs no model call, and so that later
+    stages can read and replace the result. Instructions of later turns and handoff targets are rendered at
+    their start, from the same context.
 
     If the run already has a result (a slash command, for example), a rendering error is logged instead of
     raised, and ``run.instructions`` stays None.
 
     Raises:
-        RenderError: E77, a value of the context cannot be converted to text.
+        RenderError: E77, a value of the context cannot be converted to a string.
         RendererResultError: E76, the agent's renderer did not return a str.
     """
     try:

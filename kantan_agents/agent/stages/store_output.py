@@ -12,8 +12,8 @@ from kantan_agents.models.structured import as_dict
 async def store_output(run: Run, call_next: Next) -> None:
     """Put a structured output into ``context[output_dest]`` as a dict (spec 11.1).
 
-    Uses the starting agent's ``output_dest``, or else that of the agent that gave the answer. Runs after
-    ``call_sdk``. An output that is not a dict (a text, a list) is not stored.
+    After ``call_sdk``. Uses the starting agent's ``output_dest``, or else the answering agent's. An output
+    that is not a dict (a string, a list) is not stored.
     """
     output = getattr(run.result, "final_output", run.result)
     if not isinstance(output, str):

@@ -16,10 +16,10 @@ from kantan_agents.traces.spans import user_input
 
 @calls_next_last
 async def trim_history(run: Run, call_next: Next) -> None:
-    """Append the input and the answer to ``context["history"]`` and keep the newest (spec 10).
+    """Append the input and the answer to ``context["history"]`` and keep the latest (spec 10).
 
     Each run appends two dicts ``{"role": "user" | "assistant", "text": str}``; the agent's ``history`` is the
-    number of dicts to keep. With 0 the context's history is not touched. A run that waits for an approval,
+    number of dicts to store. With 0, the context's history does not change. A run that waits for an approval,
     or was stopped after a turn, has no answer yet; both dicts are appended when it is resumed and finishes.
 
     Raises:
@@ -37,7 +37,7 @@ async def trim_history(run: Run, call_next: Next) -> None:
 
 
 def input_text(value: Any) -> str:
-    """Return the user's input as text; from a list of input items, the last user message."""
+    """Return the user's input as a string; from a list of input items, the last user message."""
     if isinstance(value, str):
         return value
     for item in reversed(value or []):
@@ -47,10 +47,9 @@ def input_text(value: Any) -> str:
 
 
 def output_text(result: Any) -> str:
-    """Return the answer as text: a structured output as JSON, no output as the empty string.
+    """Return the answer as a string: a structured output as JSON, no output as the empty string.
 
-    A run that stopped at a tool has the tool's output as its answer. Content, as MCP servers return it,
-    becomes its text.
+    After a stop at a tool, the answer is the tool's output; MCP content becomes its text.
     """
     try:
         output, items = result.final_output, result.new_items

@@ -1,4 +1,4 @@
-"""Which engine a ``DurableRuns`` has, by its option ``engine``."""
+"""The engine for the option ``engine``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,7 @@ from kantan_agents.support.extras import require_extra
 
 
 def checked_engine(engine: Any) -> str:
-    """Return the name of an engine, which is that of its extra.
-
-    Raises:
-        InvalidOptionError: E75, there is no such engine.
-        ExtraMissingError: E198, its extra is not installed.
-    """
+    """Return the engine's and its extra's name; E75 if unknown, E198 if not installed."""
     name = "temporal" if isinstance(engine, str) and engine.startswith("temporal://") else "dbos"
     if name == "temporal":
         if not _is_readable(engine):
@@ -38,7 +33,7 @@ def checked_engine(engine: Any) -> str:
 def _is_readable(engine: str) -> bool:
     try:
         url = urlsplit(engine)
-        _ = url.port  # raises if it is not a number
+        _ = url.port
     except ValueError:
         return False
     return not ("@" in url.netloc or url.query or url.fragment or "/" in url.path.strip("/"))
@@ -52,11 +47,7 @@ def engine_of(
     interval: float,
     queues: Mapping[str, Limits],
 ) -> Engine:
-    """Return a new engine; ``interval`` is in seconds.
-
-    Raises:
-        InvalidOptionError: E75, it cannot keep the limits of a queue.
-    """
+    """Return a new engine; E75 if it lacks a limit. ``interval`` is in seconds."""
     if engine == "dbos":
         from kantan_agents.durable.engines.dbos_engine import DBOSEngine
 

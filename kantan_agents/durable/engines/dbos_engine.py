@@ -1,7 +1,7 @@
-"""``DBOSEngine``: durable runs as workflows of DBOS, in a SQLite file or in Postgres.
+"""Durable runs as workflows of DBOS, in SQLite or Postgres.
 
-A run is one workflow. Its calls are not steps of DBOS: DBOS finds a step again by its place, and the calls of
-a run may begin in another order. They are in ``durable.storage.steps``.
+Calls are not steps of DBOS, which identifies steps by position, while calls may start in another order. They
+are in ``durable.storage.steps``.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _POOL: Final = 20
 
 
 class DBOSEngine(DBOSRuns):
-    """Makes workflows of DBOS in this process, once it is started.
+    """Executes DBOS workflows in this process, once started.
 
     Args:
         database: The database.
-        application: Name of the application. Processes of the same name make each other's runs.
+        application: Processes with the same name execute each other's runs.
         max_recoveries: How often a run is taken over before it is parked.
         polling: Seconds between two looks into a queue.
     """
@@ -64,7 +64,7 @@ class DBOSEngine(DBOSRuns):
         self._taking: set[str] = set()  # names of the threads that take runs from queues
 
     def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
-        """Begin to make runs of these queues, and those that are recovered."""
+        """See ``Engine``."""
         from dbos import DBOS, DBOSPortableJSONSerializer, _dbos
 
         if _dbos._dbos_global_instance is not None:
@@ -91,7 +91,7 @@ class DBOSEngine(DBOSRuns):
             self._workflow = _register(self._keeping_error(body), self._max_recoveries, self.enqueue_now)
             self._own_queue = next((name for name in queues if name.startswith(RESUMED)), RESUMED)
             DBOS.listen_queues(list(queues))
-            # DBOS begins the runs of schedules by a queue of its own.
+            # DBOS starts the runs of schedules through its internal queue.
             self._taking = {f"queue-worker-{name}" for name in (*queues, DBOS_QUEUE)}
             self._change_tables(self._pool)
             # Before the launch: DBOS looks for new queues only once a second.
@@ -105,25 +105,25 @@ class DBOSEngine(DBOSRuns):
             raise self._database.unusable(error) from error
 
     def take_no_more(self) -> None:
-        """Begin no more queued runs; those that are being made go on.
+        """Start no more queued runs; active ones continue.
 
-        When this returns, no thread is taking a run from a queue any more.
+        No thread takes a run from a queue any more after this.
         """
         from dbos import _dbos
 
         instance = _dbos._dbos_global_instance
-        # What `DBOS.destroy` does first, long before this library has waited for its runs.
+        # `DBOS.destroy` starts with this, before this library has waited for its runs.
         for event in instance.background_thread_stop_events if instance is not None else ():
             event.set()
-        # A run that is taken later finds the event loop of DBOS closed. A thread that is about to start takes
-        # none, as it looks at the event first; it cannot be joined yet.
+        # A run taken later finds DBOS's loop closed. A starting thread cannot be joined, but sees the event
+        # first.
         deadline = time.monotonic() + _TAKING_SECONDS
         for thread in threading.enumerate():
             if thread.name in self._taking and thread.is_alive():
                 thread.join(max(0.0, deadline - time.monotonic()))
 
     def stop(self) -> None:
-        """Make no more runs, and leave those that are being made to other processes."""
+        """See ``Engine``."""
         if self._workflow is not None:
             self._workflow = None
             self.take_no_more()
@@ -132,7 +132,7 @@ class DBOSEngine(DBOSRuns):
         self._close_client()
 
     def after_fork(self) -> None:
-        """In a forked child: be another process, without the DBOS of the parent."""
+        """Reset a forked child, which lacks the parent's DBOS."""
         super().after_fork()
         self._unmade, self._errors, self._executors = set(), {}, _DefaultExecutors()
         if self._workflow is not None:
@@ -158,30 +158,30 @@ class DBOSEngine(DBOSRuns):
             close_engine(pool)
 
     async def run(self, run_id: str, stored: str) -> str:
-        """Make a run here, in this task, and return its outcome."""
+        """See ``Engine``."""
         from dbos import DBOSContextEnsure, SetWorkflowID
 
         self._executors.remember()
         self._errors[run_id] = None
         error: Exception | None = None
         try:
-            # Outside of any workflow of the user: its steps are found by their place, and this has none.
+            # Outside any user workflow, whose steps are identified by position.
             with DBOSContextEnsure(), SetWorkflowID(run_id):
                 return str(await self._workflow(stored))
         except EndedError as ended:
             error = self._errors[run_id] or ended
-        except failures() as failure:  # of the engine itself, as errors of the run are others
+        except failures() as failure:  # of the engine itself; errors of the run are others
             error = self._database.unusable(failure)
         finally:
             del self._errors[run_id]
-        raise error  # here, as in the `except` block the one for DBOS would become its context
+        raise error  # in the `except` block, the one for DBOS would become its context
 
     def recover_unmade(self) -> bool:
-        """Give the runs of this process to any process that it does not make; return whether to ask again."""
+        """See ``Engine``."""
         from dbos import _dbos
 
         rows = self._client().list_workflows(status="PENDING", executor_id=[self.executor], load_output=False)
-        # Those of queues, for which DBOS has no public question, and those that are awaited here.
+        # Runs of queues, for which DBOS has no public question, and runs that are awaited here.
         made = {*_dbos._get_dbos_instance()._active_workflows_set.activeList(), *self._errors}
         unmade = {row.workflow_id: row for row in rows if row.workflow_id not in made}
         for run_id in self._unmade & unmade.keys():
@@ -196,7 +196,7 @@ class DBOSEngine(DBOSRuns):
             except DurableDatabaseError as error:
                 if run_id in self._errors:
                     self._errors[run_id] = error
-                if error.is_away:  # the run has not ended: DBOS leaves a cancelled one as it is
+                if error.is_away:  # the run has not ended: DBOS leaves a cancelled one unchanged
                     raise asyncio.CancelledError from error
                 text = note_failure(run_id, error)
             except Exception as error:  # noqa: BLE001 - raised again for the caller of the run
@@ -209,7 +209,7 @@ class DBOSEngine(DBOSRuns):
 
 
 def _forget_closed_streams() -> None:
-    """Remove handlers of DBOS whose stream is closed: DBOS would fail when it flushes them."""
+    """Remove handlers with closed streams, which DBOS would fail to flush."""
     logger = logging.getLogger("dbos")
     for handler in [*logger.handlers]:
         if getattr(getattr(handler, "stream", None), "closed", False):
@@ -218,10 +218,10 @@ def _forget_closed_streams() -> None:
 
 @contextmanager
 def _without_retries() -> Iterator[None]:
-    """Inside the block, let a DBOS be launched that does not try again while the server is away.
+    """Inside the block, DBOS starts without retries while the server is away.
 
-    By default it does so without a limit, in threads that nothing can end. What is left undone then,
-    `recover_unmade` gives to others.
+    By default it retries for ever, in threads that nothing can end. `recover_unmade` gives
+    the runs left then to others.
     """
     from dbos._sys_db import SystemDatabase
 
@@ -250,13 +250,13 @@ def _register(body: Body, max_recoveries: int, enqueue: Any) -> Any:
         job = uuid.uuid5(uuid.NAMESPACE_URL, f"{run_id}/{at.isoformat()}").hex
         return str(enqueue(Job(job, context["stored"], context["queue"])))
 
-    # It does nothing but queue, by an id that stays the same, so it may be taken over as often as needed.
+    # It only queues, under a constant id, so any number of takeovers is safe.
     DBOS.workflow(name=SCHEDULED, max_recovery_attempts=None, **options)(scheduled_run)
     return DBOS.workflow(name=WORKFLOW, max_recovery_attempts=max_recoveries, **options)(durable_run)
 
 
 def _queue_options(limits: Limits) -> dict[str, Any]:
-    # DBOS refuses a limit of a part that is above that of the whole.
+    # DBOS rejects a partial limit above the total.
     most = limits.total or max(limits.concurrency, limits.per_tenant or 0)
     options: dict[str, Any] = {
         "worker_concurrency": min(limits.concurrency, most),
@@ -271,26 +271,21 @@ def _queue_options(limits: Limits) -> dict[str, Any]:
 
 
 class _DefaultExecutors:
-    """The event loops on which DBOS has worked, with the executors that they had before.
-
-    DBOS replaces the executor of an event loop with its own, which ends with DBOS.
-    """
+    """The original executors of event loops, which DBOS replaces with its own until its end."""
 
     def __init__(self) -> None:
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
         self._lock = Lock()
 
     def remember(self) -> None:
-        """Remember the running loop and its executor, before DBOS works on it."""
         loop = asyncio.get_running_loop()
         with self._lock:
             if loop not in self._loops:
-                # Without a public way to ask. None means that the loop makes one when it needs it.
+                # There is no public way. None means that the loop creates one on demand.
                 known = getattr(loop, "_default_executor", None)
                 self._loops[loop] = None if type(known).__module__.startswith("dbos.") else known
 
     def give_back(self) -> None:
-        """Let the loops use what they had, or a new executor."""
         with self._lock:
             loops = list(self._loops.items())
         for loop, executor in loops:

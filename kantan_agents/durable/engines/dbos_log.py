@@ -1,4 +1,4 @@
-"""What DBOS logs while it makes runs: one line each, with secrets masked."""
+"""DBOS's log: one masked line each."""
 
 from __future__ import annotations
 
@@ -7,20 +7,16 @@ from collections.abc import Callable
 
 
 class EndedError(Exception):
-    """A run has failed, as DBOS may see it.
+    """A failed run's error for DBOS, which pickles errors and stores their attributes.
 
-    DBOS pickles the error of a run and stores its attributes. Errors of runs have connections among theirs,
-    which cannot be pickled, and what users have written, which must not be stored.
+    The original has connections, which cannot be pickled, and user data, which must not be stored.
     """
 
 
 def one_line_each(masked: Callable[[str], str]) -> Callable[[], None]:
-    """Let DBOS log one line for each record; return a function that puts its logger back.
+    """Let DBOS log one masked line per record; return an undo function.
 
-    DBOS adds the traceback of each failed run, at the level ERROR. This library logs these itself.
-
-    Args:
-        masked: Masks the secrets in a text.
+    DBOS adds tracebacks of failed runs, which this library logs itself.
     """
 
     def shortened(record: logging.LogRecord) -> bool:

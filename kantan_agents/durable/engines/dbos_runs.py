@@ -1,4 +1,4 @@
-"""``DBOSRuns``: the durable runs that DBOS has stored, for any process with the database, started or not."""
+"""The runs stored by DBOS, for any process with the database."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 WORKFLOW: Final = "kantan_agents.durable_run"
 SCHEDULED: Final = "kantan_agents.scheduled_run"
-# The workflows of the library, not those of the application: what has changed in an agent must not keep a
-# worker from the runs that another version has begun.
+# Independent of the application's version: a worker with a changed agent must execute earlier runs.
 VERSION: Final = "kantan-agents-1"
 DBOS_QUEUE: Final = "_dbos_internal_queue"
 _DELETED: Final = 500
@@ -51,12 +50,7 @@ _STATUS: Final = {
 
 
 class DBOSRuns:
-    """Queues, finds, recovers and deletes the workflows of DBOS. Makes none.
-
-    Args:
-        database: The database.
-        application: Name of the application. Processes of the same name make each other's runs.
-    """
+    """Queues, finds, recovers and deletes DBOS workflows, but executes none."""
 
     def __init__(self, database: RunDatabase, application: str) -> None:
         self._database = database
@@ -68,13 +62,13 @@ class DBOSRuns:
         self._lock = threading.Lock()
 
     def after_fork(self) -> None:
-        """In a forked child: be another process, and leave the connections to the parent."""
+        """Reset a forked child; leave the connections to the parent."""
         self.executor, self._lock = new_executor(self._application), threading.Lock()
         leave_to_parent(self._made, self._closing)
         self._made = self._closing = None
 
     def enqueue_now(self, job: Job) -> str:
-        """Put a run into a queue; return its id, or that of the one which has the same ``dedup_key``."""
+        """See ``Engine``."""
         from dbos import WorkflowSerializationFormat
 
         client = self._client()
@@ -100,7 +94,7 @@ class DBOSRuns:
         return str(client.enqueue(given, job.stored).get_workflow_id())
 
     def schedule(self, name: str, cron: str, queue: str, stored: str, timezone: str | None) -> None:
-        """Put a run into a queue whenever a cron expression says so. Replaces a schedule of the same name."""
+        """See ``Engine``."""
         from dbos import error as errors
 
         entry: Any = {
@@ -116,23 +110,23 @@ class DBOSRuns:
             raise ValueError(str(error).removeprefix("DBOS Error: ")) from error
 
     def unschedule(self, name: str) -> None:
-        """Remove a schedule."""
+        """See ``Engine``."""
         self._client().delete_schedule(name)
 
     def executors(self) -> Sequence[str]:
-        """Return the processes that make runs, as far as the engine knows."""
+        """See ``Engine``."""
         rows = self._client().list_workflows(
             status="PENDING", name=[WORKFLOW, SCHEDULED], load_input=False, load_output=False
         )
         return sorted({row.executor_id for row in rows if row.executor_id})
 
     def recover(self, executors: Sequence[str]) -> int:
-        """Give the runs of processes that have ended to others; return how many these are."""
+        """See ``Engine``."""
         ended = list(executors)
         rows = self._client().list_workflows(
             status="PENDING", name=WORKFLOW, executor_id=ended, load_output=False
         )
-        # Their queue is that of DBOS: a run of a schedule that was being queued, by its id at most once.
+        # In DBOS's queue: scheduled runs that were being queued, once by their ids.
         firings = self._client().list_workflows(
             status="PENDING", name=SCHEDULED, executor_id=ended, load_input=False, load_output=False
         )
@@ -143,13 +137,13 @@ class DBOSRuns:
     def _recover(self, row: Any) -> bool:
         if row.name == SCHEDULED:
             return _give_to_others(row, DBOS_QUEUE)
-        # In a queue of this library: any process takes from that of DBOS, also without the agent.
+        # In a queue of this library: any process takes from DBOS's queue, even without the agent.
         agent = agent_in(_engine_run(row).stored)
-        # What cannot be read belongs to nobody: this process takes it, and sets it aside with the reason.
+        # This process takes unreadable data, and parks it with the reason.
         return _give_to_others(row, resumed_queue(agent) if agent else self._own_queue)
 
     def agents_waited_for(self) -> Mapping[str, int]:
-        """Return how many runs wait until a process with their agent takes them, by agent."""
+        """See ``Engine``."""
         begin = resumed_queue("")
         queues = [queue.name for queue in self._client().list_queues() if queue.name.startswith(begin)]
         if not queues:
@@ -160,35 +154,35 @@ class DBOSRuns:
         return Counter((row.queue_name or "").removeprefix(begin) for row in rows)
 
     def cancel(self, run_id: str) -> None:
-        """Let nobody begin or go on with a run."""
+        """See ``Engine``."""
         self._client().cancel_workflow(run_id)
 
     def resume(self, run_id: str, queue: str | None) -> None:
-        """Queue a run again that was cancelled or parked."""
+        """See ``Engine``."""
         self._client().resume_workflow(run_id, queue_name=queue)
 
     def forget(self, run_ids: Sequence[str]) -> None:
-        """Delete runs that have ended."""
+        """See ``Engine``."""
         self._client().delete_workflows(list(run_ids))
 
     def find(self, run_id: str) -> EngineRun | None:
-        """Return a run; None if there is none of this id."""
+        """See ``Engine``."""
         found = self.these([run_id])
         return found[0] if found else None
 
     def these(self, run_ids: Sequence[str]) -> Sequence[EngineRun]:
-        """Return the runs of these ids."""
+        """See ``Engine``."""
         if not run_ids:
             return []
         rows = self._client().list_workflows(workflow_ids=list(run_ids), name=WORKFLOW)
         return [_engine_run(row) for row in rows]
 
     def settled(self, run_ids: Sequence[str]) -> Sequence[str]:
-        """Return those of these ids whose run is neither queued nor being made, or that have none."""
+        """See ``Engine``."""
         from sqlalchemy import text
 
         self._client()  # it creates the tables
-        # The table as DBOS documents it: its own functions read whole rows, with what runs have returned.
+        # The table as DBOS documents it: its own functions read whole rows, including the results.
         ids, table = "json_each(:ids)", "workflow_status"
         if not self._database.is_sqlite:
             ids, table = "json_array_elements_text(CAST(:ids AS json)) AS t(value)", f"dbos.{table}"
@@ -202,7 +196,7 @@ class DBOSRuns:
     def runs(
         self, statuses: Sequence[str] | None, queue: str | None, limit: int, offset: int
     ) -> Sequence[EngineRun]:
-        """Return the newest runs of these statuses, newest first, without the first ``offset``."""
+        """See ``Engine``."""
         own = None if statuses is None else [name for name, known in _STATUS.items() if known in statuses]
         rows = self._client().list_workflows(
             status=own, queue_name=queue, limit=limit, offset=offset, sort_desc=True, name=WORKFLOW
@@ -210,12 +204,12 @@ class DBOSRuns:
         return [_engine_run(row) for row in rows]
 
     def forget_firings(self, moment: datetime) -> None:
-        """Delete what is stored of the times at which schedules have queued a run, until a moment."""
+        """See ``Engine``."""
         while ended := self._ended_before(moment, _DELETED, SCHEDULED):
             self.forget(ended)
 
     def ended_before(self, moment: datetime, limit: int) -> Sequence[str]:
-        """Return the oldest runs that have finished, failed or were cancelled before a moment."""
+        """See ``Engine``."""
         return self._ended_before(moment, limit, WORKFLOW)
 
     def _ended_before(self, moment: datetime, limit: int, name: str) -> list[str]:
@@ -263,7 +257,7 @@ class DBOSRuns:
             return self._made
 
     def _create_tables(self, pool: Engine | None) -> None:
-        """Create the tables of DBOS, which a client does not do, if no process has been started yet."""
+        """Create DBOS's tables, unless a process was started: a client does not."""
         from sqlalchemy import inspect
 
         with self._database.read() as connection:
@@ -273,11 +267,10 @@ class DBOSRuns:
             self._change_tables(pool)
 
     def _change_tables(self, pool: Engine | None) -> None:
-        """Create the tables of DBOS, or bring them to its version."""
         from dbos import DBOSPortableJSONSerializer
         from dbos._sys_db import SystemDatabase
 
-        # As `DBOS.migrate` does, which makes connections that wait for an answer without a limit.
+        # As `DBOS.migrate` does, whose connections wait for an answer without a limit.
         system = SystemDatabase.create(
             self._database.url, _FILE_POOL, pool, "dbos", DBOSPortableJSONSerializer(), None
         )
@@ -303,7 +296,7 @@ def _give_to_others(row: Any, queue: str) -> bool:
 
 
 def _engine_run(row: Any) -> EngineRun:
-    # DBOS returns the text of what it cannot read.
+    # DBOS returns unreadable data as a string.
     arguments = (row.input.get("args") if isinstance(row.input, dict) else None) or ()
     return EngineRun(
         run_id=row.workflow_id,
@@ -314,7 +307,7 @@ def _engine_run(row: Any) -> EngineRun:
         updated_at=_moment(row.updated_at),
         stored=plain(arguments[0]) if arguments else None,
         outcome=plain(row.output),
-        error=None if row.error is None else mask(str(row.error)),  # earlier versions stored it as it was
+        error=None if row.error is None else mask(str(row.error)),  # earlier versions stored it unmasked
     )
 
 

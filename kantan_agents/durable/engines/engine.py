@@ -1,4 +1,4 @@
-"""``Engine``: what a workflow engine does for durable runs: it stores, starts, queues and recovers them."""
+"""The interface of workflow engines for durable runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOGGED: Final = 500
 _log = get_logger("kantan_agents.durable")
 
 Body = Callable[[str, str], Awaitable[str]]
-"""Makes a run: takes its id and what was stored of it, returns its outcome, both as JSON texts."""
+"""Executes a run from its id and stored JSON; returns its outcome as JSON."""
 
 
 def _seconds(value: Any) -> float:
@@ -33,15 +33,15 @@ def _at_least_one(_limits: Any, attribute: Any, value: Any) -> None:
 
 @attrs.frozen
 class Limits:
-    """How many runs of a queue may be made at once, and how many may begin in a time.
+    """How many runs of a queue may be active at the same time, and how many may start in a period.
 
     Attributes:
-        concurrency: Runs at once in each worker.
-        total: Runs at once in all workers; None without a limit.
-        rate: Runs that may begin in ``period`` seconds, in all workers; None without a limit.
+        concurrency: Active runs in each worker.
+        total: Active runs in all workers; None without a limit.
+        rate: Runs that may start in ``period`` seconds, in all workers; None without a limit.
         period: Seconds.
-        per_tenant: Runs at once for each tenant; None without a limit.
-        tenant_rate: Runs of each tenant that may begin in ``period`` seconds; None without a limit.
+        per_tenant: Active runs for each tenant; None without a limit.
+        tenant_rate: Runs of each tenant that may start in ``period`` seconds; None without a limit.
 
     Raises:
         InvalidOptionError: E75, a number is less than 1.
@@ -56,22 +56,22 @@ class Limits:
 
     @property
     def by_tenant(self) -> bool:
-        """Whether tenants have limits of their own."""
+        """Whether tenants have separate limits."""
         return self.per_tenant is not None or self.tenant_rate is not None
 
 
 @attrs.frozen
 class Job:
-    """A run to be made by a worker.
+    """A run for a worker.
 
     Attributes:
-        run_id: Its id. A run of this id is not made twice.
-        stored: What is stored of it.
+        run_id: Its id, which is executed once.
+        stored: Its stored form.
         queue: Name of the queue.
         priority: 1 is the first, larger numbers follow; None is before all of them.
-        dedup_key: While a run with this key waits or is made, the queue takes no second one.
+        dedup_key: While a run with this key is waiting or active, the queue takes no second one.
         tenant: Whose limits apply.
-        delay: Seconds before it may begin.
+        delay: Seconds before it may start.
     """
 
     run_id: str
@@ -88,14 +88,11 @@ class EngineRun:
     """A run as the engine knows it.
 
     Attributes:
-        run_id: Its id.
         status: ``"queued"``, ``"running"``, ``"finished"``, ``"failed"``, ``"cancelled"`` or ``"parked"``.
-        queue: The queue it came from; None for one that was begun where it was asked for.
-        executor: The process that makes or made it.
-        created_at: When it was begun or queued.
-        updated_at: When its status changed last.
-        stored: What is stored of it, as JSON text.
-        outcome: How it ended, as JSON text; None if it has not, or not well.
+        queue: The queue it came from, if any.
+        executor: The process that executes or executed it.
+        stored: Its stored form, as JSON.
+        outcome: Its outcome, as JSON; None unless it has finished.
         error: The message of its error.
     """
 
@@ -111,37 +108,36 @@ class EngineRun:
 
 
 class Engine(Protocol):
-    """A workflow engine. Every method may block and is called in a thread, but for those that are async."""
+    """A workflow engine. Sync methods may block, and run in a thread."""
 
     executor: str
-    """Id of this process."""
 
     def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
-        """Begin to make runs of these queues, and those that are recovered."""
+        """Start executing queued and recovered runs."""
         ...
 
     def take_no_more(self) -> None:
-        """Begin no more queued runs; those that are being made go on."""
+        """Start no more queued runs; active ones continue."""
         ...
 
     def stop(self) -> None:
-        """Make no more runs, and leave those that are being made to other processes."""
+        """Stop, and leave active runs to other processes."""
         ...
 
     def after_fork(self) -> None:
-        """In a forked child: be another process, with another id, and leave what is open to the parent."""
+        """Reset a forked child: new id, and no use of the parent's connections."""
         ...
 
     async def run(self, run_id: str, stored: str) -> str:
-        """Make a run here, in this task, and return its outcome."""
+        """Execute a run in this task; return its outcome."""
         ...
 
     def enqueue_now(self, job: Job) -> str:
-        """Put a run into a queue; return its id, or that of the one which has the same ``dedup_key``."""
+        """Queue a run; return its id, or the one with its ``dedup_key``."""
         ...
 
     def schedule(self, name: str, cron: str, queue: str, stored: str, timezone: str | None) -> None:
-        """Put a run into a queue whenever a cron expression says so. Replaces a schedule of the same name."""
+        """Queue a run at each match of a cron expression; replace a schedule by name."""
         ...
 
     def unschedule(self, name: str) -> None:
@@ -149,30 +145,30 @@ class Engine(Protocol):
         ...
 
     def executors(self) -> Sequence[str]:
-        """Return the processes that make runs, as far as the engine knows."""
+        """Return the processes that execute runs."""
         ...
 
     def recover(self, executors: Sequence[str]) -> int:
-        """Give the runs of processes that have ended to others; return how many these are."""
+        """Give ended processes' runs to others; return their number."""
         ...
 
     def recover_unmade(self) -> bool:
-        """Give the runs of this process to any process that it does not make; return whether to ask again.
+        """Give inactive runs of this process to others; return whether to call again.
 
-        A run must not be made at two calls, as it may just be about to begin.
+        A run must be inactive at two calls, as it may be about to start.
         """
         ...
 
     def agents_waited_for(self) -> Mapping[str, int]:
-        """Return how many runs wait until a process with their agent takes them, by agent."""
+        """Return how many runs wait for each agent."""
         ...
 
     def cancel(self, run_id: str) -> None:
-        """Let nobody begin or go on with a run."""
+        """Prevent a run from starting or resuming."""
         ...
 
     def resume(self, run_id: str, queue: str | None) -> None:
-        """Queue a run again that was cancelled or parked."""
+        """Queue a cancelled or parked run again."""
         ...
 
     def forget(self, run_ids: Sequence[str]) -> None:
@@ -180,11 +176,11 @@ class Engine(Protocol):
         ...
 
     def ended_before(self, moment: datetime, limit: int) -> Sequence[str]:
-        """Return the oldest runs that have finished, failed or were cancelled before a moment."""
+        """Return the oldest runs that ended before a moment."""
         ...
 
     def find(self, run_id: str) -> EngineRun | None:
-        """Return a run; None if there is none of this id."""
+        """Return a run, if it exists."""
         ...
 
     def these(self, run_ids: Sequence[str]) -> Sequence[EngineRun]:
@@ -192,17 +188,17 @@ class Engine(Protocol):
         ...
 
     def settled(self, run_ids: Sequence[str]) -> Sequence[str]:
-        """Return those of these ids whose run is neither queued nor being made, or that have none."""
+        """Return the ids without a queued or active run."""
         ...
 
     def forget_firings(self, moment: datetime) -> None:
-        """Delete what is stored of the times at which schedules have queued a run, until a moment."""
+        """Delete the schedules' firings until a moment."""
         ...
 
     def runs(
         self, statuses: Sequence[str] | None, queue: str | None, limit: int, offset: int
     ) -> Sequence[EngineRun]:
-        """Return the newest runs of these statuses, newest first, without the first ``offset``."""
+        """Return the latest runs of these statuses, from ``offset``."""
         ...
 
 
@@ -215,15 +211,15 @@ def new_executor(application: str) -> str:
 
 
 def resumed_queue(agent: str) -> str:
-    """Return the queue of runs of an agent that go on and came from none: recovered ones, and approved ones.
+    """Return the queue for an agent's recovered and approved runs without one.
 
-    Only processes that have the agent take from it.
+    Only processes with the agent take from it.
     """
     return f"{RESUMED}/{agent}"
 
 
 def agent_in(stored: str | None) -> str:
-    """Return the agent in what is stored of a run; empty if that cannot be read."""
+    """Return the agent of a stored run; empty if unreadable."""
     try:
         return str(json.loads(stored or "")["agent"])
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -231,12 +227,12 @@ def agent_in(stored: str | None) -> str:
 
 
 def note_failure(run_id: str, error: Exception) -> str:
-    """Log that a run has failed; return the message of its error as it may be stored."""
+    """Log a failed run; return its storable error message."""
     text = mask(message_of(error))
     _log.error("durable run failed", run_id=run_id, error=" ".join(text[:_LOGGED].split()))
     return text
 
 
 def plain(value: Any) -> str | None:
-    """Return a stored value that should be a text; None for anything else."""
+    """Return a stored string, else None."""
     return value if isinstance(value, str) else None

@@ -1,4 +1,4 @@
-"""``JobRuns``: the jobs of a ``JobStore`` as an engine shows, cancels, resumes and deletes them."""
+"""Shows, cancels, resumes and deletes stored jobs."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _COLUMNS = "run_id, status, queue, executor, created_at, updated_at, stored, out
 
 
 class JobRuns(JobStore):
-    """The part of an engine that any process with the database has, as ``Engine`` describes it."""
+    """The part of ``Engine`` for any process with the database."""
 
     def find(self, run_id: str) -> EngineRun | None:
-        """Return a job; None if there is none of this id."""
+        """See ``Engine``."""
         return next(iter(self.these([run_id])), None)
 
     def forget_firings(self, moment: datetime) -> None:
-        """Delete nothing: a schedule stores only its next time."""
+        """Delete nothing: a schedule only stores its next time."""
 
     def cancel(self, run_id: str, number: int | None = None) -> None:
-        """Let nobody make a job any more; with a number, only if it was handed over no more since."""
+        """Cancel a job; with a number, only if that is its last handover."""
         self._execute(
             f"UPDATE {JOBS} SET status = 'cancelled', updated_at = {{now}} WHERE run_id = :run_id "
             "AND status IN ('queued', 'running', 'parked') "
@@ -35,7 +35,7 @@ class JobRuns(JobStore):
         )
 
     def resume(self, run_id: str, queue: str | None) -> None:
-        """Let a job that was cancelled or parked be taken again."""
+        """See ``Engine``."""
         self._execute(
             f"UPDATE {JOBS} SET status = 'queued', queue = COALESCE(CAST(:queue AS TEXT), queue), "
             f"attempts = 0, dedup_key = NULL, error = NULL, updated_at = {{now}}, {AGAIN} "
@@ -45,11 +45,11 @@ class JobRuns(JobStore):
         )
 
     def forget(self, run_ids: Sequence[str]) -> None:
-        """Delete jobs."""
+        """See ``Engine``."""
         self._execute(f"DELETE FROM {JOBS} WHERE run_id IN :ids", ids=list(run_ids))
 
     def ended_before(self, moment: datetime, limit: int) -> list[str]:
-        """Return the oldest jobs that have ended before a moment."""
+        """See ``Engine``."""
         rows = self._execute(
             f"SELECT run_id FROM {JOBS} WHERE application = :application AND status IN :ended "
             "AND updated_at < :moment ORDER BY updated_at LIMIT :limit",
@@ -60,7 +60,7 @@ class JobRuns(JobStore):
         return [row.run_id for row in rows]
 
     def these(self, run_ids: Sequence[str]) -> list[EngineRun]:
-        """Return the jobs of these ids."""
+        """See ``Engine``."""
         rows = self._execute(
             f"SELECT {_COLUMNS} FROM {JOBS} WHERE application = :application AND run_id IN :ids",
             ids=list(run_ids),
@@ -68,7 +68,7 @@ class JobRuns(JobStore):
         return [_engine_run(row) for row in rows]
 
     def settled(self, run_ids: Sequence[str]) -> list[str]:
-        """Return those of these ids whose job is neither waiting nor being made, or that have none."""
+        """Return the ids without a waiting or active job."""
         rows = self._execute(
             f"SELECT run_id FROM {JOBS} WHERE run_id IN :ids AND status IN :open",
             ids=list(run_ids),
@@ -80,7 +80,7 @@ class JobRuns(JobStore):
     def runs(
         self, statuses: Sequence[str] | None, queue: str | None, limit: int, offset: int
     ) -> Sequence[EngineRun]:
-        """Return the newest jobs of these statuses, newest first, without the first ``offset``."""
+        """See ``Engine``."""
         wanted = "" if statuses is None else "AND status IN :statuses "
         wanted += "" if queue is None else "AND queue = :queue "
         rows = self._execute(
@@ -94,7 +94,7 @@ class JobRuns(JobStore):
         return [_engine_run(row) for row in rows]
 
     def agents_waited_for(self) -> Mapping[str, int]:
-        """Return how many jobs wait until a process with their agent takes them, by agent."""
+        """Return how many jobs wait for each agent."""
         beginning = resumed_queue("")
         rows = self._execute(
             f"SELECT queue, COUNT(*) AS count FROM {JOBS} WHERE application = :application "
@@ -105,7 +105,7 @@ class JobRuns(JobStore):
         return {row.queue[len(beginning) :]: row.count for row in rows}
 
     def executors(self) -> list[str]:
-        """Return the processes that make jobs."""
+        """See ``Engine``."""
         rows = self._execute(
             f"SELECT DISTINCT executor FROM {JOBS} WHERE application = :application AND status = 'running' "
             "AND executor IS NOT NULL ORDER BY executor"
@@ -113,7 +113,7 @@ class JobRuns(JobStore):
         return [row.executor for row in rows]
 
     def unschedule(self, name: str) -> None:
-        """Delete a schedule."""
+        """See ``Engine``."""
         self._execute(
             "DELETE FROM kantan_agents_durable_schedules WHERE application = :application AND name = :name",
             name=name,

@@ -1,7 +1,7 @@
-"""``JobStore``: the runs that an engine without tables of its own hands to workers, and their schedules.
+"""Runs and schedules for an engine without its own tables.
 
-A job is handed over by its id and the number of the handing. So one that was handed over before it was
-cancelled, resumed or taken over changes nothing. While it is made it belongs to a claim, as in ``StepStore``.
+Handovers are numbered, so one from before a cancellation, resumption or takeover changes nothing. An active
+job belongs to a claim, as in ``StepStore``.
 """
 
 from __future__ import annotations
@@ -29,11 +29,9 @@ class Handing:
     """A job to be handed over.
 
     Attributes:
-        run_id: Its id.
-        number: How often it has been handed over, with this time.
-        queue: The queue.
+        number: The number of this handover.
         priority: As in ``Job``.
-        delay: Seconds before it may begin.
+        delay: Seconds before it may start.
     """
 
     run_id: str
@@ -45,7 +43,7 @@ class Handing:
 
 @attrs.frozen
 class Schedule:
-    """When a run is queued, and which."""
+    """A stored schedule."""
 
     name: str
     cron: str
@@ -56,19 +54,14 @@ class Schedule:
 
 
 class JobStore:
-    """Queues jobs, gives them to processes, and stores how they end.
-
-    Args:
-        database: The database. ``open`` creates the tables.
-        application: The application.
-    """
+    """Queues jobs, gives them to processes, and stores outcomes."""
 
     def __init__(self, database: RunDatabase, application: str) -> None:
         self._database = database
         self._application = application
 
     def add(self, job: Job) -> str:
-        """Store a job that waits; return its id, or that of the one which has the same ``dedup_key``."""
+        """Store a waiting job; return its id, or the one with its ``dedup_key``."""
         key = None if job.dedup_key is None else f"{job.queue}\n{job.dedup_key}"
         values = {**attrs.asdict(job), "key": key}
         self._execute(
@@ -88,7 +81,7 @@ class JobStore:
         return str(rows[0].run_id) if rows else self.add(job)
 
     def begin(self, run_id: str, stored: str, executor: str, claim: str) -> None:
-        """Store a job that is made where it has begun."""
+        """Store a job that its process executes itself."""
         self._execute(
             f"INSERT INTO {JOBS} (run_id, application, status, handing, is_handed, attempts, executor, "
             "claim, created_at, updated_at, checked_at, stored) "
@@ -101,17 +94,13 @@ class JobStore:
         )
 
     def claim(self, run_id: str, number: int, executor: str, claim: str, most: int) -> tuple[str, str | None]:
-        """Take a job that was handed over; return its status, and what is stored of it if it was taken.
+        """Take a job; return its status, and its stored form if taken.
 
-        Args:
-            run_id: Its id.
-            number: The number of the handing.
-            executor: The process that takes it.
-            claim: Id of the claim, new for each.
-            most: How often it may have been taken before. Otherwise it is parked.
+        ``number`` is the handover's, ``claim`` a new id, and ``most`` the earlier claims after which it is
+        parked.
         """
         values = {"run_id": run_id, "number": number, "executor": executor, "claim": claim, "most": most}
-        # A process that holds its lock makes it, or it is given to others (`give`): nobody takes it from one.
+        # Only queued jobs: a live process holds a lock on its job, and `give` queues the others.
         where = "WHERE run_id = :run_id AND handing = :number AND status = 'queued'"
         taken = self._execute(
             f"UPDATE {JOBS} SET status = 'running', executor = :executor, claim = :claim, "
@@ -130,7 +119,7 @@ class JobStore:
         return (str(rows[0].status), None) if rows else ("moved", None)
 
     def give_back(self, run_id: str, claim: str) -> None:
-        """Let another process take a job of which nothing was made."""
+        """Release a job that has not started."""
         self._execute(
             f"UPDATE {JOBS} SET status = 'queued', executor = NULL, attempts = attempts - 1 "
             "WHERE run_id = :run_id AND claim = :claim AND status = 'running'",
@@ -141,7 +130,7 @@ class JobStore:
     def end(
         self, run_id: str, claim: str, status: str, *, outcome: str | None = None, error: str | None = None
     ) -> None:
-        """Store how a job has ended, if it still belongs to a claim."""
+        """Store a job's end, if the claim still has it."""
         self._execute(
             f"UPDATE {JOBS} SET status = :status, outcome = :outcome, error = :error, updated_at = {{now}} "
             "WHERE run_id = :run_id AND claim = :claim AND status = 'running'",
@@ -155,12 +144,9 @@ class JobStore:
     def give(
         self, executors: Sequence[str], queue_of: Callable[[str], str], but: Collection[str] = ()
     ) -> int:
-        """Let any process take what these processes make; return how many jobs these are.
+        """Release these processes' active jobs, except ``but``; return their number.
 
-        Args:
-            executors: The processes.
-            queue_of: Returns the queue of one that came from none, by what is stored of it.
-            but: The jobs that they keep.
+        ``queue_of`` returns the queue of a stored job without one.
         """
         rows = self._execute(
             f"SELECT run_id, executor, stored FROM {JOBS} WHERE application = :application "
@@ -192,7 +178,7 @@ class JobStore:
         return bool(rows[0][0])
 
     def not_handed(self, limit: int) -> list[Handing]:
-        """Return jobs that wait and were not handed over."""
+        """Return waiting jobs without a handover."""
         rows = self._execute(
             "SELECT run_id, handing, queue, priority, COALESCE(start_at - {now}, 0) AS delay "
             f"{_NOT_HANDED} ORDER BY created_at LIMIT :limit",
@@ -203,7 +189,7 @@ class JobStore:
         ]
 
     def not_checked(self, seconds: float, limit: int) -> list[Handing]:
-        """Return jobs that wait and were neither handed over nor looked after in the last seconds."""
+        """Return waiting jobs without a handover or check in the last seconds."""
         rows = self._execute(
             f"SELECT run_id, handing, queue {_NOT_CHECKED} ORDER BY checked_at LIMIT :limit",
             seconds=seconds,
@@ -212,7 +198,7 @@ class JobStore:
         return [Handing(row.run_id, row.handing, row.queue, None, 0.0) for row in rows]
 
     def note_handed(self, job: Handing, *, is_handed: bool = True) -> None:
-        """Note that a job was handed over; or that it was not, or is lost."""
+        """Note a job's handover, or that it failed or is lost."""
         self._execute(
             f"UPDATE {JOBS} SET is_handed = :handed, checked_at = {{now}} "
             "WHERE run_id = :run_id AND handing = :number",
@@ -222,7 +208,7 @@ class JobStore:
         )
 
     def keep_schedule(self, schedule: Schedule) -> None:
-        """Store a schedule. One of the same name is replaced."""
+        """Store a schedule, or replace one by name."""
         self._execute(
             f"INSERT INTO {_SCHEDULES} "
             "(application, name, cron, timezone, queue, stored, next_at) VALUES "
@@ -233,7 +219,7 @@ class JobStore:
         )
 
     def due(self) -> tuple[float, list[Schedule]]:
-        """Return the time of the database, in seconds since 1970, and the schedules whose time has come."""
+        """Return the database's time, in seconds since 1970, and the due schedules."""
         rows = self._execute("SELECT {now} AS now")
         found = self._execute(
             f"SELECT name, cron, timezone, queue, stored, next_at FROM {_SCHEDULES} "
@@ -243,7 +229,7 @@ class JobStore:
         return float(rows[0].now), [Schedule(*row) for row in found]
 
     def fired(self, schedule: Schedule, next_at: float) -> None:
-        """Note when a schedule is due again, unless it was replaced."""
+        """Note a schedule's next time, unless it was replaced."""
         self._execute(
             f"UPDATE {_SCHEDULES} SET next_at = :next_at WHERE application = :application "
             "AND name = :name AND cron = :cron AND next_at = :before",
@@ -254,7 +240,7 @@ class JobStore:
         )
 
     def _execute(self, statement: str, **values: Any) -> Sequence[Any]:
-        """Execute a statement in which ``{now}`` stands for the time; return its rows."""
+        """Execute a statement, with ``{now}`` as the time; return its rows."""
         from sqlalchemy import Text, bindparam, text
 
         sql = statement.replace("{now}", self._database.now)

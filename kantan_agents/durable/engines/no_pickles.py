@@ -1,4 +1,4 @@
-"""Keeps DBOS from reading pickles, which run whatever the writer of the database wants."""
+"""Prevents DBOS from reading pickles, which could run the code of a database's writer."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _lock = Lock()
 
 
 def refuse_pickles() -> None:
-    """Let DBOS read nothing but JSON in this process from now on.
+    """Let DBOS read only JSON in this process.
 
-    A row says itself how it is to be read, whichever serializer is chosen. The file of a database may have
-    come with a repository, and a command of an agent may have written to it.
+    Each row chooses its deserializer. A database file may come from a repository, or an agent's command may
+    have written to it.
     """
     from dbos import _serialization
 
@@ -32,6 +32,5 @@ class _Refusing:
         return getattr(self._known, name)
 
     def deserialize(self, serialized_data: str) -> NoReturn:
-        """Raise TypeError."""
         del serialized_data
         raise TypeError("it is a pickle, and reading one could run any program")

@@ -1,4 +1,4 @@
-"""Gives SQLite before 3.42 the clock that DBOS asks it for."""
+"""Gives SQLite before 3.42 the clock function that DBOS uses."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ _lock = Lock()
 
 
 def give_clock() -> None:
-    """Let ``unixepoch('subsec')`` work in the SQLite connections that SQLAlchemy opens from now on.
+    """Let ``unixepoch('subsec')`` work in all later SQLite connections of SQLAlchemy.
 
-    DBOS chooses it by the version of Python, not of SQLite: on Python 3.12 and later with a SQLite before
-    3.42, as in Debian 12, it would be NULL, and no run could be stored. A database that such a process has
-    created needs it in all others too, so this does not look at the version of Python.
+    DBOS uses it on Python 3.12 and later. With an older SQLite, as in Debian 12, it would be NULL, and no run
+    could be stored. A database created so needs it on every Python.
     """
     if sqlite3.sqlite_version_info >= _FIRST_WITH_SUBSEC:
         return
@@ -35,7 +34,7 @@ def _add_clock(connection: Any, _record: Any) -> None:
 
 
 def _unixepoch(moment: Any) -> float | int | None:
-    """Return what SQLite 3.42 returns: the application may have SQL of its own in the same connections."""
+    """Return SQLite 3.42's result, as the application may share the connection."""
     if moment in ("subsec", "subsecond"):
         return round(time.time(), 3)
     with closing(sqlite3.connect(":memory:")) as connection:

@@ -1,8 +1,8 @@
-"""``TemporalEngine``: durable runs that Temporal gives to workers.
+"""Durable runs that Temporal gives to workers.
 
-The database has the runs, and says who makes each. Temporal gets their ids and queues: it keeps them until a
-worker can take one, in order of priority, after a delay, no faster than a rate, and gives a run to another
-worker if the first does not take it. Decision 52 says why.
+The database has the runs and their owners. Temporal gets ids and queues: it holds a run until a worker can
+take it, by priority, after a delay, within a rate, and tries another worker if the first does not take it.
+Decision 52 has the reasons.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ _log = get_logger("kantan_agents.durable")
 
 
 class TemporalEngine(JobRuns):
-    """Makes the runs that Temporal gives to this process, once it is started.
+    """Executes the runs that Temporal gives to this process, once started.
 
     Args:
         database: The database.
-        application: Name of the application. Processes of the same name make each other's runs.
+        application: Processes with the same name execute each other's runs.
         max_recoveries: How often a run is taken over before it is parked.
-        interval: Seconds between two looks for runs to be handed over; at most one second.
-        url: ``temporal://HOST:PORT/NAMESPACE``. What is left out, Temporal's own configuration says.
+        interval: Seconds between two looks for handovers; at most one second.
+        url: ``temporal://HOST:PORT/NAMESPACE``; Temporal's own configuration supplies missing parts.
     """
 
     def __init__(
@@ -90,16 +90,16 @@ class TemporalEngine(JobRuns):
         self._connection: Connection | None = None
 
     def after_fork(self) -> None:
-        """In a forked child: be another process, without the thread and the connection of the parent."""
+        """Reset a forked child, which lacks the thread and connection."""
         self.executor, self._active, self._takes = new_executor(self._application), set(), False
         leave_to_parent((self._connection, self._loop, self._fresh, self._serving), None)
         self._thread = self._connection = self._loop = self._fresh = self._serving = None
 
     def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
-        """Begin to make runs of these queues, and those that are recovered."""
+        """See ``Engine``."""
         self._body, self._takes = body, True
         self._own_queue = next((name for name in queues if name.startswith(RESUMED)), RESUMED)
-        # Those of the start before, which were being made as it was stopped.
+        # Runs that were active when it was stopped last.
         self.give([self.executor], self._queue_of)
         started: Future[None] = Future()
         serve = partial(asyncio.run, self._serve(queues, started))
@@ -124,9 +124,9 @@ class TemporalEngine(JobRuns):
 
         self._serving, self._fresh = asyncio.current_task(), asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        if not self._takes:  # it was stopped before it has begun
+        if not self._takes:  # it was stopped before its start
             return
-        # The tools of runs are called in its threads: a queue may have more of them than the usual number.
+        # Runs call tools in its threads: a queue may need more than the usual number.
         self._loop.set_default_executor(ThreadPoolExecutor(_THREADS, "kantan-agents-temporal"))
         try:
             self._prefix = f"{self._application}/{await asyncio.to_thread(self._database.identity)}"
@@ -134,7 +134,7 @@ class TemporalEngine(JobRuns):
             named = f"{at.netloc.rstrip(':')}:{_PORT}" if at.netloc and at.port is None else at.netloc
             self._connection = await Connection.open(named, at.path.strip("/"), self._prefix, self.executor)
             self._connection.work(self._make, self._cancel, queues)
-        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
+        except BaseException as error:  # noqa: BLE001 - raised in the waiting thread
             started.set_exception(error)
             return
         started.set_result(None)
@@ -143,13 +143,13 @@ class TemporalEngine(JobRuns):
         await self._connection.close(_STOP_SECONDS)
 
     def take_no_more(self) -> None:
-        """Begin no more queued runs; those that are being made go on."""
+        """See ``Engine``."""
         self._takes = False
         if self._connection is not None:
             self._call_soon(self._connection.take_no_more)
 
     def stop(self) -> None:
-        """Make no more runs, and leave those that are being made to other processes."""
+        """See ``Engine``."""
         self._takes = False
         thread, self._thread = self._thread, None
         if thread is not None:
@@ -165,18 +165,17 @@ class TemporalEngine(JobRuns):
                 loop.call_soon_threadsafe(function)
 
     async def run(self, run_id: str, stored: str) -> str:
-        """Make a run here, in this task, and return its outcome. Temporal learns only of what others take."""
+        """Execute a run in this task, without Temporal; return its outcome."""
         claim = uuid.uuid4().hex
         self._active.add(run_id)
         try:
-            # To its end: a caller who cancels it meanwhile finds it stored, and so marks it as cancelled.
+            # To its end: a caller who cancels it meanwhile can then mark it as cancelled.
             await run_to_end(partial(self.begin, run_id, stored, self.executor, claim))
             return await self._ended(run_id, stored, claim)
         finally:
             self._active.discard(run_id)
 
     async def _make(self, run_id: str, number: int) -> str:
-        """Make a run that was handed over, if it may still be made; return its status."""
         from kantan_agents.durable.engines.temporal_work import CannotMakeNowError
 
         claim = uuid.uuid4().hex
@@ -196,7 +195,7 @@ class TemporalEngine(JobRuns):
                 await asyncio.to_thread(self.give_back, run_id, claim)
                 raise CannotMakeNowError("this process takes no more runs")
             await self._ended(run_id, stored, claim)
-        except DurableDatabaseError as error:  # it may be stored as being made here, which it is not
+        except DurableDatabaseError as error:  # it may be stored as active here, which is wrong
             self._has_left = True
             raise CannotMakeNowError(error.reason) from error
         finally:
@@ -212,7 +211,6 @@ class TemporalEngine(JobRuns):
         return "cancelled"
 
     async def _ended(self, run_id: str, stored: str, claim: str) -> str:
-        """Make a run, and store how it has ended; return its outcome."""
         end = partial(self.end, run_id, claim)
         try:
             outcome: str = await self._body(run_id, stored)
@@ -225,7 +223,7 @@ class TemporalEngine(JobRuns):
         return outcome
 
     def enqueue_now(self, job: Job) -> str:
-        """Put a run into a queue; return its id, or that of the one which has the same ``dedup_key``."""
+        """See ``Engine``."""
         run_id = self.add(job)
         self._hand_over_soon()
         return run_id
@@ -249,7 +247,7 @@ class TemporalEngine(JobRuns):
                 await _tried(act)
 
     async def _give_left(self) -> None:
-        """Let the runs go on that could not be stored any more, as soon as the database is back."""
+        """Resume unstored runs, once the database is back."""
         if self._has_left:
             self._has_left = False  # first: a run may be left meanwhile
             try:
@@ -259,14 +257,14 @@ class TemporalEngine(JobRuns):
                 raise
 
     async def _hand_over(self, connection: Connection) -> None:
-        """Give Temporal the runs that it does not know: other processes may have stored them."""
+        """Give Temporal new runs, which other processes may have stored."""
         while jobs := await asyncio.to_thread(self.not_handed, _BATCH):
             for job in jobs:
                 await connection.hand_over(job)
                 await asyncio.to_thread(self.note_handed, job)
 
     async def _check(self, connection: Connection) -> None:
-        """Look whether Temporal still has runs that have waited long: people may have ended them there."""
+        """Check that Temporal still has long-waiting runs: they may have been ended there."""
         for job in await asyncio.to_thread(self.not_checked, _CHECK_SECONDS, _CHECKED):
             is_handed = await connection.is_handed(job)
             if is_handed is None:
@@ -275,14 +273,14 @@ class TemporalEngine(JobRuns):
                 await asyncio.to_thread(partial(self.note_handed, job, is_handed=is_handed))
 
     async def _fire(self) -> None:
-        """Queue the runs of the schedules whose time has come. Each time has an id, so it counts once."""
+        """Queue the runs of due schedules. Each time has an id, so it counts once."""
         now, due = await asyncio.to_thread(self.due)
         for schedule in due:
-            await _tried(partial(self._fire_one, schedule, now))  # it must not keep the others waiting
+            await _tried(partial(self._fire_one, schedule, now))  # it must not block the others
 
     async def _fire_one(self, schedule: Schedule, now: float) -> None:
-        if now - schedule.next_at < _LATE_SECONDS:  # otherwise no process was there
-            # With the number of the database: at Temporal, that of another one must not have the same id.
+        if now - schedule.next_at < _LATE_SECONDS:  # otherwise no process was running
+            # With the database's number, so that another database's run has another id at Temporal.
             name = f"{self._prefix}/{schedule.name}/{schedule.next_at}"
             job = Job(uuid.uuid5(uuid.NAMESPACE_URL, name).hex, schedule.stored, schedule.queue)
             await asyncio.to_thread(self.add, job)
@@ -290,29 +288,29 @@ class TemporalEngine(JobRuns):
         await asyncio.to_thread(self.fired, schedule, following)
 
     def schedule(self, name: str, cron: str, queue: str, stored: str, timezone: str | None) -> None:
-        """Put a run into a queue whenever a cron expression says so. Replaces a schedule of the same name."""
+        """See ``Engine``."""
         now, _ = self.due()
         self.keep_schedule(Schedule(name, cron, timezone, queue, stored, _next_time(cron, timezone, now)))
 
     def recover(self, executors: Sequence[str]) -> int:
-        """Give the runs of processes that have ended to others; return how many these are."""
+        """See ``Engine``."""
         count = self.give(executors, self._queue_of)
         self._hand_over_soon()
         return count
 
     def _queue_of(self, stored: str) -> str:
-        # What cannot be read belongs to nobody: this process takes it, and sets it aside with the reason.
+        # This process takes unreadable data, and parks it with the reason.
         agent = agent_in(stored)
         return resumed_queue(agent) if agent else self._own_queue
 
     def recover_unmade(self) -> bool:
-        """Give the runs of this process to any process that it does not make; return whether to ask again."""
+        """See ``Engine``."""
         self.give([self.executor], self._queue_of, self._active)
         self._hand_over_soon()
         return False
 
     def resume(self, run_id: str, queue: str | None) -> None:
-        """Queue a run again that was cancelled or parked."""
+        """See ``Engine``."""
         super().resume(run_id, queue)
         self._hand_over_soon()
 
@@ -326,11 +324,7 @@ async def _tried(act: Callable[[], Awaitable[None]]) -> None:
 
 
 def check_limits(queues: Mapping[str, Limits]) -> None:
-    """Check that Temporal can keep the limits of queues.
-
-    Raises:
-        InvalidOptionError: E75, it has no such limit.
-    """
+    """Raise E75 for limits that Temporal does not have."""
     for name, limits in queues.items():
         if limits.total is not None or limits.by_tenant:
             reason = (
@@ -341,11 +335,6 @@ def check_limits(queues: Mapping[str, Limits]) -> None:
 
 
 def _next_time(cron: str, zone: str | None, after: float) -> float:
-    """Return the next time of a cron expression, in seconds since 1970.
-
-    Raises:
-        ValueError: The expression or the time zone is not valid.
-    """
     from croniter import croniter as untyped
 
     croniter: Any = untyped

@@ -1,7 +1,7 @@
-"""What Temporal sees: the workflow of a run that is handed over, its activity, and the workers of a process.
+"""The Temporal side: a run's workflow and activity, and the workers.
 
-The workflow has one activity, which makes the whole run. Its code must not change while workflows are open: a
-later version gets another name.
+The workflow has one activity, which executes the whole run. Its code must not change while workflows are
+open: a later version gets another name.
 """
 
 from __future__ import annotations
@@ -41,27 +41,27 @@ _PAUSE_SECONDS: Final = 5.0
 _log = get_logger("kantan_agents.durable")
 
 Act = Callable[[str, int], Awaitable[str]]
-"""Makes the run of an id and the number of its handing, if it may, or cancels it; returns its status."""
+"""Executes or cancels a numbered handover, if allowed; returns the run's status."""
 
 
 class CannotMakeNowError(Exception):
-    """Another process has to make the run, or this one later."""
+    """Another process must execute the run, or this one later."""
 
 
 @workflow.defn(name=WORKFLOW)
 class RunWorkflow:
-    """A run: one activity in the queue of the run."""
+    """A run: one activity in its queue."""
 
     @workflow.run
     async def run(self, run_id: str, number: int, queue: str) -> str:
-        """Have it made; return its status."""
+        """Execute the activity; return its status."""
         status: str = await workflow.execute_activity(
             _ACTIVITY,
             args=[run_id, number],
             task_queue=queue,
             result_type=str,
             start_to_close_timeout=_LONGEST,
-            # Of a process that has ended before it took the run. After that, its lock counts.
+            # For a process that ends before it takes the run. After that, its lock counts.
             heartbeat_timeout=_SILENCE,
             cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
             retry_policy=RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=_SILENCE),
@@ -70,12 +70,7 @@ class RunWorkflow:
 
 
 class Connection:
-    """A connection to Temporal, on the running event loop.
-
-    Args:
-        client: The client of Temporal.
-        prefix: What the names of its queues begin with.
-    """
+    """A connection to Temporal, on the running loop; ``prefix`` is its queues'."""
 
     def __init__(self, client: Client, prefix: str) -> None:
         self._client = client
@@ -86,17 +81,12 @@ class Connection:
 
     @classmethod
     async def open(cls, address: str, namespace: str, prefix: str, identity: str) -> Connection:
-        """Connect, with the credentials that Temporal's own variables and configuration file name.
+        """Connect, with the credentials of Temporal's own variables and configuration file.
 
-        Args:
-            address: ``HOST:PORT``; empty means what these name.
-            namespace: The namespace; empty means what these name.
-            prefix: As for the class.
-            identity: What Temporal shows of this process.
+        They also replace an empty ``address`` (``HOST:PORT``) or ``namespace``. Temporal shows ``identity``.
 
         Raises:
-            DurableDatabaseError: E156, the process that this one was forked from has done so, or the
-                configuration cannot be read.
+            DurableDatabaseError: E156, in a fork of a connected process, or for an unreadable configuration.
         """
         runtime, process = _runtime()
         if process != os.getpid():
@@ -117,7 +107,7 @@ class Connection:
         return cls(client, prefix)
 
     def work(self, make: Act, cancel: Act, queues: Mapping[str, Limits]) -> None:
-        """Begin to make the runs of queues, and to go on with workflows."""
+        """Start executing queued runs, and resuming workflows."""
 
         @activity.defn(name=_ACTIVITY)
         async def made(run_id: str, number: int) -> str:
@@ -127,7 +117,7 @@ class Connection:
             "task_queue": self._prefix,
             "workflows": [RunWorkflow],
             "workflow_runner": UnsandboxedWorkflowRunner(),  # it has no code of users
-            # What one process would keep, the others would wait for after its end.
+            # The other processes would wait for an ended process's cache.
             "max_cached_workflows": 0,
         }
         activities: list[dict[str, Any]] = [
@@ -157,21 +147,21 @@ class Connection:
                 self._workers.discard(worker)
 
     def take_no_more(self) -> None:
-        """Take no more runs; those that are being made go on."""
+        """Take no more runs; active ones continue."""
         if self._takes:
             self._takes = False
             self._tasks += [asyncio.create_task(worker.shutdown()) for worker in self._workers]
 
     async def close(self, seconds: float) -> None:
-        """End the workers, and wait for so many seconds until their runs have ended."""
+        """End the workers, and wait for their runs."""
         self.take_no_more()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
-        # The interpreter may end next: Temporal's threads must not be in the middle of an answer.
+        # The interpreter may end next: Temporal's threads must not be busy.
         await asyncio.sleep(0.05)
 
     async def hand_over(self, job: Handing) -> None:
-        """Let Temporal give a job to a worker. A second time changes nothing."""
+        """Give a job to Temporal; idempotent."""
         delay = min(job.delay, _LONGEST.total_seconds())
         try:
             await self._client.start_workflow(
@@ -190,7 +180,7 @@ class Connection:
             return
 
     async def is_handed(self, job: Handing) -> bool | None:
-        """Return whether a job waits at Temporal; False if it is unknown there, None if it has ended."""
+        """Return whether a job waits; False if unknown to Temporal, None if ended."""
         try:
             found = await self._client.get_workflow_handle(_id(job)).describe(rpc_timeout=_RPC)
         except RPCError as error:
@@ -204,18 +194,17 @@ class Connection:
 
 
 def _configured(address: str) -> dict[str, Any]:
-    """Return the options of a client that Temporal's own variables and configuration file name."""
     try:
         return dict(ClientConfigProfile.load().to_client_connect_config())
-    except Exception as error:  # noqa: BLE001 - of a library, which does not say which
-        # The further lines show those of the file, which may have a key.
+    except Exception as error:  # noqa: BLE001 - the library does not document its errors
+        # The further lines quote the file, which may have a key.
         reason = f"Temporal's configuration cannot be read: {str(error).strip().splitlines()[0]}"
     raise DurableDatabaseError(database=f"temporal://{address}", reason=reason)
 
 
 @cache
 def _runtime() -> tuple[Runtime, int]:
-    # Without the log that it writes to stderr by itself.
+    # Without the log that it writes to stderr by default.
     return Runtime(telemetry=TelemetryConfig(logging=None)), os.getpid()
 
 
@@ -224,14 +213,14 @@ def _id(job: Handing) -> str:
 
 
 async def _made(make: Act, cancel: Act, run_id: str, number: int) -> str:
-    # In a task of its own: this library cancels it too, of which Temporal must not learn.
+    # In a separate task: this library cancels it too, which Temporal must not notice.
     task = asyncio.ensure_future(make(run_id, number))
     while not task.done():
         activity.heartbeat()
         try:
             await asyncio.wait({task}, timeout=_BEAT.total_seconds())
         except asyncio.CancelledError:
-            # Not if Temporal has given it up: the lock of this process says whose it is.
+            # Not if Temporal has given it up: the lock of this process shows the owner.
             if _is_cancelled():
                 task.cancel()
     try:
@@ -243,16 +232,15 @@ async def _made(make: Act, cancel: Act, run_id: str, number: int) -> str:
         raise _unlogged("the process that made it has been stopped") from None
     except CannotMakeNowError as error:
         raise _unlogged(str(error), next_retry_delay=_AGAIN) from None
-    except Exception:  # noqa: BLE001 - its text stays in the database
+    except Exception:  # noqa: BLE001 - its message stays in the database
         raise _unlogged(f"`kantan-agents runs show {run_id}` says why", non_retryable=True) from None
 
 
 def _is_cancelled() -> bool:
-    """Return whether somebody has cancelled the workflow."""
     details = activity.cancellation_details()
     return details is not None and details.cancel_requested
 
 
 def _unlogged(message: str, **options: Any) -> ApplicationError:
-    """Return an error that Temporal's library does not log: this library has logged it already."""
+    """Return an error that Temporal does not log a second time."""
     return ApplicationError(message, type="DurableRun", category=ApplicationErrorCategory.BENIGN, **options)

@@ -1,1 +1,1 @@
-"""Durable runs over HTTP: routes to mount into a service."""
+"""Durable runs over HTTP."""

@@ -18,8 +18,6 @@ HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""The headers of every response."""
-
 _STATUS: Final = {
     "E154": HTTPStatus.NOT_FOUND,
     "E155": HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -40,12 +38,12 @@ def json_error(code: str, message: str, status: HTTPStatus) -> Response:
 
 
 def refused(code: str, message: str, status: HTTPStatus) -> Response:
-    """Return the refusal of a request as a response."""
+    """Return the rejection of a request as a response."""
     return json_error(code, f"refused: {message}", status)
 
 
 async def of_library(request: Request, error: Exception) -> Response:
-    """Return an error of this library as a response: 404 for something that does not exist, and so on."""
+    """Return a library error as a response, such as 404."""
     del request
     code = str(error.code) if isinstance(error, KantanAgentsError) else type(error).__name__
     return json_error(code, str(error), _STATUS.get(code, HTTPStatus.BAD_REQUEST))

@@ -1,4 +1,4 @@
-"""``approvals_app``: durable runs and the answers of people as an ASGI application, with its endpoints."""
+"""``approvals_app``: durable runs and their approvals as an ASGI application."""
 
 from __future__ import annotations
 
@@ -35,34 +35,35 @@ _MOST_BYTES: Final = 1_000_000
 _KEYS: Final = frozenset({"answer", "by", "arguments", "reason"})
 
 _QUIET_SECONDS: Final = 15.0
-"""After so much silence a comment is sent: proxies close connections that send nothing."""
+"""Seconds of silence before a comment is sent: proxies close idle connections."""
 
 _MORE_COME: Final = ("queued", "running")
 
 
 def approvals_app(runs: Management, *, token: str | None, hosts: Sequence[str] | None = None) -> Starlette:
-    """Return routes to look at durable runs and to answer the calls that wait for people.
+    """Return routes to look at durable runs and to answer the calls that wait for an approval.
 
         app.mount("/durable", approvals_app(runs, token=os.environ["APPROVALS_TOKEN"]))
 
-    - ``GET /approvals`` lists the calls that wait; with ``?all=1`` also those that were answered, with
-      ``?run=`` only those of one run.
+    - ``GET /approvals`` lists the waiting calls; with ``?all=1`` also the answered ones, with ``?run=`` only
+      the calls of one run.
     - ``POST /approvals/{run}/{call}`` answers one, with a JSON object: ``answer`` (``"approve"`` or
       ``"reject"``), ``by``, and optionally ``arguments`` or ``reason``.
     - ``GET /runs/{run}`` is a run.
-    - ``GET /runs/{run}/events?after=N`` are its events as server-sent events. An ``EventSource`` that has
-      lost its connection goes on after the last one it got.
+    - ``GET /runs/{run}/events?after=N`` sends its events as server-sent events. An ``EventSource`` that has
+      lost its connection resumes after its last event.
 
     Errors are JSON: ``{"error": {"code", "message"}}``. A request that a browser sends from another site is
-    refused. Answers have texts of models and people in them: show them as text.
+    rejected. Answers contain the words of models and users: render them as plain text, not as HTML.
 
     Args:
         runs: The durable runs, started or not.
-        token: What each request must send as ``Authorization: Bearer``, 16 or more ASCII characters. None
-            lets everybody in who can reach the routes: then the service around them must decide who may.
+        token: The token that each request must send as ``Authorization: Bearer``, 16 or more ASCII
+            characters. None allows every request: then the service around the routes must authenticate users.
         hosts: The host names of the routes, such as ``["ops.example"]``, each for all ports or with one; a
-            request with another ``Host`` is refused. By default any with a token, and without one only those
-            of this machine, such as ``localhost``: a site that somebody visits can lead its own name there.
+            request with another ``Host`` is rejected. The default is any host with a token, and without one
+            only this machine's names, such as ``localhost``: a website can resolve its own name to this
+            machine.
 
     Raises:
         InvalidOptionError: E75, an argument is invalid.
@@ -97,7 +98,7 @@ async def _of_starlette(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    # Starlette sends this response past all middleware, so it needs the headers of the gate.
+    # Starlette sends this past all middleware, so it needs the gate's headers.
     _log.error("a request about durable runs has failed", path=request.url.path, exc_info=error)
     status = HTTPStatus.INTERNAL_SERVER_ERROR
     response = json_error(type(error).__name__, "the request has failed; the log says why", status)
@@ -106,7 +107,7 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 async def list_approvals(request: Request) -> Response:
-    """Return the calls that wait, the oldest first."""
+    """Return the waiting calls, the oldest first."""
     runs: Management = request.app.state.runs
     shows_all = request.query_params.get("all", "") not in ("", "0", "false")
     calls = await runs.list_approvals(answered=shows_all, run_id=request.query_params.get("run"))
@@ -114,10 +115,10 @@ async def list_approvals(request: Request) -> Response:
 
 
 async def answer_call(request: Request) -> Response:
-    """Answer a call that waits."""
+    """Answer a waiting call."""
     runs: Management = request.app.state.runs
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":  # the types that a form of another site can send are others
+    if kind != "application/json":  # a form of another site can only send other types
         return refused("media_type", "send application/json", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
     body = await _body(request)
     if body is None:
@@ -139,7 +140,6 @@ async def show_run(request: Request) -> Response:
 
 
 async def _body(request: Request) -> bytes | None:
-    """Return the body of a request; None if it is too large."""
     body = bytearray()
     try:
         async for part in request.stream():
@@ -152,11 +152,6 @@ async def _body(request: Request) -> bytes | None:
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    """Return the answer in a body.
-
-    Raises:
-        InvalidOptionError: E75, it is not one.
-    """
     try:
         given = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -170,7 +165,7 @@ def _object(body: bytes) -> dict[str, Any]:
         reason = f'must be "approve" or "reject", not {given.get("answer")!r}'
         raise InvalidOptionError(option="answer", reason=reason)
     reason_given, arguments = given.get("reason"), given.get("arguments")
-    # An answer that is half of one kind and half of the other is a mistake, and nobody knows which half.
+    # A mixture of both answers is a mistake with an unknown intention.
     if given["answer"] == "approve" and reason_given is not None:
         raise InvalidOptionError(option="reason", reason="belongs to a rejection")
     if given["answer"] == "reject" and arguments is not None:
@@ -181,11 +176,10 @@ def _object(body: bytes) -> dict[str, Any]:
 
 
 async def stream_events(request: Request) -> Response:
-    """Send the events of a run after a number, as they come.
+    """Send the events of a run after a number, as they arrive.
 
-    The header ``Last-Event-ID``, which an ``EventSource`` sends when it connects again, replaces ``after``.
-    When the run has ended, an event of the type ``end`` says so; who asks again after it gets status 204, at
-    which an ``EventSource`` gives up.
+    A reconnecting ``EventSource`` sends ``Last-Event-ID``, which replaces ``after``. An event of the type
+    ``end`` comes last; a later request gets status 204, which stops an ``EventSource``.
     """
     runs: Management = request.app.state.runs
     run_id = request.path_params["run"]
@@ -204,7 +198,7 @@ async def stream_events(request: Request) -> Response:
 
 def _number(request: Request) -> int:
     given = request.headers.get("last-event-id") or request.query_params.get("after", "0")
-    if not (given.isascii() and given.isdecimal() and len(given) < 16):  # noqa: PLR2004 - any that is stored
+    if not (given.isascii() and given.isdecimal() and len(given) < 16):  # noqa: PLR2004 - any stored number
         raise InvalidOptionError(option="after", reason=f"must be a number from 0, not {given!r}")
     return int(given)
 

@@ -1,4 +1,4 @@
-"""``Gate``: refuses requests without the token, and those of other sites."""
+"""Rejects requests without the token, or from other sites."""
 
 from __future__ import annotations
 
@@ -24,13 +24,7 @@ _POLICY_VIOLATION: Final = 1008
 
 
 class Gate:
-    """The outermost middleware.
-
-    Args:
-        app: The application behind it.
-        token: What each request must send; None lets all in.
-        accepts_host: From ``host_check``.
-    """
+    """The outermost middleware; without a ``token``, all requests pass."""
 
     def __init__(self, app: ASGIApp, token: str | None, accepts_host: Callable[[str], bool] | None) -> None:
         self._app = app
@@ -53,7 +47,7 @@ class Gate:
             reason = "these routes have another host name; approvals_app(hosts=[...]) gives them one"
             return refused("other_host", reason, HTTPStatus.FORBIDDEN)
         if self._token is not None:
-            # Two headers are refused: nobody knows which of them a proxy has looked at.
+            # Two headers are rejected: a proxy may have checked either of them.
             given = [bearer_of(value) for value in headers.getlist("authorization")]
             if len(given) != 1 or given[0] is None or not is_token(given[0], self._token):
                 response = refused(
@@ -61,7 +55,7 @@ class Gate:
                 )
                 response.headers["WWW-Authenticate"] = "Bearer"
                 return response
-        # A browser sends the cookies of a person for the pages of all sites.
+        # A browser sends a user's cookies for the pages of all sites.
         if says_other_site(headers.getlist) or has_other_origin(headers.getlist):
             return refused("other_site", "the request comes from another site", HTTPStatus.FORBIDDEN)
         return None

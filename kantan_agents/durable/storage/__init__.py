@@ -1,1 +1,1 @@
-"""What is stored of durable runs, in tables of this library beside those of the engine."""
+"""The library's tables of durable runs, next to the engine's."""

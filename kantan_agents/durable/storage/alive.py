@@ -1,4 +1,4 @@
-"""Which processes that make durable runs are alive: each holds a lock that ends with it, without clocks."""
+"""Shows live processes by locks that end with them, without clocks."""
 
 from __future__ import annotations
 
@@ -23,36 +23,34 @@ SILENT_SECONDS = 30.0
 
 
 class Alive(Protocol):
-    """The locks of the processes that use one database."""
+    """The locks of a database's processes."""
 
     def hold(self, executor: str) -> None:
-        """Show that this process is alive, until ``release`` or its end."""
+        """Show this process as alive, until ``release`` or its end."""
         ...
 
     def release(self) -> None:
-        """Show it no longer."""
+        """Release the lock."""
         ...
 
     def keep(self) -> None:
-        """Show it again, if that was lost."""
+        """Take the lock again, if it was lost."""
         ...
 
     def forget(self) -> None:
-        """In a forked child: do not show that the parent is alive."""
+        """Reset a forked child, which must not show the parent as alive."""
         ...
 
     def ended(self, executors: list[str]) -> list[str]:
-        """Return those of other processes that have ended."""
+        """Return the other processes that have ended."""
         ...
 
 
 def alive_in(database: RunDatabase, interval: float) -> Alive:
-    """Return the locks of a database: files beside a SQLite file, advisory locks in Postgres.
+    """Return the locks of a database: files next to SQLite, or advisory locks in Postgres.
 
-    Args:
-        database: The database.
-        interval: Seconds between two calls of ``keep``. In Postgres, a process that does not call it for
-            several of them has ended, for the others.
+    ``keep`` is called every ``interval`` seconds. In Postgres, a process that misses several calls counts as
+    ended.
     """
     if database.is_sqlite:
         return _Files(database)
@@ -60,7 +58,7 @@ def alive_in(database: RunDatabase, interval: float) -> Alive:
 
 
 class _Files:
-    """Each process locks a file in a directory beside the database. The system unlocks it when it ends."""
+    """Locks files in a directory next to the database; the system unlocks them at a process's end."""
 
     def __init__(self, database: RunDatabase) -> None:
         from sqlalchemy import make_url
@@ -74,11 +72,6 @@ class _Files:
         self._held: tuple[int, Path] | None = None
 
     def hold(self, executor: str) -> None:
-        """Lock the file of this process.
-
-        Raises:
-            DurableDatabaseError: E156, there can be no such file.
-        """
         path = self._directory / executor
         try:
             self._directory.mkdir(mode=0o700, parents=False, exist_ok=True)
@@ -91,7 +84,6 @@ class _Files:
         self._held = (descriptor, path)
 
     def release(self) -> None:
-        """Delete the file of this process."""
         held, self._held = self._held, None
         if held is not None:
             with suppress(OSError):
@@ -99,22 +91,21 @@ class _Files:
             os.close(held[0])
 
     def keep(self) -> None:
-        """Do nothing: the system takes a lock only from a process that has ended."""
+        """Do nothing: the system only takes the locks of ended processes."""
 
     def forget(self) -> None:
-        """In a forked child: close the file, which the parent keeps locked."""
+        """Close the file in a forked child; the parent still locks it."""
         held, self._held = self._held, None
         if held is not None:
             os.close(held[0])
 
     def ended(self, executors: list[str]) -> list[str]:
-        """Return the processes whose file is missing or not locked."""
         own = None if self._held is None else self._held[1].name
         return [one for one in executors if one != own and self._has_ended(one)]
 
     def _has_ended(self, executor: str) -> bool:
         if os.sep in executor or executor.startswith("."):
-            return False  # no name that this library has given
+            return False  # not a name from this library
         path = self._directory / executor
         try:
             descriptor = os.open(path, os.O_RDWR)
@@ -134,7 +125,7 @@ class _Files:
 
 
 def _can_delete(path: Path) -> bool:
-    """Return whether nobody has a file open, on Windows, where an open file cannot be deleted."""
+    """Return whether a file is closed: Windows cannot delete open ones."""
     try:
         path.unlink()
     except PermissionError:
@@ -145,7 +136,7 @@ def _can_delete(path: Path) -> bool:
 
 
 class _Advisory:
-    """Each process holds an advisory lock on a connection of its own, with which Postgres ends it."""
+    """Holds an advisory lock on a dedicated connection, which also ends it."""
 
     def __init__(self, database: RunDatabase, silence: float) -> None:
         self._database = database
@@ -157,7 +148,7 @@ class _Advisory:
         self._seen: set[str] = set()
 
     def hold(self, executor: str) -> None:
-        """Take the lock of this process; take it again if the server has closed the connection."""
+        """Take this process's lock, again if the server has closed the connection."""
         with self._lock:
             self._executor = executor
             self._take()
@@ -166,14 +157,14 @@ class _Advisory:
         try:
             if self._connection is None:
                 self._connection = self._database.connect()
-                # A machine that has lost its power says nothing: the server asks it.
+                # A machine without power sends no notice, so the server probes it.
                 self._connection.exec_driver_sql("SET tcp_keepalives_idle = 5")
                 self._connection.exec_driver_sql("SET tcp_keepalives_interval = 2")
                 self._connection.exec_driver_sql("SET tcp_keepalives_count = 3")
-                # Of one that stalls, or whose connection does, only the silence shows it.
+                # A stalled process or connection is only noticed by its silence.
                 self._connection.exec_driver_sql(f"SET idle_session_timeout = '{self._silence:.0f}s'")
                 self._is_held = False
-            # Another process may just look, or the server may not know yet that an old connection has ended.
+            # Another process may be looking, or the server may not have noticed an old connection's end.
             statement = f"SELECT pg_try_advisory_lock({_number(self._executor)})"
             found = self._connection.exec_driver_sql("SELECT 1" if self._is_held else statement).scalar()
             self._is_held = bool(found)
@@ -186,7 +177,6 @@ class _Advisory:
             raise
 
     def release(self) -> None:
-        """Close the connection, and with it end the lock."""
         with self._lock:
             held, self._connection, self._executor = self._connection, None, None
         if held is not None:
@@ -195,13 +185,12 @@ class _Advisory:
                 held.close()
 
     def keep(self) -> None:
-        """Take the lock again, if the connection was lost."""
         with self._lock:
             if self._executor is not None:
                 self._take()
 
     def forget(self) -> None:
-        """In a forked child: leave the parent's connection open there, and closed here."""
+        """In a forked child: close the connection here, not in the parent."""
         held, self._connection, self._executor = self._connection, None, None
         self._lock = Lock()
         if held is not None:
@@ -210,7 +199,7 @@ class _Advisory:
                 os.dup2(null.fileno(), held.connection.driver_connection.fileno())
 
     def ended(self, executors: list[str]) -> list[str]:
-        """Return the processes whose lock was free at two looks: one may just be connecting again."""
+        """Return the processes whose lock was free twice: one may be reconnecting."""
         from sqlalchemy import text
 
         self.keep()
@@ -234,6 +223,5 @@ _forgotten: list[Any] = []
 
 
 def _number(executor: str | None) -> int:
-    """Return the number of a lock, a signed one of 64 bits."""
     digest = hashlib.sha256(f"kantan_agents/{executor}".encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)

@@ -1,4 +1,4 @@
-"""Runs that wait for people, and the answers, in the database of durable runs."""
+"""Waiting runs and the answers to their calls, in the database."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from kantan_agents.middleware.approve.calls import Approved, Decision, PendingCa
 
 @attrs.frozen
 class WaitingCall:
-    """A tool call of a durable run that waits for a person.
+    """A tool call of a durable run that waits for an approval.
 
     Attributes:
         run_id: Id of the run.
-        call_id: The model's id for the call, or what stands for it if it has more than 2,000 bytes.
+        call_id: The model's id for the call, or a substitute if that has more than 2,000 bytes.
         agent: Name of the agent whose model called the tool.
         tool: Name of the tool.
-        arguments: The arguments as JSON text.
-        asked_at: Since when it waits.
+        arguments: The arguments as JSON.
+        asked_at: Start of the wait.
         answer: ``"approved"`` or ``"rejected"``; None while it waits.
         answered_by: Who has answered.
-        answered_at: When.
+        answered_at: Time of the answer.
     """
 
     run_id: str
@@ -45,15 +45,13 @@ class WaitingCall:
 
 @attrs.frozen
 class WaitingRun:
-    """A run whose calls have all been answered, so that it can go on.
+    """An answered run, ready to resume.
 
     Attributes:
-        run_id: Its id.
-        agent: Name of its agent.
-        state: The run as signed text.
-        options: What is stored of its options, as JSON text.
+        state: The signed state of the run.
+        options: Its stored options, as JSON.
         queue: The queue it came from.
-        answers: The answers by call id, as it is stored.
+        answers: The answers by stored call id.
     """
 
     run_id: str
@@ -65,7 +63,7 @@ class WaitingRun:
 
 
 CLOSED = "cancelled"
-"""Stands for the run that goes on with one that was cancelled while it waited."""
+"""Next-run id of a run that was cancelled while it waited."""
 
 _IS_CLOSED = (
     "EXISTS (SELECT 1 FROM kantan_agents_durable_waiting w WHERE w.run_id = a.run_id AND w.next_id = :closed)"
@@ -75,17 +73,13 @@ _COLUMNS = "run_id, call_id, agent, tool, arguments, asked_at, answer, answered_
 
 
 class ApprovalStore:
-    """The waiting runs of one database.
-
-    Args:
-        database: The database.
-    """
+    """The waiting runs of one database."""
 
     def __init__(self, database: RunDatabase) -> None:
         self._database = database
 
     def key(self) -> bytes:
-        """Return the key with which waiting runs are signed, the same for all processes of the database."""
+        """Return the database's key that signs waiting runs."""
         from sqlalchemy import text
 
         with self._database.write() as connection:
@@ -102,7 +96,7 @@ class ApprovalStore:
         return str(found).encode()
 
     def wait(self, run: WaitingRun, calls: Sequence[PendingCall]) -> None:
-        """Store a run that waits. Storing it again changes nothing."""
+        """Store a waiting run; idempotent."""
         from sqlalchemy import text
 
         with self._database.write() as connection:
@@ -138,7 +132,7 @@ class ApprovalStore:
                 )
 
     def calls(self, *, answered: bool = False, run_id: str | None = None) -> list[WaitingCall]:
-        """Return the calls that wait, the oldest first; with ``answered``, also the others."""
+        """Return the waiting calls, the oldest first, or with ``answered`` all."""
         from sqlalchemy import text
 
         only = "answer IS NOT NULL OR" if answered else "answer IS NULL AND"
@@ -156,11 +150,7 @@ class ApprovalStore:
         return [_waiting_call(row) for row in rows]
 
     def answer(self, run_id: str, call_id: str, decision: Decision, by: str) -> None:
-        """Answer a call that waits.
-
-        Raises:
-            ApprovalAnswerError: E158, there is none of this id, or it was answered before.
-        """
+        """Answer a waiting call; E158 if unknown, or already answered."""
         from sqlalchemy import text
 
         with self._database.write() as connection:
@@ -176,7 +166,7 @@ class ApprovalStore:
                     "by": by,
                     "run": run_id,
                     "call": stored_name(call_id),
-                    "given": call_id,  # as earlier versions have stored it
+                    "given": call_id,  # the id in rows of earlier versions
                     "closed": CLOSED,
                 },
             ).rowcount
@@ -195,7 +185,7 @@ class ApprovalStore:
         raise ApprovalAnswerError(run_id=run_id, call_id=call_id, reason=reason)
 
     def answered(self) -> list[str]:
-        """Return the runs whose calls have all been answered and that do not go on yet."""
+        """Return the fully answered runs without a next run."""
         from sqlalchemy import text
 
         with self._database.read() as connection:
@@ -210,7 +200,7 @@ class ApprovalStore:
             )
 
     def goes_on(self, run_id: str, next_id: str) -> bool:
-        """Note which run goes on with one that has waited; return whether it was cancelled meanwhile."""
+        """Note a run's next one; return whether it was cancelled meanwhile."""
         from sqlalchemy import text
 
         statement = "UPDATE kantan_agents_durable_waiting SET next_id = :next WHERE run_id = :run AND next_id"
@@ -222,7 +212,7 @@ class ApprovalStore:
             return bool(closed.rowcount)
 
     def next_of(self, run_id: str) -> str | None:
-        """Return the run that goes on with one that has waited; None if it waits or never did."""
+        """Return the next run of one that has waited, if any."""
         from sqlalchemy import text
 
         with self._database.read() as connection:
@@ -232,7 +222,7 @@ class ApprovalStore:
         return None if found is None else str(found)
 
     def waiting(self, limit: int, offset: int, *, closed: bool = False) -> list[str]:
-        """Return the newest runs that wait for people, or were cancelled meanwhile, newest first."""
+        """Return the latest waiting runs; with ``closed``, cancelled ones."""
         from sqlalchemy import text
 
         where = f"next_id = '{CLOSED}'" if closed else "next_id IS NULL"
@@ -248,7 +238,7 @@ class ApprovalStore:
             )
 
     def waited_among(self, run_ids: Sequence[str]) -> dict[str, str | None]:
-        """Return those of these runs that have waited, each with the one that goes on, or None."""
+        """Return which of these runs have waited, with their next run or None."""
         from sqlalchemy import bindparam, text
 
         with self._database.read() as connection:
@@ -261,7 +251,7 @@ class ApprovalStore:
         return {row.run_id: row.next_id for row in rows}
 
     def close(self, run_id: str) -> bool:
-        """Let a run wait no longer, as it was cancelled; return False if it does not wait."""
+        """End a cancelled run's wait; return False if it does not wait."""
         from sqlalchemy import text
 
         with self._database.write() as connection:
@@ -275,7 +265,7 @@ class ApprovalStore:
         return bool(closed)
 
     def reopen(self, run_id: str, queue: str | None) -> bool:
-        """Let a run wait again that was cancelled while it waited; return False if that is not so."""
+        """Renew the wait of a run that was cancelled while waiting, else return False."""
         from sqlalchemy import text
 
         with self._database.write() as connection:
@@ -289,7 +279,7 @@ class ApprovalStore:
         return bool(opened)
 
     def find(self, run_id: str) -> WaitingRun | None:
-        """Return a run that waits or waited, with the answers."""
+        """Return a waiting or answered run."""
         from sqlalchemy import text
 
         with self._database.read() as connection:

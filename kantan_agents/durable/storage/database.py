@@ -1,4 +1,4 @@
-"""``RunDatabase``: connections to the database of durable runs, and its tables."""
+"""Connections to the database of durable runs, and its tables."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _TABLES = (
         name TEXT PRIMARY KEY, value TEXT NOT NULL)""",
 )
 
-# Any number: it only has to be the same in all processes.
+# Any number that is the same in all processes.
 _MIGRATION_LOCK = 7_403_113_862_011
 _BUSY_SECONDS = 30.0
 _IDLE_SECONDS = 60.0
@@ -58,7 +58,7 @@ class RunDatabase:
 
     Args:
         url: ``sqlite:///runs.sqlite3`` or ``postgresql://...``.
-        engine: Name of the engine whose runs it has.
+        engine: Name of its engine.
 
     Raises:
         DurableDatabaseError: E156, the URL is of another kind, or SQLAlchemy or the driver is not installed.
@@ -70,7 +70,7 @@ class RunDatabase:
         self._given = PostgresUrl(url)
         self.is_sqlite = self.url.startswith("sqlite")
         self.now = _SQLITE_NOW if self.is_sqlite else _POSTGRES_NOW
-        """An SQL expression: seconds since 1970 by the clock of the database, which all processes share."""
+        """SQL for seconds since 1970, by the database's clock, which all processes share."""
         self._engine: Engine | None = None
         self._limit = AnswerLimit()
         self._closing: weakref.finalize[..., RunDatabase] | None = None
@@ -82,18 +82,14 @@ class RunDatabase:
         return str(self._given)
 
     def masked(self, text: str) -> str:
-        """Return a text, such as an error's message, without the passwords of the URL and other secrets."""
+        """Mask the URL's passwords and other secrets in a string."""
         return mask(self._given.masked(text.replace(self.url, self.shown)))
 
     def open(self) -> None:
-        """Connect, and create the tables that are missing.
-
-        Raises:
-            DurableDatabaseError: E156, the database cannot be reached or written, or another engine uses it.
-        """
+        """Connect, and create missing tables; E156 if that fails, or another engine uses it."""
         with self.write() as connection:
             if not self.is_sqlite:
-                # Two that create a table at the same time would fail, also with IF NOT EXISTS.
+                # Concurrent creations of a table would fail, even with IF NOT EXISTS.
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
             for table in _TABLES:
                 connection.exec_driver_sql(table)
@@ -103,13 +99,13 @@ class RunDatabase:
                 raise DurableDatabaseError(database=self.shown, reason=reason)
             path = connection.engine.url.database
         if self.is_sqlite and path:
-            # Approvals are in it. Imported here: the tools need this rule only once a database is open.
+            # It contains approvals. Imported here: unused until a database is open.
             from kantan_agents.toolkit.protected import TRACES, protect
 
             protect(path, TRACES)
 
     def identity(self) -> str:
-        """Return the engine that has its runs; but for DBOS, with a number that no other database has."""
+        """Return its engine, with a unique number unless it is DBOS."""
         with self.read() as connection:
             return identity_of(connection)
 
@@ -129,17 +125,17 @@ class RunDatabase:
             closing()
 
     def hurry(self) -> None:
-        """Let what waits for an answer of the server wait only a moment longer; until it is closed."""
+        """Shorten all waits for the server, until the close."""
         self._limit.hurry()
 
     @property
     def is_hurried(self) -> bool:
-        """Whether `hurry` was called, and it was not closed since."""
+        """Whether `hurry` was called since the last close."""
         return self._limit.is_hurried
 
     @contextmanager
     def changing_tables(self) -> Iterator[None]:
-        """Inside the block, wait longer for an answer: changing large tables takes long."""
+        """Inside the block, wait longer: changing large tables is slow."""
         limit, before = self._limit, self._limit.seconds
         limit.seconds = max(before, _CHANGE_SECONDS)
         try:
@@ -149,11 +145,7 @@ class RunDatabase:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Begin a transaction, which is committed at the end of the block.
-
-        Raises:
-            DurableDatabaseError: E156, the database cannot be used.
-        """
+        """Start a transaction, committed after the block; E156 if it fails."""
         try:
             with self._connected().begin() as connection:
                 yield connection
@@ -163,18 +155,14 @@ class RunDatabase:
     read = write
 
     def connect(self) -> Any:
-        """Return a connection of its own, outside of a transaction, for locks that it holds while it is open.
-
-        Raises:
-            DurableDatabaseError: E156, the database cannot be used.
-        """
+        """Return a dedicated connection without a transaction, for its locks; or raise E156."""
         try:
             return self._connected().connect().execution_options(isolation_level="AUTOCOMMIT")
         except failures() as error:
             raise self.unusable(error) from error
 
     def unusable(self, error: BaseException) -> DurableDatabaseError:
-        """Return the error that says why the database cannot be used."""
+        """Return the error for an unusable database."""
         failure = DurableDatabaseError(database=self.shown, reason=self.masked(_reason(error)))
         cause = getattr(error, "orig", None) or error
         failure.is_away = getattr(error, "connection_invalidated", False) or isinstance(cause, _away())
@@ -202,7 +190,7 @@ class RunDatabase:
 
     @property
     def limited_url(self) -> str:
-        """The URL with options that notice a server which is gone, for what makes its connections itself."""
+        """The URL with options that notice a lost server."""
         from sqlalchemy import make_url
 
         url = make_url(self.url)
@@ -211,12 +199,7 @@ class RunDatabase:
         return url.update_query_dict(given).render_as_string(hide_password=False)
 
     def server_engine(self, size: int, *, more: int = 0) -> Engine:
-        """Return SQLAlchemy's engine of a server, with a pool of its own.
-
-        Args:
-            size: Connections that it leaves open.
-            more: Connections beside these, while all are in use.
-        """
+        """Return SQLAlchemy's engine with its own pool of ``size`` connections, and ``more`` under load."""
         import sqlalchemy
 
         limit = self._limit
@@ -259,7 +242,7 @@ class RunDatabase:
 
         @sqlalchemy.event.listens_for(engine, "connect")
         def prepare(connection: Any, _record: Any) -> None:
-            # A transaction that reads first and then writes could otherwise fail although it waits.
+            # Otherwise, a read before a write could fail although it waits.
             connection.isolation_level = "IMMEDIATE"
             connection.execute("PRAGMA journal_mode = WAL")  # of the file: readers and writers do not wait
 
@@ -267,7 +250,7 @@ class RunDatabase:
 
 
 def _storable(values: Any) -> Any:
-    """Return the values of a statement with texts that every database takes."""
+    """Return values with strings that every database accepts."""
     if isinstance(values, str):
         return storable_text(values)
     if isinstance(values, dict):
@@ -282,17 +265,16 @@ _Owner = TypeVar("_Owner")
 
 
 def leave_to_parent(held: Any, closing: weakref.finalize[..., Any] | None) -> None:
-    """In a forked child: neither use nor close what the parent has opened, as both share its sockets."""
+    """In a forked child: neither use nor close the parent's connections, whose sockets it shares."""
     if closing is not None:
         closing.detach()
     _of_parents.append(held)
 
 
 def close_with(owner: _Owner, close: Callable[[], None]) -> weakref.finalize[..., _Owner]:
-    """Close connections when their owner is collected: a process that only enqueues may never stop it.
+    """Return a finalizer that closes connections when called, or when the owner is collected.
 
-    Returns:
-        A finalizer. Calling it closes the connections at once and releases them.
+    A process that only enqueues may never stop it.
     """
     closing = weakref.finalize(owner, _close_own, close, os.getpid())
     closing.atexit = False
@@ -300,10 +282,10 @@ def close_with(owner: _Owner, close: Callable[[], None]) -> weakref.finalize[...
 
 
 def close_engine(engine: Engine) -> None:
-    """Close the connections of an engine of SQLAlchemy; those in use, when they are given back."""
+    """Close SQLAlchemy's engine; used connections close on their return."""
     import sqlalchemy
 
-    # Given back to a pool that is closed, a connection would stay open until it is collected.
+    # Returned to a closed pool, a connection would stay open until it is collected.
     sqlalchemy.event.listen(engine, "checkin", _invalidate)
     engine.dispose()
 
@@ -313,7 +295,7 @@ def _invalidate(_connection: Any, record: Any) -> None:
 
 
 def _close_own(close: Callable[[], None], process: int) -> None:
-    if os.getpid() == process:  # those of a forked child belong to its parent
+    if os.getpid() == process:  # in a forked child, the connections belong to its parent
         close()
 
 
@@ -340,7 +322,6 @@ def _checked_url(url: Any) -> str:
 
 
 def _kind_of(url: Any) -> str:
-    """Return what can be shown of a value that does not name a database: it may have a password."""
     if not isinstance(url, str):
         return type(url).__name__
     scheme, sign, _ = url.partition("://")
@@ -348,7 +329,7 @@ def _kind_of(url: Any) -> str:
 
 
 def _away() -> tuple[type[BaseException], ...]:
-    """Return the errors that mean that the server cannot be reached now, or that the file is locked."""
+    """Return the errors of an unreachable server or a locked file."""
     import psycopg
     from sqlalchemy.exc import TimeoutError as NoConnectionError
 
@@ -356,7 +337,7 @@ def _away() -> tuple[type[BaseException], ...]:
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """Return the errors with which SQLAlchemy says that the database cannot be used."""
+    """Return SQLAlchemy's errors for an unusable database."""
     from sqlalchemy.exc import DBAPIError
     from sqlalchemy.exc import TimeoutError as NoConnectionError
 

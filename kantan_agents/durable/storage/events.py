@@ -1,4 +1,4 @@
-"""The events of durable runs, stored so that a reader can go on where it was interrupted."""
+"""Stored events of durable runs, for readers that resume."""
 
 from __future__ import annotations
 
@@ -27,11 +27,7 @@ class StoredEvent:
 
 
 class Events:
-    """The events of one database.
-
-    Args:
-        database: The database.
-    """
+    """The events of one database."""
 
     def __init__(self, database: RunDatabase) -> None:
         self._database = database
@@ -51,7 +47,7 @@ class Events:
         return [StoredEvent(number, json.loads(body)) for number, body in rows]
 
     def last_after(self, sequences: Mapping[str, int]) -> dict[str, int]:
-        """Return those of these runs that have events after a number, each with its last number."""
+        """Return the last number of each run with new events."""
         from sqlalchemy import text
 
         given = "json_each(:runs)" if self._database.is_sqlite else "json_each_text(CAST(:runs AS json))"
@@ -65,7 +61,7 @@ class Events:
         return {str(run_id): int(last) for run_id, last in rows}
 
     def known(self, run_id: str) -> tuple[int, frozenset[str]]:
-        """Return the last number of a run, and which events it has."""
+        """Return a run's last number and its events' identities."""
         from sqlalchemy import text
 
         with self._database.read() as connection:
@@ -78,7 +74,7 @@ class Events:
         )
 
     def add(self, run_id: str, events: Sequence[tuple[int, str | None, str]]) -> None:
-        """Store events: number, identity and body of each. A number that is taken keeps what it has."""
+        """Store events as number, identity and body, except existing numbers."""
         from sqlalchemy import text
 
         if not events:

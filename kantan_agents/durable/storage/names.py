@@ -1,4 +1,4 @@
-"""``stored_name``: a name that a model or a tool has given, as a key of a table."""
+"""A name from a model or a tool, as a key of a table."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Final
 from kantan_agents.support.storable_text import storable_text
 
 _LONGEST: Final = 2_000
-"""In bytes. An index of Postgres takes at most 2,704, with the id of the run."""
+"""Bytes. A Postgres index takes at most 2,704, with the run's id."""
 
 
 def stored_name(given: str) -> str:
-    """Return the name itself if every database takes it as a key, else one that stands for it.
+    """Return the name, or a substitute that every database accepts as a key; idempotent.
 
-    Some providers put what a model has thought into the ids of its calls. Of a name that is returned, this
-    returns the same.
+    Some providers put reasoning into call ids.
     """
     name = storable_text(given)
     data = name.encode()

@@ -1,4 +1,4 @@
-"""Which engine a database of durable runs belongs to, and the tables of one that has none itself."""
+"""The engine that owns a database, and tables for one without its own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FOUND: Final = "SELECT value FROM kantan_agents_durable_secrets WHERE name = 'e
 
 
 def belongs_to(connection: Connection, engine: str) -> str:
-    """Return the engine that has the runs of a database; a database without runs belongs to the one given.
+    """Return the engine that owns a database; without runs, ``engine`` gets it.
 
     For DBOS nothing is stored, as in earlier versions.
     """
@@ -40,7 +40,7 @@ def belongs_to(connection: Connection, engine: str) -> str:
 
     found = connection.exec_driver_sql(_FOUND).scalar()
     if found is None and engine != "dbos":
-        # Runs of DBOS that only wait are in its own tables, and a process that was started has queues there.
+        # Waiting runs of DBOS are in its own tables, and a started process has queues there.
         schema = None if connection.dialect.name == "sqlite" else "dbos"
         has = inspect(connection).has_table
         names = [f"{schema}.{one}" if schema else one for one in _OF_DBOS if has(one, schema)]
@@ -48,7 +48,7 @@ def belongs_to(connection: Connection, engine: str) -> str:
         if not any(connection.exec_driver_sql(one).scalar() for one in used):
             # With a number: one server may have the runs of many databases.
             found = f"{engine}/{secrets.token_hex(4)}"
-            # Another process may do the same in this moment: in SQLite, reading keeps nobody from writing.
+            # Another process may do the same now: in SQLite, reading does not block writing.
             insert = (
                 "INSERT INTO kantan_agents_durable_secrets (name, value) VALUES ('engine', :value) "
                 "ON CONFLICT (name) DO NOTHING"
@@ -60,7 +60,7 @@ def belongs_to(connection: Connection, engine: str) -> str:
 
 
 def identity_of(connection: Connection) -> str:
-    """Return that engine with the number of the database, if it has one; nothing is changed."""
+    """Return the engine with its number, if any; change nothing."""
     from sqlalchemy import inspect
 
     has_table = inspect(connection).has_table("kantan_agents_durable_secrets")

@@ -1,8 +1,7 @@
-"""``StepStore``: what the calls of durable runs have returned. Each statement is one transaction.
+"""The results of durable runs' calls. Each statement is one transaction.
 
-An execution of a run may write only while the run belongs to it. A process that takes
-a run over or cancels it replaces ``execution`` in its row, and later writes of the execution before change
-nothing.
+Only a run's current execution may write. A takeover or cancellation replaces ``execution`` in its row, so
+later writes of the former one change nothing.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ _SET_ASIDE = "set aside"
 
 @attrs.frozen
 class BegunAttempt:
-    """A run that an execution has begun to make, or to go on with.
+    """A run that an execution starts or resumes.
 
     Attributes:
-        attempt: How many executions it has had, with this one.
+        attempt: The number of its executions, with this one.
         elapsed: Seconds since the first of them, by the clock of the database.
-        steps: The bodies of its steps by run and step; None for one that had begun and not ended.
+        steps: The bodies of its steps by run and step; None if unfinished.
     """
 
     attempt: int
@@ -44,22 +43,13 @@ class BegunAttempt:
 
 
 class StepStore:
-    """The steps in one database.
-
-    Args:
-        database: The database.
-    """
+    """The steps in one database."""
 
     def __init__(self, database: RunDatabase) -> None:
         self._database = database
 
     def begin(self, root: str, execution: str) -> BegunAttempt:
-        """Make a run belong to an execution, and return what it has done before.
-
-        Args:
-            root: Id of the outermost run.
-            execution: Id of the execution, new for each.
-        """
+        """Give a run to a new execution; return its earlier steps."""
         from sqlalchemy import text
 
         now = self._database.now
@@ -98,7 +88,7 @@ class StepStore:
             return bool(found == execution)
 
     def start(self, root: str, execution: str, run_id: str, step: str) -> bool:
-        """Note that a step has begun; return False if the run does not belong to the execution."""
+        """Note a step's start; return False if the execution lacks the run."""
         return self._write(
             "INSERT INTO kantan_agents_durable_steps (root_id, run_id, step, body) "
             f"SELECT :root, :run, :step, NULL WHERE {_OWNED} "
@@ -107,7 +97,7 @@ class StepStore:
         )
 
     def finish(self, root: str, execution: str, run_id: str, step: str, body: str) -> bool:
-        """Store what a step has returned; return False if the run does not belong to the execution."""
+        """Store a step's result; return False if the execution lacks the run."""
         return self._write(
             "INSERT INTO kantan_agents_durable_steps (root_id, run_id, step, body) "
             f"SELECT :root, :run, :step, :body WHERE {_OWNED} "
@@ -116,13 +106,13 @@ class StepStore:
         )
 
     def release(self, root: str) -> None:
-        """Take a run away from the execution that makes it."""
+        """Take a run away from its execution."""
         self._write(
             "UPDATE kantan_agents_durable_runs SET execution = NULL WHERE run_id = :root", {"root": root}
         )
 
     def set_aside(self, root: str, reason: str | None) -> None:
-        """Note why a process has left a run that it could not make; None forgets it."""
+        """Note why a process could not execute a run; None clears it."""
         if reason is None:
             self._write(
                 "DELETE FROM kantan_agents_durable_steps WHERE root_id = :root AND step = :step",
@@ -137,7 +127,7 @@ class StepStore:
         )
 
     def reasons(self, roots: Sequence[str]) -> dict[str, str]:
-        """Return why runs were left, for those of them that were."""
+        """Return the noted reasons of these runs."""
         from sqlalchemy import bindparam, text
 
         with self._database.read() as connection:
@@ -148,11 +138,11 @@ class StepStore:
                 ).bindparams(bindparam("ids", expanding=True)),
                 {"step": _SET_ASIDE, "ids": list(roots)},
             )
-            # Earlier versions stored it as it was.
+            # Earlier versions stored it unmasked.
             return {str(root): mask(str(reason)) for root, reason in rows}
 
     def lost(self, owners: dict[str, str]) -> list[str]:
-        """Return the runs, of those given with their executions, that do not belong to these any more."""
+        """Return the runs that have left these executions."""
         from sqlalchemy import bindparam, text
 
         with self._database.read() as connection:
@@ -165,7 +155,7 @@ class StepStore:
             return [run_id for run_id, execution in rows if execution != owners[run_id]]
 
     def forget(self, roots: Sequence[str]) -> None:
-        """Delete what is stored of runs that have ended."""
+        """Delete the data of ended runs."""
         from sqlalchemy import bindparam, text
 
         with self._database.write() as connection:

@@ -1,4 +1,4 @@
-"""How a run begins: what is needed to make it again, before middleware, callbacks and filters change it."""
+"""The start of a run, before middleware, callbacks and filters change it."""
 
 from __future__ import annotations
 
@@ -15,38 +15,27 @@ from kantan_agents.traces.capture.shared import packed_item
 
 
 class Beginning:
-    """How a run begins.
-
-    Args:
-        run: The run.
-        outer: How the run begins inside which it begins.
-
-    Attributes:
-        values: The values that templates read, by path.
-    """
+    """The start of a run; ``outer`` is the containing run's."""
 
     def __init__(self, run: Run, outer: Beginning | None) -> None:
         self.values: dict[str, bytes] = {}
         self._run = run
         self._outer = outer
         self._given: str | list[bytes] | None = None
-        # A list that the callback shares: if it referred to this object, the run would refer to itself.
+        # Shared with the callback: a reference to this object would be a cycle through the run.
         self._earlier: list[list[bytes] | Exception] = []
-        # Values that are changed in place are known only if the agent's own template reads them.
+        # Values that change in place are only known if the agent's own template reads them.
         self._context = {**run.context} if isinstance(run.context, dict) else {}
         callback = run.run_config.session_input_callback
         if callback is not None and run.options.get("session") is not None:
             run.run_config.session_input_callback = _watched(callback, self._earlier)
 
     def with_input(self, given: Any) -> None:
-        """Capture the input; middleware may change it."""
+        """Capture the input before middleware changes it."""
         self._given = packed(given)
 
     def read_by(self, template: str) -> None:
-        """Capture the values that a template reads, as they are before the run.
-
-        The context of a delegated run is made of that of the run around it, which begins with them then.
-        """
+        """Capture the values a template reads. A delegated run starts with its parent's."""
         if self._outer is not None and self._run.delegation is not None:
             self._outer.read_by(template)
         for path, value in values_read(template, self._context).items():
@@ -54,34 +43,22 @@ class Beginning:
                 self.values[path] = encode(value)
 
     def offered(self, items: Sequence[Any]) -> None:
-        """Capture what is in the session, if the first request may be another one.
-
-        Args:
-            items: The input of the first turn, before filters and middleware.
-        """
+        """Capture the session's items from the first turn's unfiltered input."""
         run = self._run
         is_changed = run.model_calls or run.run_config.call_model_input_filter is not None
         if is_changed and not self._earlier and isinstance(run.input, (str, list)):
             self._earlier.append(_packed_session(items[: _before(items, run.input)]))
 
     def given(self) -> Any:
-        """Return the input, packed and redacted as it leaves the run; None if it is not known."""
+        """Return the input, packed and redacted, if known."""
         given, run = self._given, self._run
         if given is None or not is_redacted(run):
             return given
-        # Not earlier: what the user has typed as a placeholder must be known first.
+        # Only now: redaction needs the placeholders that the user typed.
         return packed(redacted_input(run, given if isinstance(given, str) else [*map(decode, given)]))
 
     def earlier(self, calls: Sequence[Mapping[str, Any]], sent: Any) -> list[bytes] | None:
-        """Return what was in the session, redacted; None if the first request has it before the input.
-
-        Args:
-            calls: The model calls as they are recorded.
-            sent: The input that was sent.
-
-        Raises:
-            Exception: It could not be captured.
-        """
+        """Return the redacted session items, unless the first request starts with them; may raise."""
         if not self._earlier:
             return None
         earlier = self._earlier[0]
@@ -106,7 +83,7 @@ def _watched(
 def _packed_session(items: Sequence[Any]) -> list[bytes] | Exception:
     try:
         return [encode(without_media(item)) for item in items]
-    except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+    except Exception as error:  # noqa: BLE001 - recording must not fail a run
         return error
 
 
@@ -116,5 +93,5 @@ def packed(items: Any) -> Any:
 
 
 def _before(items: Sequence[Any], own: Any) -> int:
-    """Return how many items are before those of a run's input, which are the last ones."""
+    """Return how many items precede the run's own, which are last."""
     return max(0, len(items) - (len(own) if isinstance(own, list) else 1))

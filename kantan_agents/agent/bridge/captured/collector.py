@@ -1,4 +1,4 @@
-"""What the captures of single calls need of the capture of their run."""
+"""The capture of a run, as the captures of its calls see it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,7 @@ from kantan_agents.tool_rules import RuleLayers
 
 
 class Collector(Protocol):
-    """What collects the record of a run.
-
-    Attributes:
-        run: The run.
-        requests: What its requests have in common.
-        rules: The rules in force at the start.
-        size: About how many bytes the parts take that only this record has, without those of its requests.
-    """
+    """Collects the record of a run; ``size`` is in bytes, without the requests."""
 
     run: Run
     requests: Requests
@@ -27,7 +20,7 @@ class Collector(Protocol):
     size: int
 
     def elapsed(self) -> float:
-        """Return the seconds since the run began."""
+        """Return the seconds since the run started."""
         ...
 
     def failed(self, what: str, error: Exception) -> None:
@@ -36,7 +29,7 @@ class Collector(Protocol):
 
 
 def error_data(run: Any, error: BaseException) -> dict[str, Any]:
-    """Return an error as JSON data, redacted as it leaves the run."""
+    """Return an error as redacted JSON data."""
     data: dict[str, Any] = {"type": type(error).__name__, "message": error_message(run, error)}
     code, status = code_of(error), getattr(error, "status_code", getattr(error, "status", None))
     if code is not None:
@@ -47,6 +40,6 @@ def error_data(run: Any, error: BaseException) -> dict[str, Any]:
 
 
 def parent_call(run: Run) -> str | None:
-    """Return the id of the run's tool call inside which a call is made, as by an agent that is a tool."""
+    """Return the id of the tool call around a call, as of an agent used as a tool."""
     outer = current_tool_call.get()
     return outer.call_id if outer is not None and outer.run is run else None

@@ -1,4 +1,4 @@
-"""Describes agents, tools, hand-offs and model settings as JSON data, as a model is offered them."""
+"""Describes agents, tools, handoffs and settings as JSON data."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from kantan_agents.tools.server_names import bound_to, server_of
 from kantan_agents.traces.capture.encoding import encoder
 
 GENERATED_CACHE_KEY: Final = "agents-sdk:"
-"""Beginning of a ``prompt_cache_key`` that the SDK makes up for each run, so that it says nothing."""
+"""Prefix of the SDK's generated ``prompt_cache_key``, which carries no information."""
 
-# Of other kinds of tools, these fields are what runs here, not what is sent.
+# Other kinds of tools have these fields for local use; they are not sent.
 _NOT_SENT = frozenset(
     {
         "computer",
@@ -34,7 +34,7 @@ _NOT_SENT = frozenset(
     }
 )
 
-# The prompt, the tools and the settings are recorded with each call; the others say nothing about requests.
+# The prompt, tools and settings are recorded with each call; other options do not shape requests.
 _OPTION_NAMES: Final = ("handoffs", "mcp_servers", "middleware")
 _PLAIN_OPTIONS: Final = (
     "allow_env",
@@ -50,11 +50,7 @@ _known_options: WeakKeyDictionary[Any, tuple[list[Any], msgspec.Raw]] = WeakKeyD
 
 
 def jsonable(value: Any) -> Any:
-    """Return a value that JSON does not have as one that it has.
-
-    Raises:
-        TypeError: There is no such form; the caller leaves its text.
-    """
+    """Convert a value to one that JSON has; TypeError if there is none."""
     dump = getattr(value, "model_dump", None)
     if dump is not None and not isinstance(value, type):
         return dump(mode="json", exclude_unset=True, warnings=False)
@@ -68,16 +64,15 @@ def jsonable(value: Any) -> Any:
 
 
 encode = encoder(jsonable)
-"""Encodes any value as JSON bytes; what has no JSON form becomes a text."""
 
 
 def settings_data(settings: Any) -> dict[str, Any]:
-    """Return the model settings that are set; without how often a request is retried."""
+    """Return the settings that are set, without retries."""
     return {name: value for name, value in vars(settings).items() if value is not None and name != "retry"}
 
 
 def tool_data(tool: Any) -> dict[str, Any]:
-    """Return the definition of a tool, without what is the default."""
+    """Return the definition of a tool, without defaults."""
     if not isinstance(tool, FunctionTool):
         return _other_tool(tool)
     data: dict[str, Any] = {
@@ -130,13 +125,13 @@ def _other_tool(tool: Any) -> dict[str, Any]:
 
 
 def _kind_of(tool: Any) -> str:
-    # The class says what kind it is: a name may be chosen freely.
+    # Tool names are free, so the class identifies the kind.
     name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in type(tool).__name__)
     return name.strip("_").removesuffix("_tool").replace("m_c_p", "mcp")
 
 
 def handoff_data(handoff: Handoff[Any, Any]) -> dict[str, Any]:
-    """Return the definition of a hand-off as the tool that the model sees."""
+    """Return a handoff as the model's tool."""
     return {
         "kind": "handoff",
         "name": handoff.tool_name,
@@ -148,7 +143,7 @@ def handoff_data(handoff: Handoff[Any, Any]) -> dict[str, Any]:
 
 
 def output_data(schema: Any, mode: str) -> dict[str, Any]:
-    """Return the structured output that a request asks for."""
+    """Return the structured output that a request demands."""
     return {
         "name": schema.name(),
         "schema": schema.json_schema(),
@@ -158,7 +153,7 @@ def output_data(schema: Any, mode: str) -> dict[str, Any]:
 
 
 def recorded_options(agent: Any) -> msgspec.Raw:
-    """Return the options of an Agent that shape its requests, as JSON; new when its hand-offs change."""
+    """Return the Agent's options that shape requests, as JSON; cached until its handoffs change."""
     known, handoffs = _known_options.get(agent), agent.handoffs
     # By identity: `==` of the SDK's agents never ends on a cycle.
     if known is None or [*map(id, known[0])] != [*map(id, handoffs)]:

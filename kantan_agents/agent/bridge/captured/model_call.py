@@ -1,4 +1,4 @@
-"""What is captured of one model call."""
+"""The capture of one model call."""
 
 from __future__ import annotations
 
@@ -18,16 +18,7 @@ from kantan_agents.traces.capture.shared import shared_item
 
 
 class ModelCallCapture:
-    """One model call that has begun.
-
-    Args:
-        capture: The run's.
-        data: What is known when it begins.
-        place: Its place among the model calls of the run.
-
-    Attributes:
-        data: What is known so far.
-    """
+    """A model call that has started."""
 
     def __init__(self, capture: Collector, data: dict[str, Any], place: int) -> None:
         self._capture = capture
@@ -36,7 +27,7 @@ class ModelCallCapture:
         self._begun = perf_counter()
 
     def answered(self, answer: ModelResponse, *, reports_usage: bool = True) -> None:
-        """Capture the answer, with its tokens if the provider has reported any usage."""
+        """Capture the answer, with its tokens if reported."""
         self.data["seconds"] = perf_counter() - self._begun
         try:
             requests, run = self._capture.requests, self._capture.run
@@ -55,11 +46,11 @@ class ModelCallCapture:
             if ending in CUT_OFF:
                 data["cut_off"] = ending
             self.data["answer"] = data
-        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+        except Exception as error:  # noqa: BLE001 - recording must not fail a run
             self._capture.failed("an answer", error)
 
     def failed(self, error: BaseException, *, has_begun: bool = False, is_superseded: bool = False) -> None:
-        """Capture the error, also that of a cancellation, and whether a part of the answer was streamed."""
+        """Capture the error or cancellation; ``has_begun``: after a part of the answer."""
         if has_begun:
             self.data["broke_off"] = True
         if is_superseded:
@@ -67,7 +58,7 @@ class ModelCallCapture:
         self.data["seconds"] = perf_counter() - self._begun
         try:
             self.data["error"] = error_data(self._capture.run, error)
-        except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
+        except Exception as raised:  # noqa: BLE001 - recording must not fail a run
             self._capture.failed("an error", raised)
 
 

@@ -1,4 +1,4 @@
-"""Says which model of which provider a call goes to."""
+"""Identifies the model and provider of a call."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _known: dict[int, tuple[ref[Model], Shared]] = {}
 
 
 def shared_model(model: Model) -> Shared:
-    """Return provider, name, URL and API of a model as a content."""
+    """Return provider, name, URL and API of a model."""
     current_model = getattr(type(model), "current_model", None)  # of a NamedModel
     if current_model is not None:
         model = current_model(model)
-    # Every run waits for this, and a dictionary of weak keys takes five times as long.
+    # Every run waits for this; a WeakKeyDictionary takes five times as long.
     known = _known.get(id(model))
     if known is not None and known[0]() is model:
         return known[1]
@@ -40,7 +40,7 @@ def shared_model(model: Model) -> Shared:
 
 
 def provider_options(model: Model) -> dict[str, Any]:
-    """Return what a custom provider adds to each request by itself, such as the parameters of its cache."""
+    """Return the request options that a custom provider adds."""
     options = getattr(getattr(model, "provider", None), "request_options", None)
     return dict(options) if isinstance(options, dict) else {}
 

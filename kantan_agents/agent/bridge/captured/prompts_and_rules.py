@@ -1,4 +1,4 @@
-"""Contents that many runs have in common: prompts and rules are encoded once, each as long as it exists."""
+"""Encodes prompts and rules once, for the records of all runs."""
 
 from __future__ import annotations
 
@@ -15,27 +15,21 @@ from kantan_agents.traces.capture.shared import Shared
 
 @attrs.frozen(eq=False)
 class DescribedAgent:
-    """What the record of a run says of an agent.
-
-    Attributes:
-        instructions: The Agent's instructions, a ``Prompt`` or a text.
-        data: Its name, its prompt and its options.
-        template: The text that is filled with values of the context; None if it has no markers.
-    """
+    """The record's description of an agent; ``template`` is None without placeholders."""
 
     instructions: Any
     data: dict[str, Any]
     template: str | None
 
 
-# Beside what rules compute of themselves and keep.
+# Next to the values that rules compute and cache themselves.
 _SHARED: Final = "_kantan_shared"
 
 _agents: WeakKeyDictionary[Any, DescribedAgent] = WeakKeyDictionary()
 
 
 def shared_rules(layers: RuleLayers) -> Shared:
-    """Return rules as a content."""
+    """Return rules as shared content."""
     fields = layers.__dict__
     known: Shared | None = fields.get(_SHARED)
     if known is None:
@@ -53,7 +47,7 @@ def _rules_data(layers: RuleLayers) -> dict[str, Any]:
 
 
 def described_agent(agent: Any, prompt: Any) -> DescribedAgent:
-    """Return what the record of a run says of an agent with these instructions; every run waits for this."""
+    """Return the description of an agent; every run waits for this."""
     known = _agents.get(agent)
     if known is None or known.instructions is not prompt:
         data = {

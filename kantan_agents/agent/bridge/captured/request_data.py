@@ -1,4 +1,4 @@
-"""What is being sent to a model, as the value that a record has of it."""
+"""Converts a request to the data that a record stores."""
 
 from __future__ import annotations
 
@@ -21,14 +21,11 @@ from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.traces.capture.canonical import decode
 
 OPTIONS = ("previous_response_id", "conversation_id", "prompt")
-"""The options of a request that shape it, apart from those that have a place of their own."""
+"""Options that shape a request and have no separate field in the record."""
 
 
 def sent_options(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a request that shape it, with those that a custom provider adds by itself.
-
-    An option that is set counts, also if it is empty.
-    """
+    """Return the options that shape a request, including the provider's and empty ones."""
     sent: dict[str, Any] = {}
     for name in OPTIONS:
         value = options.get(name)
@@ -41,10 +38,7 @@ def sent_options(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def request_data(call: ModelCall, request: Request, model: Model) -> dict[str, Any]:
-    """Return a request by the names of its parts, as JSON data or as what encodes to it.
-
-    Parts that are empty are left out.
-    """
+    """Return the nonempty parts of a request by name."""
     run = call.run
     data = _parts(request, model)
     data = {name: redacted_data(run, value) for name, value in data.items() if value or value == ""}
@@ -57,7 +51,7 @@ def request_data(call: ModelCall, request: Request, model: Model) -> dict[str, A
 
 
 def unredacted_request(call: ModelCall, request: Request, model: Model) -> dict[str, Any]:
-    """Return everything that is asked for in a request, to tell requests apart, not to record it."""
+    """Return everything in a request. Distinguishes requests; must not be recorded."""
     return {**_parts(request, model), "output": _output_data(call, request), "input": request.input}
 
 
@@ -81,6 +75,6 @@ def _output_data(call: ModelCall, request: Request) -> dict[str, Any] | None:
 
 
 def plain_request_data(call: ModelCall, request: Request, model: Model) -> dict[str, Any]:
-    """Return a request as JSON data, by the names of its parts."""
+    """Return a request as JSON data."""
     data: dict[str, Any] = decode(encode(request_data(call, request, model)))
     return data

@@ -1,4 +1,4 @@
-"""Describes the requests of one run, each by what it has in common with the one before."""
+"""Describes a run's requests, each by its difference from the previous one."""
 
 from __future__ import annotations
 
@@ -29,17 +29,7 @@ _UNSET = vars(ModelSettings())
 
 
 class Requests:
-    """What the requests of a run have in common.
-
-    Args:
-        run: The run.
-
-    Attributes:
-        answered: The output items of the latest answer, encoded.
-        answered_by: The place of the model call that has this answer.
-        cancelled: The tool calls that were cancelled, by id.
-        size: About how many bytes the parts take that only these requests have.
-    """
+    """The shared parts of a run's requests; ``size`` is in bytes."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -86,7 +76,7 @@ class Requests:
         self._add_input(data, redacted_data(run, request.input) if redacted else request.input)
 
     def arguments_of(self, call_id: str) -> str:
-        """Return the arguments of a tool call in the latest answer; empty if it is not in it."""
+        """Return a tool call's arguments in the latest answer, or an empty string."""
         for packed in self.answered:
             item = decode(packed)
             if item.get("call_id") == call_id and isinstance(item.get("arguments"), str):
@@ -94,7 +84,7 @@ class Requests:
         return ""
 
     def _shared(self, kind: str, value: str | bytes) -> Shared:
-        """Return a content that is the same in most requests of a run, but is not known from other runs."""
+        """Return content shared within the run, but not between runs."""
         known = self._latest.get(kind)
         if known is None or known.value != value:
             known = self._latest[kind] = Shared(kind, value)
@@ -115,12 +105,12 @@ class Requests:
             data["output"] = self._redacted("output", output_data(schema, mode))
 
     def _add_input(self, data: dict[str, Any], given: Any) -> None:
-        """Add the input: how much of it the call before and its answer had, and the other items."""
+        """Add the number of items known from the previous call, and the new ones."""
         if not isinstance(given, list):
             data["input"] = given
             self.size += len(given)
             return
-        # Every run waits for this, and only an assistant's item can have media.
+        # Every run waits for this. Only an assistant's item can have media.
         items = [
             encode(item if type(item) is dict and item.get("role") != "assistant" else without_media(item))
             for item in given
@@ -142,7 +132,6 @@ class Requests:
         data["items"] = [shared_item(item) for item in new]
 
     def _add_results(self, items: list[Any]) -> None:
-        """Add to cancelled tool calls what the model got for them."""
         for item in items:
             if isinstance(item, dict) and item.get("call_id") in self.cancelled and "output" in item:
                 call = self.cancelled.pop(item["call_id"])

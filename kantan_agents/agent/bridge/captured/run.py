@@ -1,10 +1,8 @@
-"""``RunCapture``: collects the complete record of one run.
+"""Collects the complete record of one run.
 
-What may change as soon as the run goes on is encoded at once, in the task of the run. An error here never
-reaches the run; what could not be captured is named in the record.
-
-Every run waits for this code. So it leaves to the recorder's thread what can be done later, avoids what is
-slow in Python, such as generators and context managers, and does not encode again what it has encoded before.
+Data that may change later is encoded immediately, in the run's task. Errors never reach the run; the record
+lists the missing parts. Every run waits for this code, so it defers work to the recorder's thread, avoids
+generators and context managers, and encodes nothing twice.
 """
 
 from __future__ import annotations
@@ -37,18 +35,13 @@ from kantan_agents.traces.capture.reading import VERSION
 from kantan_agents.traces.capture.shared import Shared, shared_item
 from kantan_agents.traces.spans import user_input
 
-# What the objects of a record take in memory, beside the texts that belong to it alone.
+# Memory of a record's objects, without its own strings.
 _RUN_BYTES = 2_000
 _CALL_BYTES = 1_500
 
 
 def capture_run(run: Run, outer: Run | None) -> RunCapture | None:
-    """Return what captures a run whose trace is open; None if nobody wants its record.
-
-    Args:
-        run: The run.
-        outer: The run inside which it begins.
-    """
+    """Return the capture of a run, if its record is wanted."""
     if outer is not None and outer._capture is not None and outer.trace_id == run.trace_id:
         outer._capture.inner_runs.append(run.id)
     if run.trace_id is None or not is_record_wanted(run.trace_id) or not run.records_sensitive_data:
@@ -57,20 +50,13 @@ def capture_run(run: Run, outer: Run | None) -> RunCapture | None:
 
 
 class RunCapture:
-    """The record of a run that is running.
-
-    Args:
-        run: The run.
-        outer: What captures the run inside which it begins.
+    """The record of an active run.
 
     Attributes:
-        run: The run.
-        beginning: How it begins.
-        requests: What its requests have in common.
-        rules: The rules in force at the start; None before they are known.
-        missing: What could not be captured.
-        inner_runs: Ids of the runs that have begun inside this one.
-        size: About how many bytes the parts take that only this record has, without those of its requests.
+        rules: The rules in force at the start, once known.
+        missing: Descriptions of parts that could not be captured.
+        inner_runs: Ids of the runs started inside this one.
+        size: About how many bytes only this record needs, without its requests.
     """
 
     def __init__(self, run: Run, outer: RunCapture | None = None) -> None:
@@ -101,12 +87,12 @@ class RunCapture:
                 template = described_agent(run.agent, run.agent.instructions).template
                 if template is not None:
                     self.beginning.read_by(template)
-        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+        except Exception as error:  # noqa: BLE001 - recording must not fail a run
             what = "state that the run was resumed from" if isinstance(run.input, RunState) else "given input"
             self.failed(f"the {what}", error)
 
     def elapsed(self) -> float:
-        """Return the seconds since the run began."""
+        """Return the seconds since the run started."""
         return perf_counter() - self._begun
 
     def failed(self, what: str, error: Exception) -> None:
@@ -116,22 +102,17 @@ class RunCapture:
             self.missing.append(reason)
 
     def began_with(self, layers: RuleLayers) -> None:
-        """Capture the rules in force when the run begins."""
+        """Capture the rules at the start of the run."""
         self.rules = layers
 
     def rendered(self, agent: Any, context: Any) -> None:
-        """Capture the prompt of an agent whose instructions were rendered, and the values that it read.
-
-        Args:
-            agent: The Agent.
-            context: The context of that moment.
-        """
+        """Capture a rendered prompt, and the values it read."""
         try:
             instructions = agent.instructions
             if self._plain is not None and self._plain[0] is agent and self._plain[1] is instructions:
-                return  # as in most turns after the first
+                return
             self._add_agent(agent, instructions, context)
-        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+        except Exception as error:  # noqa: BLE001 - recording must not fail a run
             self.failed("a prompt", error)
 
     def _add_agent(self, agent: Any, instructions: Any, context: Any) -> None:
@@ -158,7 +139,6 @@ class RunCapture:
             self._agents[name] = {**self._agents[name], "context": values}
 
     def _encoded(self, value: Any) -> msgspec.Raw:
-        """Return a value of any type as JSON, redacted as it leaves the run."""
         if is_redacted(self.run):
             value = redacted_data(self.run, decode(encode(value)))
         return self._raw(value)
@@ -174,17 +154,7 @@ class RunCapture:
         is_internal: bool = False,
         from_cache: bool = False,
     ) -> ModelCallCapture:
-        """Capture a request that is just being sent; the caller reports how it ends.
-
-        Args:
-            agent: Name of the agent that makes the call.
-            model: The model.
-            request: The request.
-            fetch: The attempts so far of a structured output.
-            is_streamed: Whether the answer is streamed.
-            is_internal: Whether a middleware makes the call for its own purposes.
-            from_cache: Whether a stored answer is given, and no model is asked.
-        """
+        """Capture a request before it is sent; the caller reports its end."""
         data: dict[str, Any] = {"at": self.elapsed(), "agent": agent}
         try:
             self.requests.describe(data, model, request, fetch)
@@ -200,14 +170,14 @@ class RunCapture:
             values = self._values.get(agent)
             if values is not None and values != self._agents[agent].get("context", {}):
                 data["context"] = values
-        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+        except Exception as error:  # noqa: BLE001 - recording must not fail a run
             self.failed("a model call", error)
         captured = ModelCallCapture(self, data, len(self._model_calls))
         self._model_calls.append(captured)
         return captured
 
     def listed(self, server: str, tools: Sequence[Any] | None, reason: str | None = None) -> None:
-        """Capture the tools that an MCP server has listed; None and the reason if it could not be used."""
+        """Capture an MCP server's tools, or the reason why it is unusable."""
         try:
             packed = None
             why = [] if reason is None else [redacted_data(self.run, reason)]
@@ -219,27 +189,24 @@ class RunCapture:
                 self.size += len(packed or b"")
                 listing = None if packed is None else Shared("listing", packed)
                 self._listings.append([server, len(self._model_calls), listing, *why])
-        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+        except Exception as error:  # noqa: BLE001 - recording must not fail a run
             self.failed("the tools of an MCP server", error)
 
     def tool_call(self, call: ToolCall) -> ToolCallCapture | None:
-        """Capture a tool call that begins; the caller reports how it ends."""
+        """Capture the start of a tool call; the caller reports its end."""
         try:
             captured = ToolCallCapture(self, call, tool_call_data(self, call))
-        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+        except Exception as error:  # noqa: BLE001 - recording must not fail a run
             self.failed("a tool call", error)
             return None
         self._tool_calls.append(captured)
         return captured
 
     def finished(self, error: BaseException | None) -> CapturedRun:
-        """Return the whole record, and let go of the captures of single calls.
+        """Return the record, and release the captures of calls.
 
-        They refer to this object, which refers to the run. The run lets go of it as well, so that all are
-        freed as soon as nobody uses them: every run would wait for the garbage collector.
-
-        Args:
-            error: The error that ends the run.
+        They refer to the run. Without these cycles, all are freed at the end, not by the garbage collector,
+        which every run would wait for.
         """
         run = self.run
         data: dict[str, Any] = {
@@ -258,7 +225,7 @@ class RunCapture:
                 data["rules"] = shared_rules(self.rules)
             self._add_input(data)
             self._add_end(data, error)
-        except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
+        except Exception as raised:  # noqa: BLE001 - recording must not fail a run
             self.failed("the input, the output or the rules", raised)
         self._add_circumstances(data)
         if self.missing:
@@ -344,8 +311,8 @@ def _outcome(run: Run, error: BaseException | None) -> str:
 
 
 def _state_of(given: RunState[Any, Any]) -> dict[str, Any]:
-    """Return the stored state that a run is resumed from, which the run is going to change."""
-    # The context is the caller's: what the template has read of it is recorded, and no more.
+    """Return a resumed run's stored state, before the run changes it."""
+    # The context belongs to the caller: only the values that the template read are recorded.
     state: dict[str, Any] = given.to_json(context_serializer=lambda _: {})
     return state
 

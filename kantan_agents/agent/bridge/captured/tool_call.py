@@ -1,4 +1,4 @@
-"""What is captured of one tool call."""
+"""The capture of one tool call."""
 
 from __future__ import annotations
 
@@ -28,13 +28,7 @@ _PERMITTED: dict[str, Any] = {"is_allowed": True}
 
 
 class ToolCallCapture:
-    """One tool call that has begun. The call refers to it, so it does not refer to the call.
-
-    Args:
-        capture: The run's.
-        call: The call.
-        data: What is known when it begins.
-    """
+    """A started tool call. The call refers to this object, so it must not refer back."""
 
     def __init__(self, capture: Collector, call: ToolCall, data: dict[str, Any]) -> None:
         self._capture = capture
@@ -45,28 +39,24 @@ class ToolCallCapture:
         self._begun = perf_counter()
 
     def found(self, tool: Any) -> None:
-        """Capture its tool, which was not known when it began."""
+        """Capture the tool, if it was unknown at the start."""
         try:
             self.data["tool"] = _shared_tool(self._capture.run, tool)
-        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+        except Exception as error:  # noqa: BLE001 - recording must not fail a run
             self._capture.failed("a tool", error)
 
     def decided(
         self, facts: ToolFacts, layers: RuleLayers, decision: Decision | None, arguments: str
     ) -> None:
-        """Capture what the rules have decided about it, the last time they were asked.
+        """Capture the last decision of the rules.
 
-        Args:
-            facts: The tool.
-            layers: The rules in force.
-            decision: The decision; None if the rules permit everything.
-            arguments: What the rules were asked about; a middleware may have replaced what the model wrote.
+        ``arguments`` were checked; a middleware may have replaced the model's.
         """
         try:
             if arguments != self._given:
                 self.data["has_other_arguments"] = True
             self._add_decision(facts, layers, decision)
-        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+        except Exception as error:  # noqa: BLE001 - recording must not fail a run
             self._capture.failed("a decision of the rules", error)
 
     def _add_decision(self, facts: ToolFacts, layers: RuleLayers, decision: Decision | None) -> None:
@@ -91,47 +81,41 @@ class ToolCallCapture:
             data["received"] = msgspec.Raw(encode(redacted_data(self._capture.run, received)))
 
     def returned(self, result: Any) -> None:
-        """Capture what the tool itself has returned, the last time it was run."""
+        """Capture the result of the tool's last execution."""
         try:
             self.data.pop("failure", None)
             if _is_content(result):
                 self.data["is_content"] = True
             self._result = encode(redacted_data(self._capture.run, result_data(result)))
             self._returned = result if type(result) is str else None
-        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+        except Exception as error:  # noqa: BLE001 - recording must not fail a run
             self._capture.failed("the result of a tool", error)
 
     def raised(self, error: BaseException) -> None:
-        """Capture the error that the tool itself has raised, the last time it was run."""
+        """Capture the error of the tool's last execution."""
         try:
             self._result = self._returned = None
             self.data["failure"] = error_data(self._capture.run, error)
-        except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
+        except Exception as raised:  # noqa: BLE001 - recording must not fail a run
             self._capture.failed("the error of a tool", raised)
 
     def ended(self, call: ToolCall, output: Any, error: BaseException | None) -> None:
-        """Capture what the model gets, or the error.
-
-        Args:
-            call: The call.
-            output: What the model gets.
-            error: The error that ends the call.
-        """
+        """Capture the output that the model gets, or the error."""
         self.data["seconds"] = perf_counter() - self._begun
         try:
             self._add_end(call.refusal, output, error)
-        except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
+        except Exception as raised:  # noqa: BLE001 - recording must not fail a run
             self._capture.failed("the result of a tool", raised)
 
     def _add_end(self, refusal: Exception | None, output: Any, error: BaseException | None) -> None:
         data, run = self.data, self._capture.run
         if refusal is not None and data.get("decision", _PERMITTED)["is_allowed"]:
-            # Refused for another reason than the rules: arguments that are not JSON, an unknown tool.
+            # Rejected for another reason than the rules: arguments that are not JSON, an unknown tool.
             data["decision"] = {"is_allowed": False, "code": code_of(refusal)}
         if error is not None:
             data["error"] = error_data(run, error)
             if isinstance(error, CancelledError):
-                # If it took too long, the SDK makes up a result, which the next request has.
+                # After a timeout, the SDK invents a result, which the next request contains.
                 self._capture.requests.cancelled[data["call_id"]] = data
         else:
             packed = self._result if output is self._returned else None
@@ -148,9 +132,9 @@ class ToolCallCapture:
 
 
 def result_data(result: Any) -> Any:
-    """Return the result of a tool such that the SDK makes the same text or content of it.
+    """Return a result from which the SDK derives the same output.
 
-    Of a value that is neither JSON data nor content, the SDK takes the text.
+    The SDK converts a value that is neither JSON data nor content to a string.
     """
     if result is None or isinstance(result, (str, bool, int)):
         return result
@@ -168,7 +152,7 @@ def result_data(result: Any) -> Any:
 
 
 def _is_content(result: Any) -> bool:
-    """Return whether a result consists of content objects; dicts of the same shape are also content."""
+    """Return whether a result is content objects; dicts of that shape count too."""
     if type(result) is str:
         return False  # as of most tools
     parts = result if isinstance(result, list) else [result]
@@ -188,7 +172,7 @@ def _decision_data(layers: RuleLayers, decision: Decision) -> dict[str, Any]:
 
 
 def _received(facts: ToolFacts, arguments: str) -> list[dict[str, Any]]:
-    """Return the arguments as the tool's function receives them, if they differ from those written."""
+    """Return the arguments that the function receives, if they differ."""
     if facts.received is None:
         return []
     try:
@@ -197,17 +181,17 @@ def _received(facts: ToolFacts, arguments: str) -> list[dict[str, Any]]:
             return []
         read = facts.received(written)
         if not read:
-            # The call is invalid: the rules are asked about what was written, without the schema's defaults.
+            # An invalid call: the rules check what the model wrote, without the schema's defaults.
             return [dict(written)] if b'"default"' in encode(facts.schema) else []
         expected = canonical(written)  # 1 is not True
         return [] if all(canonical(one) == expected for one in read) else read
-    except Exception:  # noqa: BLE001 - not JSON, or a validator of the user raised: the call fails as well
+    except Exception:  # noqa: BLE001 - not JSON, or a validator of the user raised: the call fails too
         return []
 
 
 def tool_call_data(capture: Collector, call: ToolCall) -> dict[str, Any]:
-    """Return what is known of a tool call when it begins."""
-    # What the model wrote: a middleware may insert values that must not be recorded.
+    """Return the data at the start of a tool call."""
+    # The model's own arguments: a middleware may insert values that must not be recorded.
     written = getattr(call.tool_context, "tool_arguments", None)
     arguments = written if isinstance(written, str) else call.arguments
     if call.tool is None and not arguments:

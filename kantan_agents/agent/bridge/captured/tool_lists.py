@@ -1,4 +1,4 @@
-"""Lists of tools as JSON, encoded again only if a tool has changed: most runs of an agent have the same."""
+"""Encodes tool lists once: most runs of an agent share one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,7 @@ _MOST_KNOWN = 256
 
 @attrs.frozen(eq=False)
 class SharedTools:
-    """A list of tools, or of hand-offs, that was encoded.
-
-    Attributes:
-        tools: The tools.
-        fields: Copies of their fields; None if they cannot be copied.
-        all: The list as a content.
-        first: The first tool as a content.
-    """
+    """An encoded list; ``fields`` is empty if they cannot be copied."""
 
     tools: tuple[ref[Any], ...]
     fields: tuple[dict[str, Any], ...]
@@ -36,19 +29,14 @@ _known: dict[tuple[int, ...], SharedTools] = {}
 
 
 def shared_tools(tools: Sequence[Any], described: Callable[[Any], dict[str, Any]]) -> SharedTools:
-    """Return a list of tools, or of hand-offs, and its first one as contents.
-
-    Args:
-        tools: The tools, at least one.
-        described: Returns the data of one.
-    """
+    """Return a nonempty list of tools or handoffs as shared content."""
     key = tuple(map(id, tools))
     known = _known.get(key)
     if known is not None:
-        # Every run waits for this. The lengths are the same, as the ids were.
+        # Every run waits for this. The lengths are equal, as the ids were.
         for reference, before, tool in zip(known.tools, known.fields, tools):  # noqa: B905
             if reference() is not tool or tool.__dict__ != before:
-                break  # another object, or it has changed
+                break
         else:
             return known
     packed = [encode(described(tool)) for tool in tools]
@@ -65,7 +53,6 @@ def shared_tools(tools: Sequence[Any], described: Callable[[Any], dict[str, Any]
 
 
 def _copied(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return fields with copies of what may change in place."""
     return {
         name: copy.deepcopy(value) if isinstance(value, (dict, list)) else value
         for name, value in fields.items()
