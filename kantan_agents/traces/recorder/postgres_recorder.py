@@ -52,7 +52,7 @@ class PostgresRecorder(SQLiteRecorder):
     It has the methods, the options and the promises of ``SQLiteRecorder``. The recorder's own thread sends
     many spans at once. While the server cannot be reached, they wait in memory, and are written when it is
     back; if more come than may wait, the oldest are dropped, counted and logged. Several services may write
-    to one database, and start at the same time.
+    to one database, and start at the same time. A zero character in a string is stored as U+2400.
 
     Args:
         path: The URL of the database, such as ``postgresql://user@host/traces``. Its tables are
