@@ -6,7 +6,7 @@ Each row is a fresh environment, made from a wheel of this repository with uv if
 takes less time, and otherwise with pip. Megabytes (10**6 bytes) are those of all files. Compiled modules are
 counted apart: pip makes them, uv does not unless asked. Import time is a ratio to ``import agents`` in the
 same environment, the median of pairs of new interpreters. ``--write`` puts the table into
-docs/start/install.md.
+docs/performance.md.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Final
 import attrs
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-PAGE: Final = ROOT / "docs" / "start" / "install.md"
+PAGE: Final = ROOT / "docs" / "performance.md"
 BEGIN: Final = "<!-- made by python -m benchmarks.install_size --write -->\n\n"
 END: Final = "\n<!-- end -->"
 

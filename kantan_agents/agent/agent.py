@@ -491,7 +491,8 @@ class Agent(SDKView, Generic[OutputT_co]):
             queue: Name of the queue.
             priority: 1 runs first, larger numbers later; None comes before all of them.
             dedup_key: While a run with this key is waiting or active, no second one is queued; the id of the
-                first is returned. Not for queues with limits for each tenant.
+                first is returned. A run that waits for approval has left the queue. Not for queues with
+                limits for each tenant.
             tenant: Whose limits apply.
             delay: Seconds before the run may start.
             **runner_options: As for ``run_async``, as far as they can be stored: ``max_turns``,

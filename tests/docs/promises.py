@@ -1230,7 +1230,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/service/test_service.py::test_of_a_failed_run_the_client_receives_only_the_code",
             "agent/service/test_service.py::test_a_failed_run_is_one_line_of_the_services_log_and_one_of_the_sdk",
         ),
-        "a run is cancelled while its connection to the model is opened, used or closed": (
+        "a run is canceled while its connection to the model is opened, used or closed": (
             "models/test_cancelled_connections.py::test_every_place_is_free_after_runs_were_cancelled_at_random_points",
             "models/test_connection_stats.py::test_a_cancelled_tls_handshake_closes_its_socket_and_frees_its_place",
         ),
@@ -1584,7 +1584,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "core/events/test_stop_after_turn.py::test_the_stronger_mode_wins",
             "core/events/test_stop_after_turn.py::test_leaving_the_block_cancels_the_run_at_once",
         ),
-        "the run is over, or is being cancelled": (
+        "the run is over, or is being canceled": (
             "core/events/test_stop_after_turn.py::test_a_run_that_is_over_or_has_been_cancelled_is_not_affected",
         ),
     },

@@ -96,7 +96,8 @@ def improve() -> None:
         prices: For each model, the prices of a million input and output tokens.
         rounds: The most rounds; in each at most one version is proposed.
         minibatch: On how many training runs a version is made and tried first.
-        split: Fractions for training, validation and the sealed test, by conversation.
+        split: Fractions for training, validation and the held-out test, by conversation: a ``group_id``, or
+            all runs whose first message is equal.
         seed: The same seed makes the same search. The sealed cases do not depend on it.
         perfect: The best score of the judge; by default the highest of its scale, or 1.
         max_length: The most characters of a version; by default twice those of the old one, at least 2,000.

@@ -69,11 +69,12 @@ class SlashCommands(Middleware):
     an argument is missing). A file or prompt with the name of another command is omitted, and this is logged.
 
     ``context["result"]`` is a ``RunResult`` without model responses. ``final_output`` is the tool's output as
-    text: data as JSON, content of MCP servers as its text, other content in brackets, such as ``[image
-    image/png]``. ``.output`` of the last of ``new_items`` is the returned value. A session and the history
-    show the call to the next run; a conversation stored by the provider does not. ``output_dest`` is not
-    written, and the agent's guardrails do not run. Events, trace, and the tool's timeout, guardrails and
-    hooks work as for any tool call.
+    text: data as JSON, content of MCP servers as its text, other content in brackets, such as
+    ``[image image/png]``. ``.output`` of the last of ``new_items`` is the returned value. A session and the
+    history show the call to the next run; a conversation stored by the provider does not. ``output_dest`` is
+    not written, and the agent's guardrails do not run. Events, trace, the tool's timeout, guardrails and
+    hooks are those of a tool call. If the run fails after the tool has run, ``run_of(error).result`` is
+    its result.
 
     Only input from the application is parsed for commands: a str passed to an outermost run that starts
     outside of any open span; an open ``trace(...)`` alone does not matter. Input of nested runs (delegated

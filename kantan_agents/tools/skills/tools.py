@@ -73,7 +73,8 @@ def skill_tools(
     and then the text files in the skill's folder with ``ReadSkillFile``: up to 4 MiB each, 48,000 characters
     per call, without ``..``, absolute paths and links (E190). Nothing is executed. Once a skill with
     ``allowed-tools`` is chosen in a run, all other tools are denied for the rest of the run, whatever the
-    rules allow; the trace has a span ``skill``. A missing skill of a file is logged with the nearest name.
+    rules allow; the trace has a span ``skill``. The SDK's own runner cannot enforce this, so it does not show
+    such skills. A missing skill of a file is logged with the nearest name.
 
     Rules may name skills: ``deny: ["Skill(deploy)"]``.
 

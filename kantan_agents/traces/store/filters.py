@@ -42,9 +42,17 @@ class Filters:
     """The filters of one search; a trace must match all.
 
     Attributes:
-        metadata: Includes agent, prompt and version.
+        keywords: Words that must all occur in the input or output of spans. Case, width and the encoding of
+            accents do not matter. No character is a wildcard.
+        metadata: Values by key, including agent, prompt and version.
+        tool: Name of a tool that was called.
         has_error: Whether a span has an error.
-        has_failed: Whether the run ended with an error; False if it ended without one.
+        has_failed: Whether an error ended the run, or it ended without one. Unfinished runs match neither.
+        has_refusal: Whether the tool rules denied a call.
+        has_cut_answer: Whether an answer of a model was cut off.
+        rubric_below: A verdict has a score below this.
+        started_from: Earliest start of a span.
+        started_to: Latest start of a span.
     """
 
     keywords: tuple[str, ...] = ()

@@ -42,7 +42,8 @@ class TraceStore(TraceReader):
             return have naive times in this zone. All other times are aware, in UTC.
 
     Raises:
-        TraceDatabaseError: E60, the file does not exist or is not a trace database.
+        TraceDatabaseError: E60, the file does not exist or is not a trace database, or a database in Postgres
+            does not answer a search for ten minutes.
     """
 
     async def __aenter__(self) -> Self:
