@@ -1,4 +1,4 @@
-"""Base class of the models that wrap another model and are indistinguishable from it to the SDK."""
+"""Base class of models that wrap another and look like it to the SDK."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing_extensions import Self
 
 
 def of_inner(name: str) -> Any:
-    """Return a property with an attribute of what is wrapped; None if that has no such attribute.
+    """Return a property that reads an inner attribute; None if missing.
 
-    For attributes that the SDK looks for in every run, and that few objects have: in ``__getattr__``, each
-    would be an exception, for which every run waits. ``hasattr`` finds them always, and they cannot be set.
+    For rare attributes that the SDK looks up in every run: in ``__getattr__``, each would be a slow
+    exception. ``hasattr`` is always True, and they cannot be set.
     """
     return property(lambda self: getattr(self.inner, name, None))
 
@@ -32,7 +32,7 @@ class ModelWrapper(Model):
 
     @classmethod
     def for_model(cls, inner: Model, *args: Any) -> Self:
-        """Wrap a model; further arguments go to the constructor of the class."""
+        """Wrap a model; further arguments go to the constructor."""
         made = cast("Self", _class_for(cls, type(inner))(*args))
         made.inner = inner
         return made
@@ -67,8 +67,8 @@ class ModelWrapper(Model):
 
 @functools.lru_cache(maxsize=256)
 def _class_for(stand_in: Any, kind: Any) -> Any:
-    # Names and fields of the model's own class: the SDK orders agents of one name by them when it stores a
-    # paused run, and the order must be the same without the wrapper.
+    # Names and fields of the model's class: the SDK orders agents by them when it stores a paused run, and
+    # the wrapper must not change the order.
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
     fields = getattr(kind, "__dataclass_fields__", None)
     if fields is not None:

@@ -36,11 +36,10 @@ ProviderFactory = Callable[[], ModelProvider]
 
 
 class NamedModel(Model):
-    """Delegates every call and attribute to the model of the running event loop or of the run's provider.
+    """Delegates to the model of the running event loop or of the run's provider.
 
-    The SDK agent holds this object rather than the name, because the SDK would send a name to OpenAI when the
-    agent is run without this library: by ``Runner.run(agent.sdk_agent)``, or as a hand-off target of an SDK
-    agent.
+    The SDK agent holds this object, because the SDK would send a name to OpenAI when it runs the agent
+    without this library, by ``Runner.run(agent.sdk_agent)`` or as a handoff target.
 
     Args:
         name: The model's name at its provider; None for the provider's default model.
@@ -52,7 +51,7 @@ class NamedModel(Model):
         self.clients = clients
 
     def current_model(self) -> Model:
-        """Return the model of the running loop; in a run with a model provider, that provider's model."""
+        """Return the model of the run's provider, or else of the running loop."""
         run = current_run.get()
         if run is not None and run.model_provider is not None:
             model: Model = run.model_provider.get_model(self.name)
@@ -86,7 +85,7 @@ class NamedModel(Model):
         return self.current_model().get_retry_advice(request)
 
     async def _cleanup_on_run_end(self, owner: object) -> None:
-        with suppress(ModelNotConfiguredError):  # the run has ended with this error
+        with suppress(ModelNotConfiguredError):  # the run has failed with this error
             await self.current_model()._cleanup_on_run_end(owner)
 
     async def close(self) -> None:
@@ -104,8 +103,8 @@ class NamedModel(Model):
         return f"NamedModel({self.name!r})"
 
 
-# In a run of this library, the wrapper of the agent's model has made the request fit. The SDK's own runner
-# has no wrapper.
+# In the library's runs, the wrapper of the agent's model makes the request fit. The SDK's runner has no
+# wrapper.
 def _asked(model: Model, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Awaitable[ModelResponse]:
     if current_run.get() is None:
         return ask_model(model, args, kwargs)
@@ -119,11 +118,7 @@ def _streamed(model: Model, args: tuple[Any, ...], kwargs: dict[str, Any]) -> As
 
 
 class AnthropicModels:
-    """Finds the model of a Claude name: one ``AnthropicProvider``, which has a client for each event loop.
-
-    Args:
-        model: The model.
-    """
+    """Finds the model of a Claude name: one ``AnthropicProvider``, with a client for each event loop."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -134,11 +129,11 @@ class AnthropicModels:
 
 
 class LaterClients:
-    """Resolves a name at each call until its provider has been configured.
+    """Resolves a name at each call until its provider is configured.
 
     Args:
         name: The name.
-        resolve: Returns the model's name at its provider, and what finds its clients; raises E47.
+        resolve: Returns the model's name at its provider and its clients; raises E47.
     """
 
     def __init__(self, name: str, resolve: Callable[[str], tuple[str, ModelFinder]]) -> None:
@@ -150,25 +145,20 @@ class LaterClients:
         """Return the model.
 
         Raises:
-            ModelNotConfiguredError: E47, the key or the URL of its provider is still missing.
+            ModelNotConfiguredError: E47, the provider's key or URL is still missing.
             ModelNotFoundError: E19, the model is unknown.
         """
         return self.resolve().model()
 
     def resolve(self) -> ModelFinder:
-        """Return what finds the clients; E47 and E19 as for ``model``."""
+        """Return the clients; E47 and E19 as for ``model``."""
         if self._found is None:
             self._found = self._resolve(self._name)[1]
         return self._found
 
 
 class FactoryClients:
-    """Gets models from a custom provider, which ``model_provider_factory`` creates once per run.
-
-    Args:
-        factory: Creates the provider.
-        name: The model name to get from it; None for its default.
-    """
+    """Gets models from a custom provider, which ``model_provider_factory`` creates once per run."""
 
     def __init__(self, factory: ProviderFactory, name: str | None) -> None:
         self._factory = factory
@@ -196,10 +186,9 @@ def use_provider(run: Run, factory: ProviderFactory, provider: ModelProvider) ->
 
 
 class DefaultProvider(ModelProvider):
-    """The SDK's own provider, for models that this library does not resolve; created on first use.
+    """The SDK's own provider, created on first use, for models that this library does not resolve.
 
-    Each run gets a new one, so that ``set_default_openai_client`` and the environment are read at that time.
-    Runs that do not need it pay nothing.
+    Each run gets a new one, which reads ``set_default_openai_client`` and the environment at that time.
 
     Args:
         provider: The SDK's provider that a run was given; None for a new one.
@@ -235,7 +224,7 @@ class DefaultProvider(ModelProvider):
 
 
 def _environment_error(name: str | None, error: Exception) -> ModelNotConfiguredError | None:
-    """Return the error of the environment that made a client of the SDK fail; None if there is none."""
+    """Return the error in the environment that made an SDK client fail, if there is one."""
     model, url = name or get_default_model(), os.environ.get("OPENAI_BASE_URL")
     if type(error) is OpenAIError and not os.environ.get(OPENAI.key):
         return missing(model, OPENAI)
@@ -248,7 +237,7 @@ def _environment_error(name: str | None, error: Exception) -> ModelNotConfigured
 
 
 def _check_environment_of(model: Model, name: str | None) -> None:
-    """Check the key and the URL of a model of the SDK that come from the environment; E47 if one is wrong."""
+    """Raise E47 if the key or URL that an SDK model reads from the environment is wrong."""
     client = getattr(model, "_client", None)
     key, url = os.environ.get(OPENAI.key), os.environ.get("OPENAI_BASE_URL")
     if key is not None and getattr(client, "api_key", None) == key:
@@ -258,10 +247,10 @@ def _check_environment_of(model: Model, name: str | None) -> None:
 
 
 def check_configured(model: Model | None) -> None:
-    """Check that a model can be called as far as the environment shows; None is the SDK's default model.
+    """Check that the environment has what a model needs; None is the SDK's default model.
 
     Raises:
-        ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
+        ModelNotConfiguredError: E47, its provider's key or URL is missing or cannot be used.
     """
     if model is None:
         DefaultProvider().get_model(None)

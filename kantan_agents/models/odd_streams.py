@@ -1,4 +1,4 @@
-"""Makes the chunks of a streamed chat completion such as the SDK reads them (see ``odd_replies.py``)."""
+"""Fits the chunks of a streamed chat completion to the SDK (see ``odd_replies.py``)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _TEXTS: Final = frozenset({str, type(None)})
 
 
 class FittedStream:
-    """The chunks of an answer such as the SDK reads them; notes in the response if the answer is cut off.
+    """Chunks that the SDK can read; notes in the response if the answer is cut off.
 
     Args:
         stream: The chunks.
         response: The response that the SDK fills.
-        new_reader: Returns what reads the text of the answer.
-        note_call: Is called if the answer has tool calls.
+        new_reader: Returns the reader of the answer's text.
+        note_call: Called if the answer has tool calls.
         most: The ``max_tokens`` of the request.
     """
 
@@ -58,7 +58,7 @@ class FittedStream:
         parts: list[Any] = []  # of calls
         indexes: set[int] = set()
         async for chunk in self._stream:
-            # No function is called for a usual chunk: nearly all are, and a reader waits for each.
+            # No function call for a usual chunk: nearly all are, and a reader waits for each.
             text: Any = None
             calls: Any = []
             usage, ended = chunk.usage, None
@@ -99,7 +99,7 @@ class FittedStream:
                 fitter = _ChunkFitter(None if has_text else self._new_reader(), parts)
             fitter.fit(chunk, is_odd=not is_usual)
             parts += calls if is_usual else []
-            if ended is not None:  # after the fitter has noted what was received
+            if ended is not None:  # after the fitter has noted the chunk
                 self._note_end(ended)
             yield chunk
             if fitter.is_settled:
@@ -118,14 +118,14 @@ class FittedStream:
 
 
 class _ChunkFitter:
-    """Changes the chunks of an answer, from the first one on that may be odd.
+    """Changes the chunks of an answer, from the first possibly odd one.
 
     Args:
         reader: Reads the text; None if some of it has been passed on.
         parts: The parts of calls that have been passed on.
 
     Attributes:
-        is_odd: Whether something in the answer is not such as the SDK reads it.
+        is_odd: Whether the SDK could not read something in the answer.
     """
 
     def __init__(self, reader: TextReader | None, parts: Iterable[Any]) -> None:
@@ -139,11 +139,11 @@ class _ChunkFitter:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing was odd, and all that follows is text."""
+        """Whether nothing was odd, and only text follows."""
         return not self.is_odd and self._reader is not None and self._reader.is_text
 
     def fit(self, chunk: Any, *, is_odd: bool) -> None:
-        """Change a chunk to one that the SDK reads; ``is_odd`` is whether it is not such a one already."""
+        """Change a chunk so that the SDK can read it."""
         self.is_odd = self.is_odd or is_odd
         received = _received_in(chunk)
         if isinstance(received, str) and self._received and isinstance(self._received[-1], list):
@@ -174,16 +174,16 @@ class _ChunkFitter:
             self.is_odd = self.is_odd or self._reader.has_reasoning
 
     def rest(self) -> Iterator[Any]:
-        """Yield a last chunk with what was held until the end."""
+        """Yield a last chunk with everything held until the end."""
         if self._reader is not None and self._last is not None:
             delta = self._last.choices[0].delta = ChoiceDelta.construct()
             self._show(delta, self._reader.rest())
             yield self._last
 
     def received(self) -> list[Any]:
-        """Return what was received: the chunks, with one text for those in a row that have nothing else.
+        """Return the received chunks; successive chunks with only text become one.
 
-        What masks and redacts a span would not find a secret whose parts are in different chunks.
+        Otherwise, redaction of the span would miss a secret split over chunks.
         """
         return ["".join(one) if isinstance(one, list) else one for one in self._received]
 
@@ -197,7 +197,7 @@ class _ChunkFitter:
 
 
 def _is_continued(before: Any, received: Any) -> bool:
-    """Return whether a chunk only continues a text of the one before, which gets it then."""
+    """Return whether a chunk only continues the previous chunk's text, and append it."""
     try:
         (old,), (new,) = before["choices"], received["choices"]
         if new.get("finish_reason") or received.get("usage"):
@@ -220,7 +220,7 @@ def _is_continued(before: Any, received: Any) -> bool:
 
 
 def _received_in(chunk: Any) -> Any:
-    """Return the text of a chunk with nothing else, or all of a chunk as data."""
+    """Return the text of a chunk with nothing else, or all of it as data."""
     choice: Any = next(iter(objects_in(chunk.choices)), None)
     delta: Any = getattr(choice, "delta", None)
     is_only_text = (

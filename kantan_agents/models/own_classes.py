@@ -1,4 +1,4 @@
-"""Makes the SDK's models those of this library, wherever they come from."""
+"""Converts the SDK's models to this library's classes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ _OWN: Final = ((OpenAIChatCompletionsModel, ChatModel), (OpenAIResponsesModel, R
 
 
 def adopt(model: object) -> None:
-    """Make a model of one of OpenAI's APIs show images of results, and say if an answer was cut off.
-
-    A model of another kind, or one that has adopted these ways before, is not changed.
-    """
+    """Make an OpenAI model show images of results and mark cut-off answers; ignore other models."""
     kind = type(model)
     for sdk, own in _OWN:
         if issubclass(kind, sdk) and not issubclass(kind, own):

@@ -1,4 +1,4 @@
-"""Resolve model names and other ``model`` options to SDK models, with kantan-llm."""
+"""Resolves model names and other ``model`` options to SDK models, with kantan-llm."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ _pools_lock = Lock()
 
 
 def pool_for(name: str) -> tuple[str, ClientPool]:
-    """Return a model's name at its provider, and the clients for it.
+    """Return a model's name at its provider, and its clients.
 
     Raises:
-        ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
+        ModelNotConfiguredError: E47, its provider's key or URL is missing or cannot be used.
         ModelNotFoundError: E19, kantan-llm does not know the model.
     """
     bare = at_openai(name)
@@ -109,7 +109,7 @@ def _not_found(name: str) -> ModelNotFoundError:
 def anthropic_for(name: str) -> tuple[str, AnthropicModels] | None:
     """Return the name of a Claude model and its clients if ``ANTHROPIC_API_KEY`` is the key to use.
 
-    ``CLAUDE_API_KEY`` goes first: it is kantan-llm's variable, and calls the model over chat completions.
+    ``CLAUDE_API_KEY`` takes precedence: it is kantan-llm's variable, for chat completions.
 
     Raises:
         ModelNotConfiguredError: E47, the key or the URL cannot be used.
@@ -132,22 +132,12 @@ def anthropic_for(name: str) -> tuple[str, AnthropicModels] | None:
 
 
 def clients_for(name: str) -> tuple[str, ModelFinder]:
-    """Return a model's name at its provider, and what finds its client.
-
-    Raises:
-        ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
-        ModelNotFoundError: E19, the model is unknown.
-    """
+    """Return a model's name at its provider, and its clients. Raises as ``pool_for``."""
     return anthropic_for(name) or openai_clients_for(name)
 
 
 def openai_clients_for(name: str) -> tuple[str, ClientPool | DefaultClientModel]:
-    """Return a model's name at its provider, and what finds its OpenAI client.
-
-    Raises:
-        ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
-        ModelNotFoundError: E19, the model is unknown.
-    """
+    """Return a model's name at its provider, and its OpenAI clients. Raises as ``pool_for``."""
     expect_requests()
     try:
         return pool_for(name)
@@ -159,32 +149,25 @@ def openai_clients_for(name: str) -> tuple[str, ClientPool | DefaultClientModel]
 
 
 def _claude_in(name: str) -> str | None:
-    """Return the name of a model at Anthropic, of a name that means one; else None."""
+    """Return Anthropic's name of the model that ``name`` means, if it is a Claude model."""
     provider, model = split_model_prefix(name.strip())
     is_claude = provider == "anthropic" or (provider is None and model.lower().startswith("claude-"))
     return model if is_claude else None
 
 
 async def embedding_clients(name: str) -> tuple[ClientPool | DefaultClientModel, str]:
-    """Return the clients for an embedding model, and the model's name at its provider.
+    """Return the clients for an embedding model, and its name at its provider.
 
-    A name that begins with ``text-embedding-`` and has no provider prefix is an OpenAI model.
-
-    Raises:
-        ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
-        ModelNotFoundError: E19, kantan-llm does not know the model.
+    ``text-embedding-`` without a provider prefix means OpenAI. Raises as ``pool_for``.
     """
-    # In a thread: creating the first client reads certificates, which takes a while.
+    # In a thread: creating the first client reads certificates, which is slow.
     model, pool = await anyio.to_thread.run_sync(openai_clients_for, name)
     return pool, model
 
 
 def own_client_of(model: object) -> None:
-    """Make the client of an SDK model that the application has created usable on each event loop.
-
-    Any other value is left unchanged, such as a name.
-    """
-    if isinstance(model, Model) and not isinstance(model, NamedModel):  # it would look for its client at once
+    """Make the client of an application's SDK model usable on each event loop; ignore other values."""
+    if isinstance(model, Model) and not isinstance(model, NamedModel):  # it would look for its client
         own_connections(model)
 
 
@@ -210,8 +193,8 @@ def resolve_model(model: object, provider_factory: ProviderFactory | None = None
         provider_factory: Creates a custom SDK model provider, which then resolves names.
 
     Raises:
-        ModelNotFoundError: E19, the model is unknown. If only its key or URL is missing, the first call
-            raises E47, so that a module with an agent can be imported without a key.
+        ModelNotFoundError: E19, the model is unknown. A missing key or URL raises E47 only at the first call,
+            so that a module with an agent can be imported without a key.
         InvalidOptionError: E75, ``model`` is of another type.
     """
     if provider_factory is not None and (model is None or isinstance(model, str)):

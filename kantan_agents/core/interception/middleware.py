@@ -24,11 +24,11 @@ _LEVELS = ("run", "model_call", "tool_call")
 class Middleware:
     """Base class for code around a run, its model calls and its tool calls. Override any of the methods.
 
-    One object serves all runs of an agent, also concurrent ones. Keep per-run state in ``run.state``, for
+    One object serves all runs of an agent, even concurrent ones. Store per-run state in ``run.state``, for
     example with the object itself as the key.
 
     Attributes:
-        is_outermost: Whether it wraps the runs of its agent outside all others, wherever it is in the list.
+        is_outermost: Whether it wraps its agent's runs outside all others, whatever its position in the list.
     """
 
     is_outermost: ClassVar[bool] = False
@@ -62,7 +62,7 @@ class Middleware:
 
 @attrs.frozen
 class Layers:
-    """The middleware of one agent, sorted by level; on each level the outermost comes first.
+    """The middleware of one agent by level, outermost first.
 
     Attributes:
         stages: Stages around the run.
@@ -70,7 +70,7 @@ class Layers:
         tool_calls: ``tool_call`` methods.
         metadata: ``trace_metadata`` methods.
         named_tools: The tools that middleware names.
-        middleware: The objects with these methods, also those of which only a method was given.
+        middleware: The objects, even if only one of their methods was given.
     """
 
     stages: tuple[Stage | tuple[str, Stage], ...] = ()
@@ -99,7 +99,7 @@ def layers_of(middleware: Iterable[Any]) -> Layers:
             one of these.
 
     Raises:
-        NotAStageError: E73, an entry is something else, defines no level, or has a method that is not async.
+        NotAStageError: E73, an entry is something else, or has a method that is not async.
     """
     stages: list[Any] = []
     model_calls: list[Any] = []
@@ -113,7 +113,7 @@ def layers_of(middleware: Iterable[Any]) -> Layers:
         if levels is None:
             stages.append(entry)
             owner = getattr(value, "__self__", None)
-            if isinstance(owner, Middleware):  # `redact.run` as a stage: what it masks counts as well
+            if isinstance(owner, Middleware):  # `redact.run` as a stage: its masks count too
                 objects.append(owner)
             continue
         if name is not None and (not isinstance(name, str) or not name):
@@ -175,7 +175,7 @@ def _check(value: Any, level: str) -> None:
 
 
 inherited_layers: ContextVar[Layers | None] = ContextVar("kantan_agents_inherited_layers", default=None)
-"""Middleware around every run that begins in this context, outside the middleware of its agent.
+"""Middleware around every run that starts in this context, outside the middleware of its agent.
 
-A task and ``asyncio.to_thread`` copy the context, so it also applies to runs that outlive the outer one.
+Tasks and ``asyncio.to_thread`` copy the context, so it includes runs that outlive the outer one.
 """

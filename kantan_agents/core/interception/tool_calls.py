@@ -26,30 +26,30 @@ current_tool_call: ContextVar[ToolCall | None] = ContextVar("kantan_agents_curre
 """The tool call this task is in."""
 
 _checked_call: ContextVar[ToolCall | None] = ContextVar("kantan_agents_checked_call", default=None)
-"""The tool call that the tool rules are checking in this task."""
+"""The tool call whose rules this task checks."""
 
 _NOTE = "_kantan_note_result"
 
 tool_call_notes: list[Callable[[str], None]] = []
-"""Called with the id of each tool call that begins, in its task and inside the SDK's span. For telemetry."""
+"""Called with each tool call's id at its start, in its task and inside the SDK's span. For telemetry."""
 
 Settle = Callable[[ToolCall, ToolNext], Awaitable[Any]]
-"""Wraps the middleware of a tool call; turns its errors into a result for the model, or ends the run."""
+"""Wraps a tool call's middleware; turns its errors into a result for the model, or aborts the run."""
 
 
 def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle | None = None) -> Awaitable[Any]:
-    """Run a tool for ``run`` through its middleware, and emit the events of the call.
+    """Run a tool through its middleware, and emit the events of the call.
 
     Args:
         run: The run.
         call: The call.
-        invoke: Checks the rules inside ``checking_rules(call)`` and runs the tool. Errors of the tool are
-            recorded with ``record_failure``.
-        settle: Wraps the middleware. The events report what it returns or raises.
+        invoke: Checks the rules inside ``checking_rules(call)`` and runs the tool. Passes the tool's errors
+            to ``record_failure``.
+        settle: Wraps the middleware. The events report its result.
 
     Raises:
-        Exception: The error of the tool, of the rules' policy or of a middleware. An error of a middleware
-            ends the run, even if the SDK turns it into a text for the model.
+        Exception: From the tool, the rules' policy or a middleware. A middleware's error aborts the run, even
+            if the SDK turns it into a result for the model.
     """
     track_call(run)
     if run.is_only_captured and settle is None and not is_redacted(run):
@@ -62,12 +62,12 @@ async def _run_around(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle
         run._journal.number(call)
         invoke = partial(_keeping_refusal, run._journal, invoke)
         settle = partial(_keeping_end, run._journal, settle)
-    capture_begun(call)  # before it is the current one: the record names the call around it
+    capture_begun(call)  # before it is current: the record names the surrounding call
     token = current_tool_call.set(call)
     raised: list[BaseException] = []
 
     async def attempt(passed: ToolCall) -> Any:
-        passed.refusal = passed.error = call.refusal = call.error = None  # left by an earlier attempt
+        passed.refusal = passed.error = call.refusal = call.error = None  # from an earlier attempt
         try:
             return await invoke(passed)
         except Exception as error:
@@ -79,7 +79,7 @@ async def _run_around(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle
                 passed.error = failure
         finally:
             call.refusal, call.error = passed.refusal, passed.error
-        raise failure  # here, as in the `except` block the original would become its context
+        raise failure  # not in the `except` block: the original would be its context
 
     def intercepted(passed: ToolCall) -> Awaitable[Any]:
         return around_tool_call(run.tool_calls, passed, attempt)
@@ -92,14 +92,14 @@ async def _run_around(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle
         return await (made() if call._record is None else _captured(call, made))
     except Exception as error:
         if not any(error is known for known in raised):
-            end_run_with(run, error)  # raised by a middleware; the SDK would wrap it or turn it into a text
+            end_run_with(run, error)  # from a middleware; the SDK would wrap or swallow it
         raise
     finally:
         current_tool_call.reset(token)
 
 
 async def _only_captured(call: ToolCall, invoke: ToolNext) -> Any:
-    """Run a tool for a run without middleware and observers, which waits for nothing but the capture."""
+    """Run a tool without middleware and observers, which waits only for the capture."""
     capture_begun(call)
     token = current_tool_call.set(call)
     try:
@@ -173,14 +173,7 @@ async def _with_events(events: Emitter, call: ToolCall, settled: Callable[[], Aw
 
 
 async def make_call(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
-    """Make a call that the rules have allowed; if it was made before, return what it has returned then.
-
-    That is so in a replay, and in a durable run that goes on in another process.
-
-    Args:
-        call: The call.
-        made: Runs the tool.
-    """
+    """Make an allowed call, or return the stored result of an earlier one (replay, durable run)."""
     if call._gate is not None:
         refused = await call._gate(call)
         if refused is not None:
@@ -206,7 +199,7 @@ async def make_call(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
 
 
 def note_results(tool: Any, note: Callable[[ToolCall, Any], None]) -> None:
-    """Call ``note`` with each result of a tool, also with one that was kept from an earlier process.
+    """Call ``note`` with each result of a tool, including results stored by an earlier process.
 
     For tools whose calls change something in their run.
     """
@@ -214,12 +207,12 @@ def note_results(tool: Any, note: Callable[[ToolCall, Any], None]) -> None:
 
 
 class checking_rules:  # noqa: N801 - used like a function
-    """Record refusals by the rules on ``call`` inside the ``with`` block.
+    """Record the rules' denials on ``call`` inside the ``with`` block.
 
-    Leave the block before the tool runs: a call that the tool makes has refusals of its own.
+    Leave the block before the tool runs, as the tool's own calls have their own denials.
     """
 
-    # Not a generator: most runs wait for this.
+    # Not a generator, which is slower; this is on the path of most runs.
     def __init__(self, call: ToolCall | None) -> None:
         self._call = call
 
@@ -231,19 +224,19 @@ class checking_rules:  # noqa: N801 - used like a function
 
 
 def record_refusal(error: Exception) -> None:
-    """Record that the rules refuse the tool call that is being checked."""
+    """Record that the rules deny the tool call that is being checked."""
     call = _checked_call.get()
     if call is not None:
         call.refusal = error
 
 
 def record_failure(call: ToolCall, error: Exception | None) -> None:
-    """Record the error that the tool itself has raised; None clears it."""
+    """Record the tool's own error; None clears it."""
     call.error = error
 
 
 def capture_decision(facts: ToolFacts, layers: RuleLayers, decision: Decision | None) -> None:
-    """Capture what the rules have decided about the tool call that is being checked.
+    """Capture the rules' decision about the tool call that is being checked.
 
     Args:
         facts: The tool.
@@ -256,23 +249,21 @@ def capture_decision(facts: ToolFacts, layers: RuleLayers, decision: Decision | 
 
 
 def capture_begun(call: ToolCall) -> None:
-    """Begin to capture a call, if its run is captured."""
+    """Start to capture a call, if its run is captured."""
     if call._record is None and call.run._capture is not None:
         call._record = call.run._capture.tool_call(call)
 
 
 def capture_hidden_tool(call: ToolCall, tool: Any) -> None:
-    """Capture which tool a call is of that its model was not shown."""
+    """Capture the tool of a call to a tool that its model was not shown."""
     if call._record is not None:
         call._record.found(tool)
 
 
 async def result_of_gone(call: ToolCall, refusal: Callable[[], Awaitable[str | None]]) -> str | None:
-    """Return what an earlier process has got from a tool that its agent has no more; None if it has nothing.
+    """Return an earlier process's result of a tool that the agent no longer has, if there is one.
 
-    Args:
-        call: The call.
-        refusal: Asks the rules, which may refuse it by now.
+    ``refusal`` checks the rules, which may deny the call by now.
 
     Raises:
         StoredStepError: E155, an earlier process may have made the call, and its result is not stored.
@@ -296,7 +287,7 @@ async def result_of_gone(call: ToolCall, refusal: Callable[[], Awaitable[str | N
 
 
 async def emit_refusal(call: ToolCall, error: Exception) -> None:
-    """Emit the events of a call that was refused before its tool was found, and capture it."""
+    """Emit and capture a call that was denied before its tool was found."""
     call.refusal = error
     capture_begun(call)
     if call._record is not None:

@@ -1,4 +1,4 @@
-"""The generation span of a provider's response, with the same data as the spans of SDK models."""
+"""A provider call's generation span, with the data of the SDK's model spans."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kantan_agents.models.protocol.usage import usage_of
 
 
 class ModelSpan:
-    """Records the request and the response of one model call on its generation span.
+    """Records the request and response of one model call.
 
     Args:
         span: The SDK's span.
@@ -27,18 +27,18 @@ class ModelSpan:
         self._has_data = has_data
 
     def record_input(self, instructions: str | None, input: str | Iterable[Any]) -> None:
-        """Record the instructions and the input of the request."""
+        """Record the request's instructions and input."""
         if self._has_data:
             system = [{"role": "system", "content": instructions}] if instructions else []
             items = [{"role": "user", "content": input}] if isinstance(input, str) else input
             self._span.span_data.input = [*system, *map(without_media, items)]
 
     def record_output(self, answer: ModelResponse | Response, usage: Usage, metadata: Any) -> None:
-        """Record the items of an answer, and the usage and the model's name if the metadata has them."""
+        """Record an answer's items, and usage and model name if the metadata has them."""
         data = self._span.span_data
         if self._has_data:
             data.output = [without_media(item.model_dump(exclude_unset=True)) for item in answer.output]
-        if usage_of(metadata) is not None:  # otherwise the provider sent none, which is not 0 tokens
+        if usage_of(metadata) is not None:  # otherwise the count is unknown, not 0
             data.usage = {
                 "requests": usage.requests,
                 "input_tokens": usage.input_tokens,
@@ -52,14 +52,14 @@ class ModelSpan:
             data.model = model
 
     def record_error(self, error: Exception) -> None:
-        """Record the error of a call that failed."""
+        """Record the error of a failed call."""
         data = {"error": f"{type(error).__name__}: {error}"} if self._has_data else {}
         self._span.set_error(SpanError(message="Error getting response", data=data or None))
 
 
 @contextmanager
 def model_span(provider: str, settings: ModelSettings, tracing: ModelTracing) -> Iterator[ModelSpan]:
-    """Open the generation span of a call to ``provider``, as far as the run's tracing options allow it."""
+    """Open the generation span, as the run's tracing options allow."""
     config = settings.to_traceable_dict()
     if not tracing.include_data():
         config.pop("metadata", None)

@@ -1,4 +1,4 @@
-"""``EventWriter``: the stream events of the Responses API for a response that arrives segment by segment."""
+"""``EventWriter``: Responses API stream events, segment by segment."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _MESSAGE: dict[str, Any] = {"id": NO_ID, "type": "message", "role": "assistant"}
 
 
 class EventWriter:
-    """Writes the events of one response: those of the message at once, those of the tool calls after it.
+    """Writes one response's events: the message immediately, tool calls after it.
 
     Attributes:
-        items: The output items that are complete.
+        items: The complete output items.
 
     Args:
         model: Name of the model.
-        used_ids: Ids of the tool calls in the conversation so far.
+        used_ids: Ids of earlier tool calls.
     """
 
     def __init__(self, model: str, used_ids: Collection[str]) -> None:
@@ -52,8 +52,8 @@ class EventWriter:
         self._calls: list[ContentSegment] = []
         self._text: ContentSegment | None = None
         self._texts = 0
-        # Calls that began while the answer was written, by the provider's id: final id, and output index.
-        # The index 0 is that of the message, which may begin after them.
+        # Calls that started before the answer ended, by provider id: final id and output index. Index 0 is
+        # the message's, even if it starts later.
         self._begun: dict[str, tuple[str, int]] = {}
         self._highest = -1
 
@@ -63,12 +63,7 @@ class EventWriter:
         return ResponseCreatedEvent(type="response.created", response=response, sequence_number=self._next())
 
     def write(self, segment: ContentSegment, *, continues_text: bool) -> Iterator[Any]:
-        """Yield the events of a segment.
-
-        Args:
-            segment: The segment.
-            continues_text: Whether a text that follows a text continues it, rather than begins another one.
-        """
+        """Yield the events of a segment; ``continues_text`` joins it to the previous text."""
         if segment.tool_call is not None:
             yield from self._end_text()
             self._calls.append(segment)
@@ -85,7 +80,7 @@ class EventWriter:
             yield from self._text_delta(segment)
 
     def write_piece(self, piece: Piece) -> Iterator[Any]:
-        """Yield the events of a piece of reasoning or of arguments. The first arguments begin the call."""
+        """Yield the events of a piece. The first arguments start the call."""
         if not piece.text:
             return
         if isinstance(piece, ReasoningPiece):
@@ -117,7 +112,7 @@ class EventWriter:
         )
 
     def end(self, usage: Usage) -> Iterator[Any]:
-        """Yield the last events; a response without segments gets the events of an empty message."""
+        """Yield the last events; an empty response gets an empty message."""
         if not self._calls and not self._segments and self._text is None:
             empty = sdk_item(message_item([]))
             yield self._item(ResponseOutputItemAddedEvent, "response.output_item.added", empty)
@@ -184,7 +179,7 @@ class EventWriter:
             call = attrs.evolve(call, id=call_id)
         wire = call_item(segment, call, self._ids)
         if index is None:
-            # The indexes of calls that began while the answer was written are taken.
+            # Earlier calls have taken their indexes.
             index = max(len(self.items), self._highest + 1)
             started = sdk_item({**wire, "arguments": ""})
             yield self._item(ResponseOutputItemAddedEvent, "response.output_item.added", started, index)

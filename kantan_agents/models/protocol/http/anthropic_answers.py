@@ -1,4 +1,4 @@
-"""Assembles answers of Anthropic's Messages API: from stream events, and from the parts of a paused turn."""
+"""Assembles answers of Anthropic's Messages API from stream events and paused turns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kantan_agents.models.protocol.types import ContentSegment, ProviderResponse
 
 _DELTA_FIELDS = {"thinking_delta": "thinking", "signature_delta": "signature"}
 MAX_PAUSES: Final = 10
-"""How often a turn is continued: a tool of Anthropic that never ends must not cost without limit."""
+"""Maximum continuations of a turn: an endless tool of Anthropic must not cost without limit."""
 
 _PAUSED: Final = "pause_turn"
 
@@ -41,7 +41,7 @@ class AnthropicStream:
 
     @property
     def answer(self) -> dict[str, Any]:
-        """The response that has arrived, as the API returns it without streaming."""
+        """The response so far, in the API's unstreamed form."""
         return {**self._body, "content": self._content}
 
     def restart(self) -> None:
@@ -50,7 +50,7 @@ class AnthropicStream:
         self._body, self._content = {}, []
 
     def feed(self, event: Any) -> Iterator[ContentSegment | Piece]:
-        """Yield the segments that an event completes, and the pieces in it.
+        """Yield the segments that an event completes, and its pieces.
 
         Raises:
             UnreadableAnswerError: It is not a valid event.
@@ -70,7 +70,7 @@ class AnthropicStream:
             self._body |= _object(event, "delta")
             usage = event.get("usage")
             if isinstance(usage, dict):
-                # A count that is null has not changed.
+                # A null count has not changed.
                 changed = {name: count for name, count in usage.items() if count is not None}
                 self._body["usage"] = {**(self._body.get("usage") or {}), **changed}
         elif kind == "message_stop":
@@ -123,10 +123,10 @@ class AnthropicStream:
             yield from self.segments.add_segment(segment)
 
     def response(self, usage: dict[str, Any]) -> ProviderResponse:
-        """Return the metadata and extra fields of the response, without its segments.
+        """Return the response's metadata and extra fields, without segments.
 
         Args:
-            usage: The token counts of the response, and of those that it continues.
+            usage: The token counts, including continued responses.
         """
         return response_from_anthropic({"type": "message", **self._body, "usage": usage, "content": []})
 
@@ -146,10 +146,10 @@ def _text(event: Any, name: str) -> str:
 
 
 class PausedTurn:
-    """Joins the responses of one turn, which the API splits with the stop reason ``pause_turn``, to one.
+    """Joins the responses of one turn, which the API splits with the stop reason ``pause_turn``.
 
     Attributes:
-        pauses: Number of times that the model has paused.
+        pauses: How often the model has paused.
         content: The content blocks of all responses.
         usage: The sum of their token counts.
     """
@@ -170,33 +170,29 @@ class PausedTurn:
         container = answer.get("container")
         if isinstance(container, dict) and container.get("id"):
             self._container = container["id"]
-        # The API takes a call of the agent's own tool back only with its result, so the agent runs it first.
+        # The API accepts a call of the agent's own tool only with its result, so the agent runs it first.
         is_paused = answer.get("stop_reason") == _PAUSED and not any(map(_is_call, answer["content"]))
         self.pauses += is_paused
         return is_paused
 
     @property
     def _sendable(self) -> list[Any]:
-        # The API rejects texts without a visible character, although its models write them.
+        # The API rejects blank text, although its models write it.
         return [block for block in self.content if not _is_blank(block)]
 
     @property
     def is_endless(self) -> bool:
-        """Whether the turn cannot be continued: it has paused too often, or there is nothing to send back."""
+        """Whether the turn cannot continue: too many pauses, or nothing to send back."""
         return self.pauses > MAX_PAUSES or not self._sendable
 
     def joined(self, answer: Any) -> Any:
-        """Return the last response with the content and the usage of the whole turn."""
+        """Return the last response with the content and usage of the whole turn."""
         if not self.pauses or not isinstance(answer, dict) or not isinstance(answer.get("content"), list):
             return answer
         return {**answer, "content": self.content, "usage": self.usage}
 
     def continued(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the request that continues the turn.
-
-        Args:
-            body: The first request of the turn.
-        """
+        """Return the request that continues the turn, from its first request."""
         said = {"role": "assistant", "content": self._sendable}
         more: dict[str, Any] = {"messages": [*body["messages"], said]}
         if self._container is not None:

@@ -22,18 +22,17 @@ from kantan_agents.models.tls import no_tls, tls_settings
 T = TypeVar("T")
 _CONNECT_SECONDS: Final = 20.0
 LARGE: Final = 100_000
-"""Data of fewer bytes are parsed on the event loop, larger data in a thread."""
+"""Bytes: smaller data are parsed on the event loop, larger data in a thread."""
 _SHOWN: Final = 200
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
 class UnreadableAnswerError(Exception):
-    """A response that cannot be parsed; ``on_unreadable`` decides whether it becomes E51 or a text.
+    """A response that cannot be parsed; ``on_unreadable`` decides whether it becomes E51 or an answer.
 
     Args:
         reason: What is wrong with it.
-        body: The whole response. It is shortened only after the key was masked, since half a key would not
-            be found.
+        body: The whole response. The key is masked before it is shortened: half a key would not be found.
     """
 
     def __init__(self, reason: str, body: str = "") -> None:
@@ -44,13 +43,13 @@ class UnreadableAnswerError(Exception):
 class Api:
     """Sends requests to one HTTP API.
 
-    Connections belong to an event loop, so each loop has its own HTTP client, released with the loop. When
-    nothing uses this object any longer, its connections are closed.
+    Each event loop has its own HTTP client, released with the loop. Connections close when nothing uses this
+    object.
 
     Args:
         provider: Name of the provider, for errors.
         base_url: URL of the API.
-        key: The API key; masked in the text of every error.
+        key: The API key, masked in every error.
         headers: Headers of every request, including the key.
         timeout: Seconds to wait for the next bytes of a response; None for no limit.
     """
@@ -83,11 +82,7 @@ class Api:
             return await response.aread()
 
     async def delete(self, path: str) -> None:
-        """Delete something that a request has created.
-
-        Raises:
-            ProviderRequestError: E53, as for ``post``.
-        """
+        """Delete something that a request has created; E53 as for ``post``."""
         async with self._open(path, b"", {}, method="DELETE"):
             pass
 
@@ -128,20 +123,20 @@ class Api:
             raise self.request_error(f"connection error: {reason}") from error
 
     def refusal_error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ProviderRequestError:
-        """Return the error for a response with an error status."""
+        """Return the error for an error status."""
         reason, error = parse_error_body(body)
         return self.request_error(f"HTTP {status}: {reason}", status, retry_after(headers, error))
 
     def request_error(
         self, reason: str, status: int | None = None, wait: float | None = None
     ) -> ProviderRequestError:
-        """Return the error for a failed request, with the key masked in its text."""
+        """Return the error for a failed request, with the key masked."""
         return ProviderRequestError(
             provider=self.provider, status=status, reason=self.redact(reason), retry_after=wait
         )
 
     def redact(self, text: str, body: str = "") -> str:
-        """Return a text with the key masked, followed by the beginning of the response body if given."""
+        """Mask the key in ``text``, and append the start of the response body if given."""
         shown = f": {shorten(self._mask_key(body), _SHOWN)}" if body else ""
         return shorten(f"{self._mask_key(text)}{shown}")
 
@@ -149,7 +144,7 @@ class Api:
         return text.replace(self._key, "***") if self._key else text
 
     async def aclose(self) -> None:
-        """Close the connections of the running event loop; a later request opens new ones."""
+        """Close the running event loop's connections; a later request opens new ones."""
         client = self._clients.pop()
         if client is not None:
             await client.aclose()
@@ -163,16 +158,12 @@ def _new_client(create: Callable[[], httpx.AsyncClient], base_url: str) -> httpx
 
 
 async def off_loop(work: Callable[[], T], size: int) -> T:
-    """Return the result of ``work``, called in a thread if its data are too large for the event loop."""
+    """Return the result of ``work``, in a thread if its data are too large for the event loop."""
     return work() if size < LARGE else await anyio.to_thread.run_sync(work)
 
 
 def parse_json(data: bytes) -> Any:
-    """Return the parsed JSON of a response.
-
-    Raises:
-        UnreadableAnswerError: It is not valid JSON.
-    """
+    """Return the parsed JSON of a response; raise ``UnreadableAnswerError``."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -181,9 +172,9 @@ def parse_json(data: bytes) -> Any:
 
 
 async def events_of(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """Yield the data of each event of a stream; an event that is cut off before its empty line is dropped.
+    """Yield the data of each event; drop an event that is cut off before its empty line.
 
-    Only a line feed ends a line, because JSON may contain the other line separators of Unicode unescaped.
+    Only a line feed ends a line: JSON may contain Unicode's other line separators unescaped.
     """
     data: list[bytes] = []
     async for line in _lines(chunks):

@@ -1,4 +1,4 @@
-"""``GeminiCache``: the instructions and tools of requests, stored at the Gemini API."""
+"""``GeminiCache``: instructions and tools stored at the Gemini API."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _log = get_logger("kantan_agents.protocol")
 _PATH: Final = "/v1beta/cachedContents"
 _PREFIX: Final = ("systemInstruction", "tools", "toolConfig")
 _SMALLEST: Final = 4_096
-"""Bytes of a prefix that is worth a request: the API caches no fewer than 1,024 tokens.
+"""Minimum bytes of a stored prefix: the API's minimum is 1,024 tokens.
 
-Bytes rather than characters: a character of a script such as Japanese is about one token.
+Bytes, because a character of a script such as Japanese is about one token.
 """
 
 _MOST: Final = 64
@@ -31,12 +31,12 @@ _NOT_FOUND: Final = (403, 404)
 _TEMPORARY: Final = (None, 408, 429)
 _SERVER_ERROR: Final = 500
 _PAUSE: Final = 60.0
-"""Seconds until a prefix is stored again after a temporary error. Without a quota, every attempt is a 429."""
+"""Seconds until another attempt after a temporary error. Without a quota, each is a 429."""
 
 
 @attrs.frozen
 class _Entry:
-    """A stored prefix; ``name`` is None if the API has refused to store it."""
+    """A stored prefix; ``name`` is None if the API rejected it."""
 
     name: str | None
     expires: float
@@ -51,12 +51,12 @@ class CachedRequest:
 
 
 class GeminiCache:
-    """Stores prefixes at the API, each on its first use, and again after it has expired.
+    """Stores prefixes at the API on first use, and again after expiry.
 
     Args:
         api: The API.
-        model: The model, with its collection; a stored prefix is good for one model only.
-        seconds: How long the API keeps a prefix.
+        model: The model, with its collection; a prefix works for one model only.
+        seconds: How long the API stores a prefix.
     """
 
     def __init__(self, api: Api, model: str, seconds: float) -> None:
@@ -69,7 +69,7 @@ class GeminiCache:
     async def shorten(
         self, body: Mapping[str, Any], headers: Mapping[str, str], size: int
     ) -> CachedRequest | None:
-        """Return a request without its prefix; None if the prefix is not stored, and has to be sent."""
+        """Return a request without its prefix; None if the prefix must be sent."""
         prefix = {name: body[name] for name in _PREFIX if body.get(name)}
         if "cachedContent" in body or not ("systemInstruction" in prefix or "tools" in prefix):
             return None
@@ -109,11 +109,11 @@ class GeminiCache:
         self._entries[key] = entry
         self._entries.move_to_end(key)
         while len(self._entries) > _MOST:
-            self._entries.popitem(last=False)  # the API deletes it when its time is over
+            self._entries.popitem(last=False)  # it expires at the API
         return entry
 
     def forget(self, request: CachedRequest, error: ProviderRequestError) -> bool:
-        """Forget a prefix that the API no longer has; return whether ``error`` says so."""
+        """Forget a prefix that the API has lost according to ``error``; return whether it has."""
         is_about_it = "cachedcontent" in error.reason.lower().replace(" ", "").replace("_", "")
         if error.status not in _NOT_FOUND and not (error.status == 400 and is_about_it):  # noqa: PLR2004
             return False
@@ -122,7 +122,7 @@ class GeminiCache:
         return True
 
     async def aclose(self) -> None:
-        """Delete the stored prefixes; one that cannot be deleted expires by itself."""
+        """Delete the stored prefixes; failed deletions expire."""
         entries, self._entries = self._entries, OrderedDict()
         for entry in entries.values():
             if entry.name is None or entry.expires <= time.monotonic():

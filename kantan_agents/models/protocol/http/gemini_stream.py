@@ -1,4 +1,4 @@
-"""``GeminiStream``: assembles a response from the stream events of the Gemini API."""
+"""``GeminiStream``: assembles a response from Gemini's stream events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kantan_agents.models.protocol.types import ContentSegment, ProviderResponse
 
 
 class GeminiStream:
-    """Assembles one response from its events, each of which is a partial response.
+    """Assembles one response from its events, which are partial responses.
 
     Attributes:
         is_complete: Whether the API has sent a finish reason.
@@ -30,7 +30,7 @@ class GeminiStream:
         self._candidate: dict[str, Any] = {}
 
     def feed(self, event: Any) -> Iterator[ContentSegment | Piece]:
-        """Yield the segments that an event completes, and the pieces in it.
+        """Yield the segments that an event completes, and its pieces.
 
         Raises:
             UnreadableAnswerError: It is not a valid event.
@@ -65,5 +65,5 @@ class GeminiStream:
             yield from self.segments.add_segment(segment)
 
     def response(self) -> ProviderResponse:
-        """Return the metadata and extra fields of the response, without its segments."""
+        """Return the response's metadata and extra fields, without segments."""
         return response_from_gemini({**self._body, "candidates": [self._candidate]})

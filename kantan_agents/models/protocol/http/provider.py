@@ -28,7 +28,7 @@ class HttpRequest:
     Attributes:
         body: Its JSON.
         headers: The headers that the settings add.
-        size: The size of the body, approximately.
+        size: Approximate size of the body.
     """
 
     body: dict[str, Any]
@@ -38,7 +38,7 @@ class HttpRequest:
 
 _CONNECTED: Final = ("_api", "_cache")
 _NOT_OF_BODY: Final = ("stop", "timeout")
-"""Extra arguments that the API has under another name, or that are for the client."""
+"""Extra arguments that the API names differently, or that are for the client."""
 
 
 class HttpProvider:
@@ -64,7 +64,7 @@ class HttpProvider:
 
     @property
     def cache_identity(self) -> dict[str, Any]:
-        """What distinguishes its requests from those of others, for the key of a ``Cache``; holds the key."""
+        """Identity of its requests for the key of a ``Cache``; includes the API key."""
         own = {name: value for name, value in vars(self).items() if name not in _CONNECTED}
         return {**own, "request_options": getattr(self, "request_options", None), "api": self._api.identity}
 
@@ -72,7 +72,7 @@ class HttpProvider:
     def _body(
         self, messages: tuple[Message, ...], context: ProviderContext, *, is_stream: bool
     ) -> dict[str, Any]:
-        """Return the body of the request; called in a thread if there is much to send."""
+        """Return the body of the request; called in a thread for large requests."""
 
     @abstractmethod
     def _path(self, *, is_stream: bool) -> str:
@@ -84,7 +84,7 @@ class HttpProvider:
 
     @abstractmethod
     def _stream(self, request: HttpRequest) -> AsyncGenerator[Streamed, None]:
-        """Send a request and yield the segments of the response as they arrive, then its metadata."""
+        """Yield the segments of the response as they arrive, then its metadata."""
 
     async def generate(self, prompt: str, context: ProviderContext) -> ProviderResponse:
         """Call the model once and return its response.
@@ -96,7 +96,7 @@ class HttpProvider:
         Raises:
             ProviderRequestError: E53, the API rejected the request or could not be reached.
             AgentPainException: E51, the response cannot be parsed.
-            UntranslatableError: E52, the conversation has content that the API cannot represent.
+            UntranslatableError: E52, the API cannot represent content of the conversation.
         """
         request = await self._request(prompt, context, is_stream=False)
         try:
@@ -116,7 +116,7 @@ class HttpProvider:
             context: The conversation, the tools, the instructions and the settings.
 
         Raises:
-            KantanAgentsError: As for ``generate``; E53 also if the connection breaks during the response.
+            KantanAgentsError: As for ``generate``; E53 if the connection breaks during the response.
         """
         request = await self._request(prompt, context, is_stream=True)
         try:
@@ -132,18 +132,17 @@ class HttpProvider:
         yield self._unreadable(unreadable_error)
 
     async def _call(self, request: HttpRequest) -> ProviderResponse:
-        """Send a request and return the response."""
         data, size = await self._post(request)
         return await off_loop(lambda: self._read(data), size)
 
     async def _post(self, request: HttpRequest) -> tuple[Any, int]:
-        """Send a request and return the parsed response, and its size in bytes."""
+        """Return the parsed response, and its size in bytes."""
         content = await off_loop(lambda: _encoded(request.body), request.size)
         data = await self._api.post(self._path(is_stream=False), content, request.headers)
         return await off_loop(lambda: parse_json(data), len(data)), len(data)
 
     async def _events(self, request: HttpRequest) -> AsyncGenerator[tuple[Any, int], None]:
-        """Send a request and yield the parsed events of the response, and their sizes in bytes."""
+        """Yield the parsed events of the response, and their sizes in bytes."""
         content = await off_loop(lambda: _encoded(request.body), request.size)
         raw = self._api.stream(self._path(is_stream=True), content, request.headers)
         async with aclosing(raw):
@@ -151,7 +150,7 @@ class HttpProvider:
                 yield await off_loop(partial(parse_json, data), len(data)), len(data)
 
     def _finished(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Return the body of a request with what depends on all of its fields."""
+        """Complete a body with fields that depend on all others."""
         return body
 
     async def _request(self, prompt: str, context: ProviderContext, *, is_stream: bool) -> HttpRequest:

@@ -1,4 +1,4 @@
-"""``StreamedSegments``: the segments of a streamed response, with unknown blocks kept in their ``extra``."""
+"""``StreamedSegments``: a streamed response's segments, with unknown blocks in ``extra``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kantan_agents.models.protocol.types import ContentSegment
 class StreamedSegments:
     """Creates the segments of a response as its blocks arrive.
 
-    The consumer of a stream joins successive texts and uses the last ``extra`` among them. So each piece of
-    text that adds to ``extra`` repeats everything that earlier pieces put there.
+    Consumers join successive text and use its last ``extra``, so each piece repeats the ``extra`` of earlier
+    pieces.
 
     Args:
         owner: The API's key in ``extra``.
@@ -26,12 +26,7 @@ class StreamedSegments:
         self._text_extra: dict[str, Any] | None = None
 
     def add_text(self, text: str, fields: Mapping[str, Any] | None = None) -> Iterator[ContentSegment]:
-        """Yield a piece of text.
-
-        Args:
-            text: The piece.
-            fields: Fields of the block that the protocol does not define.
-        """
+        """Yield a piece of text; ``fields`` are unknown to the protocol."""
         yield from self._release()
         own = self._text_extra or {}
         if self._unknown_blocks:
@@ -45,14 +40,14 @@ class StreamedSegments:
             yield ContentSegment("text", text=text, extra={self._owner: own} if has_changed else {})
 
     def add_segment(self, segment: ContentSegment) -> Iterator[ContentSegment]:
-        """Hold back a segment that is not text until the next one arrives; yield the one held before."""
+        """Hold back a segment other than text until the next; yield the previous one."""
         yield from self._release()
         self._text_extra = None
         self._pending = with_extra(segment, self._owner, before=self._unknown_blocks)
         self._unknown_blocks = []
 
     def add_unknown(self, block: dict[str, Any]) -> None:
-        """Keep a block for which the protocol has no segment."""
+        """Store a block for which the protocol has no segment."""
         self._unknown_blocks.append(block)
 
     def end(self) -> Iterator[ContentSegment]:

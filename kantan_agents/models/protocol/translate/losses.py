@@ -1,4 +1,4 @@
-"""``Losses``: collect everything wrong with a value, and report it in one error."""
+"""``Losses``: collects all problems of a value for one error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kantan_agents.errors import UntranslatableError
 from kantan_agents.models.protocol.json_data import plain
 
 OWNERS = ("openai", "openai_responses", "anthropic", "gemini")
-"""Keys of ``extra``: under each is the data of one format for which the protocol has no field."""
+"""Keys of ``extra``, each for one format's data without a protocol field."""
 
 
 class TranslationProblems:
@@ -32,21 +32,17 @@ class TranslationProblems:
 
 
 class Losses(TranslationProblems):
-    """Collects everything that a translation to one format would lose."""
+    """Collects the losses of a translation to one format."""
 
     def check(self) -> None:
-        """Raise an error if something would be lost.
-
-        Raises:
-            UntranslatableError: E52, with every loss.
-        """
+        """Raise E52 with every loss, if there are any."""
         if self.problems:
             raise UntranslatableError(format=self.format, problems=self.problems)
 
     def format_extra(self, extra: Mapping[str, Any], path: str, *parts: str) -> dict[str, Any]:
-        """Return the data in ``extra`` that belong to this format, as a dict with some of the keys ``parts``.
+        """Return this format's data in ``extra``, limited to the keys ``parts``.
 
-        Data of the other formats are left out. Any other key of ``extra`` is a loss.
+        Other formats' data are omitted. Any other key is a loss.
         """
         for name in extra:
             if name not in OWNERS:
@@ -63,7 +59,7 @@ class Losses(TranslationProblems):
         return {name: plain(part) for name, part in own.items() if name in parts}
 
     def with_fields(self, written: dict[str, Any], own: Mapping[str, Any], path: str) -> dict[str, Any]:
-        """Return a wire object with the fields that were kept in ``own`` added."""
+        """Return a wire object with the fields stored in ``own``."""
         fields = own.get("fields", {})
         if not isinstance(fields, Mapping):
             self.add(f"{path}extra.{self.owner}.fields", "must be an object")
@@ -74,7 +70,7 @@ class Losses(TranslationProblems):
         return {**fields, **written}
 
     def blocks(self, own: Mapping[str, Any], name: str, path: str) -> list[Any]:
-        """Return the wire blocks that were kept in ``own`` from before or after a segment."""
+        """Return the wire blocks stored in ``own`` from around a segment."""
         found = own.get(name, [])
         if isinstance(found, list) and all(isinstance(block, Mapping) for block in found):
             return found
@@ -82,7 +78,7 @@ class Losses(TranslationProblems):
         return []
 
     def name(self, name: str, pattern: re.Pattern[str], path: str) -> str:
-        """Return the name of a tool; a name that the format does not allow is a loss."""
+        """Return a tool's name; a name that the format rejects is a loss."""
         if not pattern.fullmatch(name):
             self.add(path, f"is {name[:80]!r}, but a tool's name must match {pattern.pattern}")
         return name

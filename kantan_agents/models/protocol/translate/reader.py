@@ -1,4 +1,4 @@
-"""``WireReader``: parse the JSON of an API, and collect every problem instead of failing at the first."""
+"""``WireReader``: parses an API's JSON and collects all problems."""
 
 from __future__ import annotations
 
@@ -18,19 +18,15 @@ _KINDS: dict[type, str] = {str: "a text", dict: "an object", list: "a list", int
 
 
 class WireReader(TranslationProblems):
-    """Parses one wire value; fields that the protocol does not define go to ``extra`` under ``owner``."""
+    """Parses one wire value; unknown fields go to ``extra`` under ``owner``."""
 
     def check(self) -> None:
-        """Raise an error if there was a problem.
-
-        Raises:
-            InvalidProtocolValueError: E50, with every problem.
-        """
+        """Raise E50 with all problems, if there are any."""
         if self.problems:
             raise InvalidProtocolValueError(value=self.format, problems=self.problems)
 
     def expect(self, data: Any, kind: type[T], path: str = "it") -> T:
-        """Return ``data`` if it is JSON data of the type ``kind``, else raise at once."""
+        """Return ``data`` if it is JSON data of the type ``kind``, else raise immediately."""
         if not isinstance(data, kind):
             self.add(path, f"must be {_KINDS[kind]}, not {type(data).__name__}")
         elif (problem := find_problem(data)) is not None:
@@ -40,22 +36,22 @@ class WireReader(TranslationProblems):
         return found
 
     def expect_answer(self, data: Any, content: str) -> dict[str, Any]:
-        """Return the body of an answer, which must have the list ``content``, or raise at once.
+        """Return an answer's body with the list ``content``, or raise immediately.
 
-        So the body of an error, or the answer of another API, is not taken for an answer without content.
+        An error body or another API's answer is not an empty answer.
         """
         body = self.expect(data, dict)
         error = body.get("error")
         if not body.get(content) and error is not None:
             said = error.get("message") if isinstance(error, dict) else error
-            # Not cut: the text may contain an API key, and half a key cannot be masked.
+            # Not cut: it may contain an API key, and half a key cannot be masked.
             self.add("error", f"the API reported an error: {said}")
         self.required(body, content, list, "")
         self.check()
         return body
 
     def field(self, data: Mapping[str, Any], name: str, kind: type[T], path: str) -> T | None:
-        """Return a field; None if it is missing or null, or of another type, which is a problem."""
+        """Return a field; None if it is missing, null, or invalid, which is a problem."""
         value: Any = data.get(name)
         if value is None or (isinstance(value, kind) and not isinstance(value, bool)):
             return value
@@ -70,7 +66,7 @@ class WireReader(TranslationProblems):
         return self.field(data, name, kind, path)
 
     def objects(self, data: Sequence[Any], path: str) -> list[tuple[str, dict[str, Any]]]:
-        """Return the objects of a list with their paths; any other item is a problem."""
+        """Return a list's objects with their paths; any other item is a problem."""
         found = []
         for index, item in enumerate(data):
             if isinstance(item, dict):
@@ -80,7 +76,7 @@ class WireReader(TranslationProblems):
         return found
 
     def extra(self, **parts: Any) -> dict[str, Any]:
-        """Return ``extra`` with these parts for the format; empty parts are left out."""
+        """Return ``extra`` with these parts for the format, without empty parts."""
         given = {name: part for name, part in parts.items() if part}
         return {self.owner: given} if given else {}
 
@@ -97,10 +93,10 @@ class WireReader(TranslationProblems):
         blocks: list[tuple[str, dict[str, Any]]],
         read: Callable[[dict[str, Any], str], ContentSegment | None],
     ) -> tuple[list[ContentSegment], list[dict[str, Any]]]:
-        """Return the segments of wire blocks, and the blocks that could not be kept in a segment.
+        """Return the segments of wire blocks, and the blocks that fit no segment.
 
-        A block for which ``read`` returns None is kept in ``extra`` of the next segment, or else of the last
-        one. If there are no segments, such blocks are returned.
+        A block for which ``read`` returns None goes to the ``extra`` of the next segment, or else the last.
+        Without segments, such blocks are returned.
         """
         segments: list[ContentSegment] = []
         pending: list[dict[str, Any]] = []
@@ -134,7 +130,7 @@ class WireReader(TranslationProblems):
 
 
 def with_extra(segment: ContentSegment, owner: str, **parts: Any) -> ContentSegment:
-    """Return a segment with these parts added to the format's data in ``extra``; empty parts are left out."""
+    """Return a segment with the non-empty parts added to the format's data in ``extra``."""
     given = {name: part for name, part in parts.items() if part}
     if not given:
         return segment
@@ -142,5 +138,5 @@ def with_extra(segment: ContentSegment, owner: str, **parts: Any) -> ContentSegm
 
 
 def unknown_fields(data: Mapping[str, Any], *known: str) -> dict[str, Any]:
-    """Return the fields of a wire object apart from the known ones."""
+    """Return a wire object's fields apart from the known ones."""
     return {name: value for name, value in data.items() if name not in known}

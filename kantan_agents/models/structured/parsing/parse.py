@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - brackets of both widths
-"""``parse_structured_output``: finds the JSON in a text (spec structured output, "JSON extraction")."""
+"""``parse_structured_output``: finds the JSON in a reply (spec structured output, "JSON extraction")."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _FENCE = re.compile("```+")
 _TAG = re.compile(r"(?:json)?\s*")
 _SPACE = re.compile(r"\s*")
 _ESCAPED_JSON = re.compile(r'[{\[](?:\s|\\[nrt])*\\"')
-_MAX_FENCES = 2_000  # takes a few milliseconds; real replies have less than a tenth of them
-_MAX_LONG_BLOCKS = 20  # the cost of a failed attempt to read past a fence grows with its position
+_MAX_FENCES = 2_000  # takes a few ms; real replies have far fewer
+_MAX_LONG_BLOCKS = 20  # a failed attempt to read past a fence costs more the later it starts
 
 
 def parse_structured_output(
@@ -30,18 +30,18 @@ def parse_structured_output(
 ) -> dict[str, Any] | None:
     """Return the JSON object in a model's reply, or None if it contains no object.
 
-    Reasoning that the server left in the reply (``<think>...</think>`` and the like) is not part of it.
-    Three steps look for strictly valid JSON: the whole text; a block between code fences; the part from the
-    first brace to the last. If they find nothing, a tolerant parser accepts what models actually send:
-    several objects, trailing commas, other quotes and brackets, comments, Python literals, missing ends. It
-    never invents data: a missing or unfinished value is omitted together with its key.
+    Reasoning in the reply (``<think>...</think>`` and the like) is skipped. Three steps look for strictly
+    valid JSON: the whole reply; a block between code fences; the part from the first brace to the last.
+    Otherwise, a tolerant parser accepts what models actually send: several objects, trailing commas, other
+    quotes and brackets, comments, Python literals, missing ends. It never invents data: a missing or
+    unfinished value is omitted together with its key.
 
-    The time is linear in the length of the text, for any text.
+    The time is linear in the length, for any reply.
 
     Args:
         text: The model's reply; any str is allowed.
         fits: Called with each object; returns whether it is the wanted one. The first that fits is returned;
-            if no object fits, the result is the same as without ``fits``. Its exceptions propagate.
+            if none fits, the result is the same as without ``fits``. Its exceptions propagate.
 
     Returns:
         The object, as ``json.loads`` would return it. If a key is repeated, the last value counts.
@@ -61,18 +61,18 @@ def parsed_values(text: str, *, arrays: bool = False) -> Iterator[Any]:
 
     Args:
         text: The model's reply.
-        arrays: Whether to yield arrays outside of objects as well, after the objects of the same step.
+        arrays: Whether to also yield arrays outside of objects, after the objects of the same step.
 
     Yields:
-        The objects (or arrays) of the three strict steps, then those of the tolerant parser, each in order of
-        appearance; a ``Partial`` if part of a value had to be omitted.
+        The values of the three strict steps, then of the tolerant parser, in order of appearance; a
+        ``Partial`` if a part had to be omitted.
     """
     return _values(text, "{[" if arrays else "{")
 
 
 @attrs.frozen
 class _Head:
-    """The value at the first bracket of a text, where both the first and the third step begin."""
+    """The value at the first bracket, where the first and the third step start."""
 
     opener: str
     start: int
@@ -92,7 +92,7 @@ class _Head:
         return self.value is not NOTHING and not text[: self.start].strip() and not text[self.end :].strip()
 
     def is_outermost(self, text: str) -> bool:
-        """Return whether it extends to the last closing bracket of its kind."""
+        """Return whether it ends at the last closing bracket of its kind."""
         return self.value is not NOTHING and self.end == text.rfind(_CLOSER[self.opener]) + 1
 
 
@@ -122,7 +122,7 @@ def _values(text: str, openers: str, *, is_inner: bool = False) -> Iterator[Any]
 
 
 def _specified(text: str, heads: list[_Head]) -> Iterator[Found]:
-    """Yield the values of the three strict steps; a value may be found by more than one step."""
+    """Yield the values of the three strict steps, possibly repeated."""
     for head in heads:
         if head.is_all(text):
             yield head.start, head.end, head.value
@@ -143,8 +143,8 @@ def _specified(text: str, heads: list[_Head]) -> Iterator[Found]:
 def _blocks(text: str, head: _Head) -> Iterator[Found]:
     """Yield start, end and value of each strictly valid JSON value between code fences.
 
-    A block ends at the first fence that completes a value, because a string may contain a fence, or else at
-    the first fence.
+    A string may contain a fence, so a block ends at the first fence that completes a value, or else at the
+    first fence.
     """
     fences = [match.span() for match in islice(_FENCE.finditer(text), _MAX_FENCES)]
     number = {start: index for index, (start, _) in enumerate(fences)}
@@ -173,7 +173,7 @@ def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:
 
 
 def _text_in_string(text: str) -> str | None:
-    """Return the decoded text if the whole reply is a JSON string, with or without its quotes."""
+    """Return the content of a reply that is a JSON string, with or without its quotes."""
     body = text.strip()
     if _ESCAPED_JSON.match(body):
         return unescape(body)

@@ -30,7 +30,7 @@ Found = tuple[int, int, Any]
 
 @attrs.frozen
 class Partial:
-    """An incomplete value: it breaks off, or one of its members could not be read.
+    """An incomplete value: cut off, or with an unreadable member.
 
     Attributes:
         value: The readable part.
@@ -58,7 +58,7 @@ class _Open:
         self.spoiled = False
 
     def put(self, value: Any) -> None:
-        """Add the next value; an unreadable one (``NOTHING``) removes its key, or spoils the whole array."""
+        """Add the next value; an unreadable one (``NOTHING``) drops its key, or spoils the whole array."""
         self.separated = False
         if isinstance(self.items, list):
             self.items.append(value)
@@ -70,7 +70,7 @@ class _Open:
             self.items[self.key] = value
 
     def value(self) -> Any:
-        """Return the value so far; ``NOTHING`` for an array with a gap, or if no member could be read."""
+        """Return the value so far; ``NOTHING`` for an array with a gap, or without readable members."""
         if self.spoiled and (isinstance(self.items, list) or not self.items):
             return NOTHING
         return self.items
@@ -109,7 +109,7 @@ class _Reader:
             while self._open:
                 pos = self._step(pos)
         except _StopError as stop:
-            # The skipped comment may have been ordinary text, so search again after its first character.
+            # The skipped comment may be ordinary text, so search again after its first character.
             pos = stop.pos if self._source.comment is None else min(stop.pos, self._source.comment + 1)
             return self._cut_off() if stop.cut_off else NOTHING, pos
         if self._too_deep or self._last is NOTHING:
@@ -117,7 +117,7 @@ class _Reader:
         return Partial(self._last) if self._is_partial else self._last, pos
 
     def _step(self, pos: int) -> int:
-        """Read one member, comma or closing bracket, and return where it ends."""
+        """Read one member, comma or closing bracket, and return its end."""
         self._source.spend(1)
         top, here = self._open[-1], self._next(pos)
         char = self._source.text[here]
@@ -146,7 +146,6 @@ class _Reader:
         return self._value(top, here)
 
     def _next(self, pos: int) -> int:
-        """Return the index of the next character outside white space and comments."""
         here = self._source.skip(pos)
         if self._source.is_end(here):
             raise _StopError(pos, cut_off=True)
@@ -235,15 +234,12 @@ def value_at(source: TokenSource, start: int) -> tuple[Any, int]:
 def tolerant_values(
     source: TokenSource, openers: str, known: Mapping[int, int] | None = None
 ) -> Iterator[Found]:
-    """Find the values that begin with one of two brackets, in order.
+    """Yield each value or ``Partial`` that starts with one of two brackets, until the budget is spent.
 
     Args:
         source: The reply.
         openers: ``"{｛"`` for objects, ``"[［"`` for arrays.
-        known: Start and end of the values that have been yielded already, to be skipped.
-
-    Yields:
-        Each value or ``Partial``, until the budget of ``source`` is spent.
+        known: Start and end of values to skip: they have been yielded.
     """
     ends = sorted((known or {}).items())
     pos = 0

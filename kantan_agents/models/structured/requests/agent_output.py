@@ -1,4 +1,4 @@
-"""``AgentOutput``: the output schema of one agent, with its options for requesting it."""
+"""``AgentOutput``: an agent's output schema with its request options."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class AgentOutput(OutputSchema):
 
     @classmethod
     def delivered(cls, schema: OutputSchema, delivery: Delivery) -> Self:
-        """Return a schema with the options of an agent."""
+        """Return a schema with an agent's options."""
         made = cls.adopt(schema)
         made.delivery = delivery
         return made
 
     @cached_property
     def key(self) -> str:
-        """The key under which successful forms are stored: the schema as JSON text, unless one is given."""
+        """The memory key of successful forms, by default the schema as JSON."""
         return self.delivery.memory_key or json.dumps(self.plain, ensure_ascii=False)
 
     @cached_property
     def example(self) -> str:
-        """An example of the values that the schema describes, as JSON text."""
+        """An example value as JSON."""
         return json.dumps(example_of(self.plain), ensure_ascii=False)
 
     @cached_property
@@ -50,19 +50,19 @@ class AgentOutput(OutputSchema):
         return validator_of(self.json_schema())
 
     def is_violated_by(self, value: Any) -> bool:
-        """Return whether a value shows that the provider does not enforce the schema.
+        """Return whether a value proves that the provider does not enforce the schema.
 
-        Only the strict form is enforced, and it cannot express every constraint of a type.
+        Only the strict form is enforced, which cannot express every constraint.
         """
         if not self.is_strict_json_schema():
             return False
         try:
             return not self._on_wire.is_valid(value)
-        except ValueError:  # the value is not JSON, such as NaN
+        except ValueError:  # not JSON, such as NaN
             return True
 
     def is_foreign(self, value: Any) -> bool:
-        """Return whether an object has no property of the schema, such as a copy of the schema itself."""
+        """Return whether an object shares no property with the schema, such as a copy of the schema."""
         known = properties_of(Nodes(self.plain).applying(self.plain) or {})
         return isinstance(value, dict) and bool(known) and known.keys().isdisjoint(value)
 
@@ -70,8 +70,8 @@ class AgentOutput(OutputSchema):
         """Return the value in the output type.
 
         Raises:
-            StructuredOutputError: E40, all attempts failed, and this is the text of the last one.
-            ModelBehaviorError: The text does not fit, and did not come from the agent's model.
+            StructuredOutputError: E40, all attempts failed, and this is the last reply.
+            ModelBehaviorError: It does not fit, and did not come from the agent's model.
         """
         error = failure_for(self, json_str)
         if error is not None:

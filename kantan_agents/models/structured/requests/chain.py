@@ -1,4 +1,4 @@
-"""``Chain``: decides what follows an answer: accept it, request another form, request a repair, or fail."""
+"""``Chain``: decides what follows an answer: accept, another form, a repair, or failure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kantan_agents.models.structured.requests.request import Request
 
 @attrs.define
 class Chain:
-    """All requests for one structured output, from the SDK's request to the answer the SDK gets.
+    """All requests for one structured output.
 
     Attributes:
         first: The SDK's request.
@@ -31,7 +31,7 @@ class Chain:
 
     @classmethod
     def of(cls, request: Request) -> Chain:
-        """Return a new chain for a request of the SDK."""
+        """Return a new chain for an SDK request."""
         clear_failure()
         return cls(request, Fetch.of(request.schema), request)
 
@@ -39,7 +39,7 @@ class Chain:
         """Return the answer for the SDK, or None if ``next`` must be sent first.
 
         Raises:
-            StructuredOutputError: E40, all attempts failed and the last reply contains no text.
+            StructuredOutputError: E40, all attempts failed and the last reply is empty.
         """
         answer = self._with_all_usage(answer)
         text = final_text(answer.output)
@@ -66,7 +66,7 @@ class Chain:
 
     def _failed(self, answer: ModelResponse, text: str) -> ModelResponse:
         error = unfit_output(self.fetch.schema.name(), self.fetch.attempts)
-        if not text:  # the SDK would call the model again until the turns are used up
+        if not text:  # the SDK would call the model until no turns are left
             raise error
         set_failure(self.fetch.schema, error)
         return answer

@@ -1,4 +1,4 @@
-"""Encodes a request for structured output in one form: native schema, final tool, or prompt."""
+"""Encodes a request for structured output in one form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kantan_agents.models.structured.requests.forms import Form
 from kantan_agents.models.structured.requests.request import Request
 
 EXAMPLE_WORDS: Final = "Reply with ONLY a JSON object in this form, with your own values:"
-"""The words before the example."""
+"""Precedes the example."""
 
 
 @attrs.frozen
@@ -38,7 +38,7 @@ def encoded(request: Request, schema: AgentOutput, form: Form, *, is_chat: bool)
         request: The SDK's request.
         schema: The schema of the answer.
         form: The form.
-        is_chat: Whether it is sent to the chat completions API rather than the Responses API.
+        is_chat: Whether it goes to chat completions rather than the Responses API.
     """
     if form.mode == "native":
         return Encoded(request)
@@ -67,13 +67,12 @@ def _appended(instructions: str | None, suffix: str) -> str:
 
 
 def _tool_suffix(name: str) -> str:
-    # Short, and without mentioning JSON: a model that is instructed to write JSON does not call the tool
-    # (spec structured output).
+    # Without the word JSON: instructed to write JSON, a model calls no tool (spec structured output).
     return f"Give the final answer by calling the tool `{name}`."
 
 
 def schema_text(schema: AgentOutput, *, beside_tools: bool) -> str:
-    """Return what the prompt form adds to the instructions, in the words of spec structured output."""
+    """Return the prompt form's addition to the instructions (spec structured output)."""
     when = "When you do not call a tool, you" if beside_tools else "You"
     text = json.dumps(schema.plain, ensure_ascii=False, indent=2)
     return (
@@ -84,16 +83,16 @@ def schema_text(schema: AgentOutput, *, beside_tools: bool) -> str:
 
 
 def example_text(schema: AgentOutput) -> str:
-    """Return what the example form adds to the user's message.
+    """Return the example form's addition to the user's message.
 
-    Small models write a schema again, or ignore it; many follow an example if it is the last that they read
+    Small models repeat or ignore a schema; many follow an example that comes last
     (``benchmarks/valid_shares.py``).
     """
     return f"{EXAMPLE_WORDS}\n{schema.example}"
 
 
 def _with_example(request: Request, text: str) -> Request:
-    """Return a request with a text after the user's last message, or else after the instructions."""
+    """Append to the user's last message, or else to the instructions."""
     given = request.input
     if isinstance(given, str):
         return attrs.evolve(request, input=f"{given}\n\n{text}")
@@ -103,7 +102,7 @@ def _with_example(request: Request, text: str) -> Request:
         content = f"{content}\n\n{text}"
     elif isinstance(content, list):
         content = [*content, {"type": "input_text", "text": text}]
-    else:  # the result of a tool: not every server takes a message of the user after it
+    else:  # a tool's result: not every server accepts a user message after it
         return attrs.evolve(request, instructions=_appended(request.instructions, text))
     return attrs.evolve(request, input=[*given[:-1], {**last, "content": content}])
 

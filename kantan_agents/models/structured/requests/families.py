@@ -1,6 +1,6 @@
-"""Table of provider families: which forms of a structured output request to try, and in which order.
+"""Provider families: which forms of a structured output request to try, in which order.
 
-A new provider gets a ``Family`` here, with the reason for its forms in a comment, and a place in
+To add a provider, define its ``Family`` here, state the reason for its forms in a comment, and list it in
 ``FAMILIES``.
 """
 
@@ -30,9 +30,9 @@ class Family:
     Attributes:
         name: Name of the family in documentation and traces.
         providers: kantan-llm's names of its providers.
-        hosts: Host name suffixes of its API, to recognise clients that kantan-llm did not create.
-        forms: The forms to try, best first, without those known to fail.
-        forms_beside_tools: The forms to try if the agent has tools or hand-offs.
+        hosts: Host name suffixes of its API, to recognize clients that kantan-llm did not create.
+        forms: The forms to try, best first, without known failures.
+        forms_beside_tools: The same for agents with tools or handoffs.
     """
 
     name: str
@@ -51,8 +51,8 @@ class Family:
         return any(host == end or host.endswith(f".{end}") for end in self.hosts)
 
 
-# The Responses API and chat completions both enforce the schema. ``structured/schemas/strict.py`` adapts it
-# to strict mode. The provider rejects an unsuitable one with HTTP 400, ``invalid_json_schema``.
+# The Responses API and chat completions both enforce the schema, which ``structured/schemas/strict.py``
+# adapts to strict mode. An unsuitable schema is HTTP 400, ``invalid_json_schema``.
 OPENAI = Family(
     "openai",
     providers=("openai",),
@@ -60,8 +60,8 @@ OPENAI = Family(
     forms=(NATIVE, FORCED_TOOL, PROMPT),
 )
 
-# Gemini's OpenAI-compatible API enforces a schema, but not together with tools: HTTP 400, "Function calling
-# with a response mime type: 'application/json' is unsupported".
+# Gemini's OpenAI-compatible API enforces a schema, but not with tools: HTTP 400, "Function calling with a
+# response mime type: 'application/json' is unsupported".
 GOOGLE = Family(
     "google",
     providers=("google",),
@@ -69,9 +69,9 @@ GOOGLE = Family(
     forms_beside_tools=(FORCED_TOOL, TOOL, NATIVE, PROMPT),
 )
 
-# Claude's OpenAI-compatible API silently ignores ``response_format`` and ``strict``, but tools work. The
-# instructions of the tool forms mention no output format, because the model would then write text instead of
-# calling the final tool.
+# Claude's OpenAI-compatible API silently ignores ``response_format`` and ``strict``. Tools work. The
+# instructions of the tool forms mention no format: the model would write prose instead of calling the final
+# tool.
 ANTHROPIC = Family(
     "anthropic",
     providers=("anthropic",),
@@ -79,10 +79,9 @@ ANTHROPIC = Family(
     forms=(FORCED_TOOL, TOOL, PROMPT),
 )
 
-# DeepSeek has no JSON schema: ``json_schema`` is HTTP 400 or 422, "This response_format type is unavailable
-# now". Its JSON mode requires the word JSON in the prompt, and returns white space if the model writes
-# anything else. Its reasoning model rejects a forced tool. In JSON mode, a model would not call the agent's
-# own tools.
+# DeepSeek rejects ``json_schema`` with HTTP 400 or 422, "This response_format type is unavailable now". Its
+# JSON mode requires the word JSON in the prompt, returns white space for anything else, and calls no tools.
+# Its reasoning model rejects a forced tool.
 DEEPSEEK = Family(
     "deepseek",
     providers=("deepseek",),
@@ -91,12 +90,11 @@ DEEPSEEK = Family(
     forms_beside_tools=(FORCED_TOOL, TOOL, PROMPT),
 )
 
-# Servers that people run themselves: Ollama, LM Studio, llama.cpp, vLLM. They turn a JSON schema into a
-# grammar for the whole reply, so no tool can be called beside one. With tools, the schema therefore comes
-# after the tool forms, for an answer that came as a text. A schema that a grammar cannot express is a server
-# error or, with some engines, not enforced. Ollama ignores `tool_choice`, and fails with HTTP 400, "does not
-# support tools", if the model has no template for them. llama-cpp-python ignores `json_schema`, but takes a
-# schema in its JSON mode, as llama.cpp did first. Small models need the example.
+# Local servers: Ollama, LM Studio, llama.cpp, vLLM. A JSON schema becomes a grammar for the whole reply and
+# prevents tool calls, so with tools the schema form follows the tool forms. A schema that a grammar cannot
+# express is a server error or is not enforced. Ollama ignores `tool_choice`, and returns HTTP 400, "does not
+# support tools", for models without a tool template. llama-cpp-python ignores `json_schema` but takes a
+# schema in its JSON mode. Small models need the example.
 LOCAL = Family(
     "local",
     providers=("ollama", "lmstudio", "compat"),
@@ -104,13 +102,12 @@ LOCAL = Family(
     forms_beside_tools=(FORCED_TOOL, TOOL, NATIVE, PROMPT),
 )
 
-# Custom providers of the OpenStarry protocol. One that supports schemas declares it; any other would silently
-# ignore the schema.
+# Custom providers. One that supports schemas declares it; others would silently ignore the schema.
 PROVIDER = Family("provider", providers=("provider",), forms=(FORCED_TOOL, TOOL, PROMPT))
 SCHEMA_PROVIDER = Family("schema provider", providers=("schema provider",))
 
-# Every other OpenAI-compatible API: OpenRouter, gateways, your own SDK models, ... What they support depends
-# on the server and the model, so all forms are tried, the most reliable first.
+# All other OpenAI-compatible APIs. Their support varies by server and model, so all forms are tried, the most
+# reliable first.
 UNKNOWN = Family("unknown")
 
 FAMILIES = (OPENAI, GOOGLE, ANTHROPIC, DEEPSEEK, LOCAL, PROVIDER, SCHEMA_PROVIDER, UNKNOWN)

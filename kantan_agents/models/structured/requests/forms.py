@@ -1,4 +1,4 @@
-"""The forms of a request for structured output, and the agent's options that choose among them."""
+"""The forms of a request for structured output, and the agent's options for them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Form:
         mode: ``"native"``, the provider's own JSON schema; ``"tool"``, a tool whose parameters are the
             schema; ``"prompt"``, the schema at the end of the instructions.
         forces_tool: In tool mode, whether the model must call a tool.
-        json_object: In prompt mode, whether the provider's JSON mode is used, which accepts any object.
-        sends_schema: In JSON mode, whether the schema is sent as well: some servers turn it into a grammar.
-        is_example: In prompt mode, whether an example after the user's message takes the place of the schema.
+        json_object: In prompt mode, whether to use the provider's JSON mode, which accepts any object.
+        sends_schema: In JSON mode, whether to send the schema too: some servers turn it into a grammar.
+        is_example: In prompt mode, whether an example after the user's message replaces the schema.
     """
 
     mode: Mode
@@ -44,7 +44,7 @@ PROMPT = Form("prompt")
 EXAMPLE = Form("prompt", is_example=True)
 TOOL_FORMS = (FORCED_TOOL, TOOL)
 TEXT_FORMS = (PROMPT, EXAMPLE)
-"""The forms that add nothing but text to a request."""
+"""The forms that add only text to a request."""
 
 
 @attrs.frozen
@@ -54,10 +54,9 @@ class Delivery:
     Attributes:
         mode: The mode, or ``"auto"`` for the first that works.
         repairs: How often the model may correct a reply that does not fit.
-        is_single: Whether a reply that does not follow the mode is final. Another mode is then tried for the
-            next answer, not for this one.
-        memory_key: Key under which working forms are remembered, for schemas that share what is known; None
-            for the schema itself.
+        is_single: Whether a reply that does not follow the mode is final. Another mode then serves the next
+            answer, not this one.
+        memory_key: Key of the memory of working forms, for schemas that share it; None for the schema itself.
     """
 
     mode: OutputMode = "auto"
@@ -67,7 +66,7 @@ class Delivery:
 
 
 def checked_delivery(mode: Any, repairs: Any) -> Delivery:
-    """Return the options of an Agent as a ``Delivery``.
+    """Return an Agent's options as a ``Delivery``.
 
     Raises:
         InvalidOptionError: E75, ``mode`` is unknown, or ``repairs`` is not an int of at least 0.

@@ -1,4 +1,4 @@
-"""``FormMemory``: remembers which forms worked for a model, so that only the first run has to find out."""
+"""``FormMemory``: remembers working forms, so that only the first run has to search."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FormTarget:
         base_url: URL of the model's API.
         model: Name of the model.
         schema: The schema as JSON text.
-        has_tools: Whether the request has tools or hand-offs; some providers then refuse a schema.
+        has_tools: Whether the request has tools or handoffs; some providers then reject a schema.
     """
 
     base_url: str
@@ -35,10 +35,9 @@ class _Known:
 
 
 class FormMemory:
-    """Stores which form worked and which were refused for each target; evicts the oldest targets.
+    """The forms that worked or failed for each target; evicts the oldest targets.
 
-    Every structured run reads it, from any thread. Reading takes no lock, because values are replaced and
-    never changed.
+    Reads, from any thread, need no lock: values are replaced, never changed.
     """
 
     def __init__(self) -> None:
@@ -46,19 +45,19 @@ class FormMemory:
         self._lock = Lock()
 
     def in_order(self, target: FormTarget, forms: tuple[Form, ...]) -> tuple[Form, ...]:
-        """Return forms in the order to try: the form that worked first, refused forms last."""
+        """Sort forms: the one that worked first, rejected ones last."""
         known = self._known.get(target)
         if known is None or (known.worked is forms[0] and not known.refused):
             return forms
         return tuple(sorted(forms, key=lambda form: (form != known.worked, form in known.refused)))
 
     def has_worked(self, target: FormTarget, form: Form) -> bool:
-        """Return whether this form is known to have worked."""
+        """Return whether this form has worked."""
         known = self._known.get(target)
         return known is not None and known.worked == form
 
     def is_refused(self, target: FormTarget, form: Form) -> bool:
-        """Return whether this form is known to be refused or ignored."""
+        """Return whether the provider rejects or ignores this form."""
         known = self._known.get(target)
         return known is not None and form in known.refused
 
@@ -71,7 +70,7 @@ class FormMemory:
                 self._store(target, _Known(form, known.refused - {form}))
 
     def refused(self, target: FormTarget, form: Form) -> None:
-        """Record that the provider refused or ignored this form."""
+        """Record that the provider rejected or ignored this form."""
         with self._lock:
             known = self._known.get(target, _Known())
             worked = None if known.worked == form else known.worked

@@ -1,4 +1,4 @@
-"""Reads a model's answer: finds the final text, and the JSON in it that fits the schema."""
+"""Finds the final text of an answer, and the JSON in it that fits the schema."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from kantan_agents.models.structured.parsing.tolerant import Partial
 from kantan_agents.models.structured.requests.agent_output import AgentOutput
 
 _MAX_CANDIDATES = 1_000
-"""How many objects of one reply are validated: a reply may contain a million."""
+"""Maximum validated objects per reply, which may contain a million."""
 
 
 def final_text(items: list[Any]) -> str | None:
-    """Return the text that the SDK would take as the answer: that of the last message.
+    """Return the text of the last message, the SDK's answer.
 
     Returns:
-        The text; empty without a message. None if the SDK must handle the response itself, because it calls
-        tools, hands off, or is a refusal.
+        The text; empty without a message. None if the SDK must handle the response: tool calls, handoffs, and
+        answers in which the model declines.
     """
     last: Any = None
     has_more = False
@@ -47,13 +47,13 @@ def final_text(items: list[Any]) -> str | None:
 
 @attrs.frozen
 class OutputReading:
-    """The result of validating a text against a schema.
+    """The result of validating a reply against a schema.
 
     Attributes:
-        text: JSON text that fits; None if the text contains none.
-        problems: Why nothing fits, such as ``"items[0].price: Input should be a valid number"``; empty if no
-            JSON was found.
-        value: The first value that was found but does not fit.
+        text: JSON text that fits, if any.
+        problems: Why nothing fits, such as ``"items[0].price: Input should be a valid number"``; empty
+            without JSON.
+        value: The first value found, which does not fit.
         is_partial: Whether that value is incomplete.
     """
 
@@ -67,10 +67,10 @@ _PARTIAL = "the JSON breaks off, or part of it cannot be read"
 
 
 def read(text: str, schema: AgentOutput) -> OutputReading:
-    """Return the first JSON in a text that fits a schema.
+    """Return the first JSON in a reply that fits a schema.
 
-    A text that fits as a whole is returned unchanged. An incomplete value is never accepted, even if it fits,
-    because the rest would be silently lost.
+    A reply that fits as a whole stays unchanged. Incomplete values are never accepted: the rest would be
+    silently lost.
     """
     if schema.accepts(text):
         return OutputReading(text)

@@ -39,28 +39,24 @@ class JSONSchemaType:
     _restorer: Restorer = attrs.field(repr=False, eq=False)
 
     def problems(self, value: Any) -> tuple[OutputProblem, ...]:
-        """Return what is wrong with a JSON value."""
+        """Return the problems of a JSON value."""
         found = map(_problem, self._validator.iter_errors(value))
         return tuple(dict.fromkeys(found))
 
     def checked(self, value: Any) -> Any:
-        """Return a value with defaults filled in; PydanticCustomError if it does not fit."""
+        """Return a value with its defaults; raise PydanticCustomError if it does not fit."""
         if not self._validator.is_valid(value):
             listed = "; ".join(map(str, self.problems(value)))
             raise PydanticCustomError("json_schema", "{problems}", {"problems": listed})
         return self._restorer.filled(value)
 
     def adapter(self) -> TypeAdapter[Any]:
-        """Return a pydantic adapter that validates and serializes its values."""
+        """Return a pydantic adapter for its values."""
         return TypeAdapter(Annotated[Any, AfterValidator(self.checked)])
 
 
 def as_text(schema: Mapping[str, Any]) -> str:
-    """Return a schema as JSON text, which serves as a cache key; the order of properties is preserved.
-
-    Raises:
-        OutputSchemaError: E41, it is not JSON.
-    """
+    """Return a schema as JSON, a cache key with properties in order; raise E41 if it is not JSON."""
     try:
         text = json.dumps(schema, ensure_ascii=False, allow_nan=False)
         text.encode()
@@ -83,10 +79,10 @@ def json_schema_type(text: str) -> JSONSchemaType:
     """Return the output type for a schema given as JSON text.
 
     Raises:
-        OutputSchemaError: E41, the schema is not valid, or contains a reference that cannot be resolved.
+        OutputSchemaError: E41, the schema is invalid, or contains an unresolvable reference.
     """
     schema = json.loads(text)
-    validator_of(schema)  # before any change, so that errors show the paths that the author wrote
+    validator_of(schema)  # before any change, so that errors show the author's paths
     _reject_circular_references(schema)
     title = schema.get("title")
     name = title if isinstance(title, str) and title else "output"
@@ -101,10 +97,10 @@ def validator_of(schema: dict[str, Any], mask: str | None = None) -> Any:
 
     Args:
         schema: A JSON Schema.
-        mask: A text that replaces values in messages.
+        mask: Replaces values in messages.
 
     Raises:
-        OutputSchemaError: E41, the schema is not valid, or contains a reference that cannot be resolved.
+        OutputSchemaError: E41, as for ``json_schema_type``.
     """
     try:
         return jsonschema_rs.validator_for(
@@ -123,7 +119,6 @@ def validator_of(schema: dict[str, Any], mask: str | None = None) -> Any:
 
 
 def _reject_circular_references(schema: dict[str, Any]) -> None:
-    """Reject references that only lead to themselves."""
     nodes, resolved = Nodes(schema), set[int]()
     for node in _references(schema):
         steps: dict[int, str] = {}
@@ -164,7 +159,7 @@ def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
     inner: Any = {key: value for key, value in schema.items() if key not in {*at_top, "$id"}}
     top = {key: schema[key] for key in at_top if key in schema}
     if any(not _is_definition(node["$ref"]) for node in _references(schema)):
-        # References to the root, or into it, must point to its new place among the definitions.
+        # References into the root must point to its new location among the definitions.
         name = "output"
         while name in top.get("$defs", {}):
             name += "_"
@@ -188,7 +183,7 @@ def _is_definition(ref: str) -> bool:
 
 
 def _references(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield the nodes of a schema that contain a reference."""
+    """Yield the nodes that contain a reference."""
     waiting = [schema]
     while waiting:
         node = waiting.pop()

@@ -1,4 +1,4 @@
-"""Problems of a value that does not fit, each with a path and a message that a model can act on."""
+"""Problems of a value, each with a path and a message that a model can act on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 @attrs.frozen
 class OutputProblem:
-    """One problem of a value; as a str, ``"items[0].price: Input should be a valid number"``.
+    """One problem; as a str, ``"items[0].price: Input should be a valid number"``.
 
     Attributes:
         path: The path of the invalid part; empty for the whole value.
@@ -39,7 +39,7 @@ class Examined:
 
 
 def problems_of(error: ValidationError, value: Any) -> tuple[OutputProblem, ...]:
-    """Return the problems that pydantic found in a JSON value, without duplicates."""
+    """Return pydantic's problems of a JSON value, without duplicates."""
     found = [
         OutputProblem(_path(details["loc"], value, is_missing=details["type"] == "missing"), details["msg"])
         for details in error.errors(include_url=False, include_context=False, include_input=False)
@@ -53,7 +53,7 @@ def path_text(steps: Sequence[str | int]) -> str:
 
 
 def _path(loc: Sequence[str | int], value: Any, *, is_missing: bool) -> str:
-    """Return the path within the value, without the names of union branches that pydantic inserts."""
+    """Return the path without pydantic's names of union branches."""
     steps: list[str | int] = []
     for step in loc:
         try:

@@ -1,4 +1,4 @@
-"""Finds the parts of an output type that no reply could fill, before a model is called."""
+"""Finds parts of an output type that no reply could fill."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_core import SchemaValidator, ValidationError, to_jsonable_python
 
-# Keys of a JSON object are text. Pydantic reads no value of these kinds from text.
+# Keys of a JSON object are strings, from which pydantic reads none of these kinds.
 _NOT_FROM_TEXT = frozenset(
     {
         "arguments",
@@ -31,7 +31,7 @@ _NOT_PARTS = ("metadata", "serialization", "default", "expected", "members")
 
 
 def unreadable_parts(core_schema: Any) -> list[str]:
-    """Return what is wrong with a type whose values cannot be read from JSON or not be read completely.
+    """Return the problems of a type whose values cannot be read completely from JSON.
 
     Args:
         core_schema: Pydantic's schema of the type.

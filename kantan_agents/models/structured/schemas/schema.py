@@ -1,4 +1,4 @@
-"""``OutputSchema``: the schema of an output type as the SDK uses it, and its validation (spec 11)."""
+"""``OutputSchema``: an output type's schema for the SDK, and its validation (spec 11)."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 class OutputSchema(AgentOutputSchema):
     """The schema of an output type.
 
-    The provider gets the schema in strict mode if that is lossless, otherwise unchanged. Changes for strict
-    mode are reversed before a value is validated.
+    The provider gets it in strict mode if that is lossless, otherwise unchanged. Validation first reverses
+    the changes for strict mode.
 
-    Instances are callable and declare no dataclass fields for speed: the SDK computes each agent's identity
-    twice per run. It identifies callables by name, but walks every field of a dataclass, which would be the
-    whole JSON schema here and a third of the cost of a structured run.
+    Instances are callable and have no dataclass fields for speed: the SDK computes each agent's identity
+    twice per run. It identifies callables by name, but walks the fields of dataclasses, here the whole JSON
+    schema: a third of the cost of a structured run.
 
     Args:
         output_type: A type other than plain text, or a ``JSONSchemaType``.
@@ -59,7 +59,7 @@ class OutputSchema(AgentOutputSchema):
             self.output_type = output_type
             inner = pydantic_type(output_type)
             self._checks, self._is_wrapped = None, not _is_object_type(output_type)
-            # Wrapped as by the SDK: a value that may not be an object becomes the only property of one.
+            # The SDK wraps like this: a value that may not be an object becomes the only property of one.
             wrapped = _typed_dict("OutputType", {RESPONSE: inner}) if self._is_wrapped else inner
             self._type_adapter = TypeAdapter(wrapped)
             plain = self._type_adapter.json_schema()
@@ -124,7 +124,7 @@ class OutputSchema(AgentOutputSchema):
         """Return the value of a JSON text as the output type.
 
         Raises:
-            ModelBehaviorError: The text does not fit.
+            ModelBehaviorError: It does not fit.
         """
         try:
             _, validated = self._fit(json_str)
@@ -133,7 +133,7 @@ class OutputSchema(AgentOutputSchema):
         return validated[RESPONSE] if self._is_wrapped else validated
 
     def accepts(self, text: str) -> bool:
-        """Return whether ``validate_json`` accepts a text."""
+        """Return whether ``validate_json`` accepts ``text``."""
         try:
             self._fit(text)
         except ValidationError:
@@ -141,12 +141,9 @@ class OutputSchema(AgentOutputSchema):
         return True
 
     def examine(self, value: Any) -> Examined:
-        """Validate a JSON value that has already been parsed.
+        """Validate a parsed JSON value. It need not be wrapped, even if the schema wraps.
 
-        JSON has one kind of number, and a model may write the integer 2 as 2.0. Both fit.
-
-        Args:
-            value: Any value. It need not be wrapped, even if the schema wraps.
+        Models may write the integer 2 as 2.0: both fit.
 
         Returns:
             The value and its problems. Without problems, ``validate_json`` accepts its JSON text.
@@ -176,7 +173,7 @@ class OutputSchema(AgentOutputSchema):
         return Examined(value, failed)
 
     def _problems(self, text: str, error: ValidationError, *, is_bare: bool) -> tuple[OutputProblem, ...]:
-        *_, form = self._forms(text)  # the form that was tried last
+        *_, form = self._forms(text)  # the last form tried
         value = _parsed(form)
         if value is _NOTHING:
             return problems_of(error, None)
@@ -186,7 +183,7 @@ class OutputSchema(AgentOutputSchema):
         return tuple(OutputProblem(p.path.removeprefix(RESPONSE).removeprefix("."), p.message) for p in found)
 
     def _fit(self, text: str) -> tuple[str, Any]:
-        """Return the first form of a text that fits, and its value; ValidationError if no form fits."""
+        """Return the first form that fits, and its value; raise ValidationError if none fits."""
         if self._restorer is None or "null" not in text:
             return text, self._read(text)
         forms = [*self._forms(text)]
@@ -196,7 +193,7 @@ class OutputSchema(AgentOutputSchema):
         return forms[-1], self._read(forms[-1])
 
     def _forms(self, text: str) -> Iterator[str]:
-        """Yield the possible forms of a text: restored from strict mode, unchanged, and loosely restored."""
+        """Yield the possible forms: restored from strict mode, unchanged, and loosely restored."""
         value = _parsed(text) if self._restorer is not None and "null" in text else _NOTHING
         if self._restorer is None or value is _NOTHING:
             yield text
@@ -256,7 +253,7 @@ def _new_schema(output_type: Any) -> OutputSchema:
     except KantanAgentsError:
         raise
     except Exception as error:
-        # Pydantic runs code of the type, which may raise any exception.
+        # Pydantic runs the type's code, which may raise anything.
         lines = [line.strip() for line in str(error).splitlines() if "errors.pydantic.dev" not in line]
         reason = " ".join(filter(None, lines)) or type(error).__name__
         raise OutputSchemaError(output_type=_shown(output_type), reason=reason) from error
@@ -267,7 +264,7 @@ def _shown(output_type: Any) -> str:
 
 
 def _is_object_type(output_type: Any) -> bool:
-    """Return whether values of a type are objects, which the SDK does not wrap; root models are checked."""
+    """Return whether the type's values are objects, which the SDK does not wrap; checks root models."""
     origin = get_origin(output_type) or output_type
     if not isinstance(origin, type) or not issubclass(origin, (BaseModel, dict)):
         return False

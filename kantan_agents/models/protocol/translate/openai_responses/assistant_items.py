@@ -1,4 +1,4 @@
-"""``AssistantItems``: join successive items of the assistant to one message, in the original order."""
+"""``AssistantItems``: joins successive assistant items to one message, in the original order."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class AssistantItems:
     """Collects the segments of successive items.
 
     Args:
-        losses: Collects what cannot be translated.
-        keep_unknown: Whether ``extra`` keeps what the protocol does not define. An item without a segment is
-            kept in ``extra`` of the next segment, or else of the last one.
+        losses: Collects untranslatable content.
+        keep_unknown: Whether ``extra`` stores what the protocol does not define. An item without a segment
+            goes to the next segment, or else the last.
     """
 
     def __init__(self, losses: Losses, *, keep_unknown: bool) -> None:
@@ -36,7 +36,7 @@ class AssistantItems:
         self._blocks: list[Any] = []
 
     def add(self, item: Mapping[str, Any], path: str) -> list[ContentSegment] | None:
-        """Add an item and return its segments; None if the item is not the assistant's."""
+        """Add an item and return its segments; None for another author's item."""
         found = segments_of_item(item, path, self._losses, keep_unknown=self._keep_unknown)
         if found is None:
             return None
@@ -59,12 +59,12 @@ class AssistantItems:
         return found
 
     def _release(self, calls: int | None) -> None:
-        """Append the held segments that belong after this number of calls; all of them for None."""
+        """Append held segments that follow this number of calls; None for all."""
         while self._after_calls and (calls is None or self._after_calls[0][0] <= calls):
             self._segments.append(self._after_calls.pop(0)[1])
 
     def take(self) -> tuple[list[ContentSegment], list[Any]]:
-        """Return and clear the segments so far, and the items that could not be kept in a segment."""
+        """Return and clear the segments, and the items without a segment."""
         self._release(None)
         segments, blocks = self._segments, self._blocks
         self._segments, self._blocks, self._calls = [], [], 0
@@ -74,7 +74,7 @@ class AssistantItems:
         return segments, blocks
 
     def message(self) -> list[Message]:
-        """Return and clear the message of the items so far, as a list of at most one."""
+        """Return and clear the message, as a list of at most one."""
         segments, blocks = self.take()
         extra = {OWNER: {"before": blocks}} if blocks else {}
         return [Message("assistant", segments, extra=extra)] if segments or blocks else []

@@ -1,4 +1,4 @@
-"""Output items of the Responses API as the SDK keeps them: segments to items, and items to segments."""
+"""Output items of the Responses API as the SDK stores them: to and from segments."""
 
 from __future__ import annotations
 
@@ -40,19 +40,18 @@ BOOKKEEPING = frozenset(
         "tool_search_output",
     }
 )
-"""Items that record a provider's own steps on the way to an answer; other providers cannot use them."""
+"""Items that record a provider's own steps; other providers cannot use them."""
 
 
 def output_items(segments: Iterable[ContentSegment], used_ids: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Return the segments of a response as output items of the SDK: one message, then the calls.
+    """Return a response's segments as the SDK's output items: one message, then the calls.
 
-    Text after a call moves before it, because in the formats to which the SDK converts the items, results
-    must directly follow the calls. The message records the original order, which is restored on reading.
+    Text after a call moves before it, because results must directly follow calls. The message records the
+    original order, which reading restores.
 
     Args:
         segments: The segments; without any, the result is an empty message.
-        used_ids: Ids of the calls in the conversation so far. A call whose id is among them, or is that of
-            another call of this response, gets a new id, because results refer to calls by id.
+        used_ids: Ids of earlier calls. A repeated id is replaced, because results refer to calls by id.
     """
     ids = set(used_ids)
     others: list[ContentSegment] = []
@@ -68,7 +67,7 @@ def output_items(segments: Iterable[ContentSegment], used_ids: Collection[str] =
 
 
 def message_item(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) -> dict[str, Any]:
-    """Return segments of an assistant as one message; ``calls`` has the number of calls before each."""
+    """Return an assistant's segments as one message; ``calls`` has the number of calls before each."""
     texts = [segment.text for segment in segments if segment.type == "text"]
     parts: list[dict[str, Any]] = [
         {"type": "output_text", "text": text, "annotations": [], "logprobs": []} for text in texts or [""]
@@ -87,8 +86,7 @@ def message_item(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) 
 def call_item(segment: ContentSegment, call: ProviderToolCall, ids: set[str]) -> dict[str, Any]:
     """Return a call as an item, and add its id to ``ids``.
 
-    An id that is in ``ids`` already is replaced by a new one, an id that is longer than OpenAI allows by a
-    digest of it.
+    A new id replaces one in ``ids``; a digest replaces one that is too long for OpenAI.
     """
     call_id = call.id if len(call.id) <= _LONGEST_ID else _digest(call.id)
     call_id = str(uuid4()) if call_id in ids else call_id
@@ -110,13 +108,13 @@ def _digest(call_id: str) -> str:
 def segments_of_item(
     item: Mapping[str, Any], path: str, losses: Losses, *, keep_unknown: bool = False
 ) -> list[ContentSegment] | None:
-    """Return the segments of an assistant's item; None if the item is not the assistant's.
+    """Return the segments of an assistant's item; None for another item.
 
     Args:
         item: The item.
         path: Path of the item, for ``losses``.
-        losses: Collects what cannot be translated.
-        keep_unknown: Whether ``extra`` of the segments keeps fields that the protocol does not define.
+        losses: Collects untranslatable content.
+        keep_unknown: Whether ``extra`` gets fields that the protocol does not define.
     """
     kind = item.get("type")
     if kind == "function_call":
@@ -174,7 +172,7 @@ def _call(item: Mapping[str, Any], path: str, losses: Losses, *, keep_unknown: b
 
 
 def arguments_of(text: Any) -> Any:
-    """Return the parsed arguments of a call; the text itself if it is not valid JSON."""
+    """Return a call's parsed arguments; the string itself if it is not valid JSON."""
     if text is None or text == "":
         return {}
     try:
