@@ -1,7 +1,7 @@
-"""Answers of models, as APIs and spans have them, as output items with a finish reason.
+"""Answers of models as output items with a finish reason.
 
-Spans of the Responses API have items or text; spans of chat completions a message or, streamed, a whole
-response; spans of protocol providers items. All readers of spans use this module.
+Spans have items, text, a message or, for streamed chat completions, a whole response. All readers of spans
+use this module.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CUT_OFF: Final = ("length", "content_filter")
 """Finish reasons that are not the model's decision."""
 
 CUT_SPAN: Final = "answer_cut_off"
-"""Name of the ``custom`` span of a cut-off answer, and of its warning."""
+"""Name of a cut-off answer's ``custom`` span and warning."""
 
 _INCOMPLETE: Final = "incomplete"
 _MARKED: Final = ("message", "reasoning", "function_call")
@@ -39,7 +39,7 @@ _REASONS: Final[Mapping[str, FinishReason]] = {
 
 
 def why_cut_off(said: Any) -> FinishReason | None:
-    """Return why an answer was cut off, from its provider's finish reason (``"MAX_TOKENS"``); else None."""
+    """Return why an answer was cut off, for a provider's finish reason such as ``"MAX_TOKENS"``."""
     return _REASONS.get(said.lower()) if isinstance(said, str) else None
 
 
@@ -56,18 +56,13 @@ def finish_reason_of(items: Iterable[Any]) -> FinishReason:
 
 
 def last_marked(items: Sequence[Any]) -> int | None:
-    """Return the index of the item whose ``status`` marks a cut-off answer, if any."""
+    """Return the index of the item whose ``status`` marks a cut-off, if any."""
     places = (place for place in reversed(range(len(items))) if get(items[place], "type") in _MARKED)
     return next(places, None)
 
 
 def answer_items(output: Any) -> list[Any]:
-    """Return a model's answer as the SDK's output items.
-
-    Args:
-        output: A span's output: a string, an item, a chat completions message, a whole response, or a list of
-            them. Anything else is returned as an item.
-    """
+    """Return a span's output as the SDK's output items; unknown values become items."""
     if output is None:
         return []
     listed = output if isinstance(output, (list, tuple)) else [output]
@@ -104,7 +99,7 @@ def _items_of(one: Any) -> list[Any]:
 
 
 def _ended(items: list[Any], said: Any) -> list[Any]:
-    """Return items whose last one marks the answer as cut off, if it was."""
+    """Mark the last item if the answer was cut off."""
     if why_cut_off(said) is None or finish_reason_of(items) == "length":
         return items
     place = last_marked(items)

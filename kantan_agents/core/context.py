@@ -1,7 +1,6 @@
 """The context of a run: one dict in, the same dict out (spec 2.5 to 2.7, 8, 10).
 
-Each write returns a function that undoes only this write, so that a failed run restores a context that
-several runs share.
+Each write returns its own undo, so that a failed run restores a shared context.
 """
 
 from __future__ import annotations
@@ -23,21 +22,17 @@ PERMISSIONS: Final = ("tool_rules", "user_rules")
 RESERVED_KEYS: Final = (*PERMISSIONS, "result", "history")
 """Keys that only the library and the caller's own code may write.
 
-Code that puts foreign data into a context (a subagent file, a model's answer, a middleware's values) checks
-the key with ``is_reserved``.
+Code that writes foreign data (of a subagent file, a model, a middleware) checks ``is_reserved``.
 """
 
 
 def is_reserved(key: object) -> bool:
-    """Return whether ``key`` is reserved, or another spelling of a permission key.
-
-    ``userRules`` and ``User Rules`` have no effect, but are never written by accident.
-    """
+    """Return whether ``key`` is reserved, or resembles a permission key (``userRules``, ``User Rules``)."""
     return isinstance(key, str) and (key in RESERVED_KEYS or meant_permission(key) is not None)
 
 
 def meant_permission(key: str) -> str | None:
-    """Return the permission key that ``key`` is a spelling of, or None."""
+    """Return the permission key that ``key`` resembles, or None."""
     folded = _folded(key)
     return next((known for known in PERMISSIONS if _folded(known) == folded), None)
 
@@ -72,7 +67,7 @@ def empty_tool_rules() -> dict[str, Any]:
 
 
 def fill_defaults(context: Context, *, keep_history: bool) -> None:
-    """Complete the reserved keys in place (spec 2.6); write nothing when a check fails.
+    """Complete the reserved keys in place (spec 2.6); nothing is written on an error.
 
     Raises:
         ToolRulesTypeError: E18, ``tool_rules`` is neither absent, None nor a dict.
@@ -91,7 +86,7 @@ def fill_defaults(context: Context, *, keep_history: bool) -> None:
 
 
 def store(context: Context, key: str, value: Any) -> Undo:
-    """Set ``context[key]``; return an undo, which does nothing if the key was written again."""
+    """Set ``context[key]``; return an undo, without effect after another write."""
     before = context.get(key, _ABSENT)
     context[key] = value
 
@@ -107,12 +102,9 @@ def store(context: Context, key: str, value: Any) -> Undo:
 
 
 def append_history(history: list[Any], entries: list[dict[str, str]], limit: int) -> Undo:
-    """Append ``entries``, drop the oldest beyond ``limit``; return an undo of both.
+    """Append ``entries``, retain the latest ``limit``; return an undo (spec 10.2).
 
-    Args:
-        history: The list to change in place (spec 10.2).
-        entries: Dicts of the shape ``{"role": "user" | "assistant", "text": str}``.
-        limit: Number of latest entries to retain; 1 or more.
+    Entries have the shape ``{"role": "user" | "assistant", "text": str}``.
     """
     history.extend(entries)
     dropped = history[: max(0, len(history) - limit)]

@@ -1,4 +1,4 @@
-"""Kinds and text of conversation items, which are dicts or objects of the OpenAI client.
+"""Kinds and text of conversation items: dicts or objects of the OpenAI client.
 
 Add a new kind of tool call here, with the kind of its result.
 """
@@ -23,17 +23,17 @@ CALL_OF: Final[Mapping[str, str]] = {
 """Item types of results, each with the type of its call."""
 
 IN_ANSWER: Final = frozenset({"tool_search_output", "program_output"})
-"""Result types that a model's answer may contain: the provider itself may run these calls."""
+"""Result types in a model's answer: the provider itself may run these calls."""
 
 CALLS_FOR_SDK: Final = frozenset(call for result, call in CALL_OF.items() if result not in IN_ANSWER)
-"""Call types that the SDK handles: it runs a tool, hands off, or waits for an approval."""
+"""Call types that the SDK handles: tools, handoffs, approvals."""
 
 NAMED_CALLS: Final = ("function_call", "custom_tool_call")
 """Call types for the application's tools."""
 
 
 def get(item: Any, name: str) -> Any:
-    """Return a field of a dict or pydantic model; None if it is missing."""
+    """Return a field of a dict or pydantic model, or None."""
     return item.get(name) if isinstance(item, dict) else getattr(item, name, None)
 
 
@@ -48,7 +48,7 @@ def is_result(item: Any) -> bool:
 
 
 def is_message(item: Any) -> bool:
-    """Return whether an item is a message; a caller's message has no type."""
+    """Return whether an item is a message; a caller's has no type."""
     return get(item, "type") in (None, "message")
 
 
@@ -73,7 +73,7 @@ def result_item(call_id: str, output: Any) -> dict[str, Any]:
 
 
 def text_of(content: Any, separator: str = "\n") -> str:
-    """Return the text in a message's content, a str or a list of parts; else ``""``."""
+    """Return the text in a message's content."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
@@ -82,7 +82,7 @@ def text_of(content: Any, separator: str = "\n") -> str:
 
 
 def parsed(text: Any) -> Any:
-    """Return arguments or a result as data, if they are JSON text."""
+    """Return JSON arguments or results as data."""
     if not isinstance(text, str):
         return text
     try:

@@ -1,7 +1,6 @@
 """Placeholders in instructions: ``{{ $ctx.user.name }}`` and ``{{ $env.NAME }}`` (spec 8.1).
 
-Each template is compiled once. Inserted values are never rendered again. Paths follow mapping keys and list
-indexes, never attributes.
+Inserted values are never rendered again. Paths follow mapping keys and list indexes, never attributes.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from kantan_agents.support.log import get_logger
 from kantan_agents.support.nearest import near_keys, nearest
 
 KEY_VARIABLE = "KANTAN_AGENTS_KEY"
-"""The environment variable with the key that signs paused runs; no template reads it."""
+"""The key that signs paused runs; no template reads it."""
 
 # Paths contain no braces, so the scan is linear.
 _MARKER = re.compile(r"\{\{\s*\$(ctx|env)(?:\.([^{}]*)|\s*)\}\}")
@@ -29,19 +28,19 @@ _INDEX = re.compile(r"[0-9]{1,18}")
 
 _UNDEFINED = object()
 _SHORTEST = 4  # many shorter keys are one letter apart
-_MOST = 256  # a mapping may be huge, and every turn makes the check
+_MOST = 256  # a mapping may be huge
 _warned: LRUCache[Any, None] = LRUCache(maxsize=1024)
 _log = get_logger("kantan_agents.run")
 
 
 def without_markers(text: str) -> str:
-    """Disable the placeholders in ``text``, with an invisible character after their braces."""
+    """Disable placeholders with an invisible character after their braces."""
     return _MARKER.sub(lambda found: f"{{{{\u2060{found[0][2:]}", text)
 
 
 @attrs.frozen
 class Marker:
-    """One ``{{ ... }}`` of a template: the source of its value, and its text."""
+    """One ``{{ ... }}`` of a template."""
 
     source: str
     path: str
@@ -64,7 +63,7 @@ class Marker:
             raise RenderError(expression=self.expression, reason=reason) from error
 
     def problem(self, context: Mapping[str, Any], allow_env: bool) -> str | None:
-        """Return why the value is missing, with the nearest existing name; None if it exists."""
+        """Return why the value is missing, with the nearest existing name, or None."""
         if self.source == "env":
             if self.path.upper() == KEY_VARIABLE:
                 return "this variable is never readable"
@@ -92,7 +91,7 @@ def _missing_key(context: Mapping[str, Any], path: str) -> str | None:
 
 
 def _stop(context: Mapping[str, Any], path: str) -> tuple[Any, str, str] | None:
-    """Return where a path ends early: the last value, the missing key, its name."""
+    """Return where a path ends: the last value, the missing key, its name."""
     value: Any = context
     parents: list[str] = []
     for segment in path.split("."):
@@ -109,15 +108,11 @@ def _nearest(name: str, names: list[str]) -> str | None:
 
 
 def _warn_if_mistyped(marker: Marker, context: Mapping[str, Any]) -> None:
-    """Log an undefined placeholder once if a key of it is almost an existing key.
-
-    A key may be missing on purpose: it renders as the empty string (spec 8.1).
-    """
+    """Log once that a placeholder's key is almost an existing key; missing keys are allowed (spec 8.1)."""
     if marker in _warned or (stop := _stop(context, marker.path)) is None:
         return
     value, segment, place = stop
-    # Some of several numbered keys, such as `line2`, are often missing. Mappings other than a dict may be
-    # slow to list.
+    # Numbered keys, such as `line2`, are often missing. Other mappings than a dict may be slow to list.
     is_checked = value is context or isinstance(value, dict)
     if not is_checked or len(segment) < _SHORTEST or segment[-1].isdigit():
         return
@@ -158,7 +153,7 @@ def _is_list(value: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def compile_template(text: str) -> tuple[str | Marker, ...]:
-    """Split ``text`` into literal strings and placeholders, in order; results are cached."""
+    """Split ``text`` into strings and placeholders; cached."""
     parts: list[str | Marker] = []
     end = 0
     for match in _MARKER.finditer(text):
@@ -185,17 +180,9 @@ def values_read(text: str, context: Mapping[str, Any]) -> dict[str, Any]:
 def render_strictly(
     text: str, context: Mapping[str, Any] | None, allow_env: bool = False, *, prompt: str = "the text"
 ) -> str:
-    """Render ``text`` like ``render_template``, but reject a placeholder without a value.
+    """Render ``text`` like ``render_template``, but raise E48 for a placeholder without a value.
 
-    Args:
-        text: A template.
-        context: The run's context.
-        allow_env: Whether ``$env`` placeholders are filled.
-        prompt: A description of the template, for the error.
-
-    Raises:
-        UndefinedMarkerError: E48, a value does not exist.
-        RenderError: E77, as for ``render_template``.
+    ``prompt`` describes the template in the error.
     """
     values = context if context is not None else {}
     for part in compile_template(text):
@@ -212,19 +199,13 @@ def render_strictly(
 
 
 def render_template(text: str, context: Mapping[str, Any] | None, allow_env: bool = False) -> str:
-    """Fill the placeholders of ``text``; the default renderer of an Agent.
+    """Fill the placeholders of ``text``; the default renderer of an Agent (spec 8.1).
 
-    Args:
-        text: A template. ``{{ $ctx.a.b.0 }}`` follows mapping keys and list indexes; ``{{ $env.NAME }}``
-            reads an environment variable. Other braces are unchanged.
-        context: The run's context.
-        allow_env: Whether ``$env`` placeholders are filled; otherwise they render as the empty string.
+    ``{{ $ctx.a.b.0 }}`` follows mapping keys and list indexes; ``{{ $env.NAME }}`` reads an environment
+    variable, or is empty without ``allow_env``. Other braces are unchanged.
 
     Raises:
         RenderError: E77, reading a value or converting it to a str failed.
-
-    Returns:
-        The rendered text (spec 8.1).
     """
     parts = compile_template(text)
     if len(parts) == 1 and isinstance(parts[0], str):

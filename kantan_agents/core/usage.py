@@ -17,7 +17,7 @@ NO_USAGE: Final[Mapping[str, int]] = dict.fromkeys(
 
 
 def usage_numbers(usage: Any) -> dict[str, int]:
-    """Return the SDK's usage as numbers, without zero cached and reasoning tokens."""
+    """Return the SDK's usage as numbers, without zero details."""
     # In every run's path: one function, without a loop.
     numbers = {
         "requests": usage.requests,
@@ -35,17 +35,13 @@ def usage_numbers(usage: Any) -> dict[str, int]:
 
 
 def tokens_of(counted: Any) -> tuple[int, int]:
-    """Return the input and output tokens of a recorded answer or event; 0 if missing.
-
-    Args:
-        counted: Has ``usage`` as an attribute or a key; None for a call without an answer.
-    """
+    """Return input and output tokens of ``counted.usage`` or ``counted["usage"]``; 0 if missing."""
     usage = get(counted, "usage") or {}
     return max(0, whole_number(usage.get("input_tokens"))), max(0, whole_number(usage.get("output_tokens")))
 
 
 def used_tokens(usages: Iterable[Any]) -> dict[str, int]:
-    """Sum the tokens of model calls by kind, ignoring values that are not a usage."""
+    """Sum tokens of model calls by kind, ignoring other values."""
     given, answered, total = 0, 0, 0
     for usage in usages:
         if isinstance(usage, dict):
@@ -57,7 +53,7 @@ def used_tokens(usages: Iterable[Any]) -> dict[str, int]:
 
 
 def whole_number(value: Any) -> int:
-    """Return a recorded count as an int; 0 if it is not a finite number."""
+    """Return a recorded count as an int; 0 if invalid."""
     if type(value) is int:  # almost all are, and a search has many
         return value
     if isinstance(value, float):

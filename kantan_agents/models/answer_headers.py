@@ -15,7 +15,7 @@ _FIRST_ERROR = 400
 
 @contextmanager
 def read_answer_headers(listener: Listener) -> Iterator[None]:
-    """Call ``listener`` with the headers of each answer to this task or its tasks in the block.
+    """Call ``listener`` with the headers of each answer to this task or its tasks.
 
     It is called before a streamed answer ends, not for errors. It must return quickly and not raise.
     """
@@ -27,10 +27,7 @@ def read_answer_headers(listener: Listener) -> Iterator[None]:
 
 
 def report_answer_headers(client: Any) -> None:
-    """Make a provider's HTTP client report the headers of its answers.
-
-    A client of httpx or httpx2 without event hooks stays unchanged.
-    """
+    """Make an ``AsyncClient`` report answer headers, if it has event hooks."""
     hooks = getattr(client, "event_hooks", None)
     if isinstance(hooks, dict) and _report not in hooks.setdefault("response", []):
         hooks["response"].append(_report)

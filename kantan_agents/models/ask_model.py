@@ -1,7 +1,6 @@
 """Sends all requests to models, and fits requests and answers.
 
-Repairs strings (``whole_text.py``), makes call ids unique (``call_ids.py``), and renames tools for providers
-(``tool_names.py``).
+See ``whole_text.py``, ``call_ids.py`` and ``tool_names.py``.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _ENDS: Final = ("response.completed", "response.incomplete", "response.failed")
 async def ask_model(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelResponse:
     """Call a model with the arguments of ``get_response``.
 
-    Wrappers pass everything unchanged, since the wrapped model is called here too.
+    Wrappers pass everything unchanged: the wrapped model comes here too.
     """
     if isinstance(model, ModelWrapper):
         return await model.get_response(*args, **kwargs)
@@ -121,11 +120,7 @@ async def _events(
 
 
 class _Exchange:
-    """One request and its answer.
-
-    Attributes:
-        request: The arguments for the model, by name.
-    """
+    """One request, as arguments by name, and its answer."""
 
     def __init__(self, model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         given = {**dict(zip(PARAMETERS, args, strict=False)), **kwargs}
@@ -157,7 +152,7 @@ class _Exchange:
         return self._ids.items([self._own(item) for item in made])
 
     def event(self, event: Any) -> Any:
-        """Return a stream event that is not a delta of the text."""
+        """Return a stream event other than a delta of text."""
         kind = getattr(event, "type", "")
         if kind in _ITEMS:
             item = self._own(whole_answer(event.item))
@@ -174,7 +169,7 @@ class _Exchange:
 
 
 def _own_of_handoff(names: SentNames, handoffs: Sequence[Any], item: Any) -> Any:
-    """Restore an answer's item; a handoff's input has U+FFFD for half a character.
+    """Restore an answer's item; U+FFFD replaces half characters in a handoff's input.
 
     The SDK fails on input that is not JSON, and no tool rule needs the original.
     """

@@ -1,8 +1,7 @@
-"""Makes call ids unique, and sends each server its original ids.
+"""Makes call ids unique, and sends servers their own ids.
 
-Some servers repeat an id, use the tool's name, or send none. On a repeated id, the SDK fails or skips the
-second call. A new id starts with the server's id, so nothing has to be remembered and another process can
-resume a stored conversation.
+Some servers repeat ids, use the tool's name, or send none; the SDK then fails or skips a call. A new id
+starts with the server's id, so another process needs no memory.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def ids_in(items: Any) -> set[str]:
         if isinstance(item, dict):
             call_id = item.get("call_id")
         else:
-            # A pydantic model raises for a missing field, and most answers are messages.
+            # A pydantic model raises for a missing field; most are messages.
             is_message = getattr(item, "type", None) == "message"
             call_id = None if is_message else getattr(item, "call_id", None)
         if isinstance(call_id, str):
@@ -42,7 +41,7 @@ def ids_in(items: Any) -> set[str]:
 
 
 def is_made(call_id: Any) -> bool:
-    """Return whether an id may be made here, so that the server may have another."""
+    """Return whether an id may be made here."""
     return not isinstance(call_id, str) or _MARK in call_id
 
 
@@ -52,13 +51,7 @@ def is_of_server(call_id: Any) -> bool:
 
 
 def with_servers_ids(items: Any, ids: Collection[str], model: Model) -> Any:
-    """Return a request's input with the ids that ``model``'s server assigned; others stay.
-
-    Args:
-        items: The input.
-        ids: The result of ``ids_in`` for it.
-        model: The model that gets the request.
-    """
+    """Return ``items`` with the ids that ``model``'s server assigned."""
     made = {one: found for one in ids if is_made(one) and (found := _MADE.fullmatch(one))}
     if not made:
         return items
@@ -68,12 +61,7 @@ def with_servers_ids(items: Any, ids: Collection[str], model: Model) -> Any:
 
 
 class UniqueIds:
-    """The ids of the calls in one answer.
-
-    Args:
-        model: The model that answers.
-        known: The ids in the request.
-    """
+    """The call ids of one answer; ``known`` are the request's."""
 
     def __init__(self, model: Model, known: set[str]) -> None:
         run = current_run.get()
@@ -85,7 +73,7 @@ class UniqueIds:
         self._streamed: dict[Any, list[str]] = {}
 
     def items(self, output: Sequence[Any]) -> list[Any]:
-        """Return the output of the complete answer; calls keep their streamed ids."""
+        """Return the complete output; calls retain their streamed ids."""
         made = [self.item(item) for item in output]
         self._of_run |= ids_in(made)
         return made
@@ -97,9 +85,9 @@ class UniqueIds:
         return self._with_unique(item, (self._streamed, self._begun))
 
     def streamed_item(self, item: Any, *, is_complete: bool) -> Any:
-        """Return a streamed item with the id that the complete answer will have."""
+        """Return a streamed item with its final id."""
         given = get(item, "call_id")
-        # A server may know the id only when the call is complete.
+        # A server may send the id only at the end.
         if get(item, "type") not in NAMED_CALLS or not (is_complete or given):
             return item
         made = self._with_unique(item, (self._begun,) if is_complete else ())
@@ -114,7 +102,7 @@ class UniqueIds:
         return item if made == given else _with_id(item, made)
 
     def _unique(self, given: Any) -> str:
-        # The SDK and databases find a call by it, so all of them must have the same.
+        # The SDK and databases find calls by it.
         base = storable_text(given) if isinstance(given, str) and given.strip() else None
         made, number = base, 0
         while made is None or made in self._known or made in self._of_run:

@@ -1,6 +1,6 @@
 """Assigns the parts of a streamed answer to its calls.
 
-A part has its call's index. Some servers omit it, some use the same index for all calls.
+Some servers omit a call's index, or use one for all calls.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class CallParts:
         self._used: set[int] = set()
 
     def place(self, part: Any) -> Any:
-        """Return a part with an index that is unique to its call."""
+        """Return a part with its call's unique index."""
         begun = self._by_index.get(part.index)
         if begun is None or begun.is_ended_by(part):
             is_free = isinstance(part.index, int) and part.index not in self._used

@@ -1,6 +1,6 @@
-"""Images and files in tool results for chat completions, whose results hold only text.
+"""Images and files in tool results for chat completions, whose results are text.
 
-The SDK omits them. Here a user message after the results has them, which the API allows.
+The SDK omits them. Here a user message after the results has them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SETTINGS = 2
 
 
 def results_as_text(items: Any) -> Any:
-    """Return input items with text results, and a message with the rest after them."""
+    """Return items with text results, and a message with their media."""
     if isinstance(items, str) or not any(map(_has_media, items)):
         return items
     changed: list[Any] = []
@@ -51,7 +51,7 @@ def _is_media(part: Any) -> bool:
 
 
 def _as_text(item: Mapping[str, Any], shown: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a result whose images and files have been moved to ``shown``."""
+    """Move images and files of a result to ``shown``."""
     output: list[Any] = []
     for part in item["output"]:
         if not _is_media(part):
@@ -67,10 +67,9 @@ def _as_text(item: Mapping[str, Any], shown: list[dict[str, Any]]) -> dict[str, 
 
 
 class ChatModel(OpenAIChatCompletionsModel):
-    """The SDK's chat completions model, which shows images and files of results to the model.
+    """The SDK's chat completions model, with images and files of results.
 
-    It also reads odd replies (``odd_replies.py``) and marks cut-off answers (``finish_reasons.py``), whose
-    message in the span has the ``finish_reason``.
+    It also reads odd replies (``odd_replies.py``) and marks cut-off answers (``finish_reasons.py``).
 
     It has the names of the SDK's class, by which the SDK orders agents when it stores a paused run.
     """
@@ -93,7 +92,7 @@ class ChatModel(OpenAIChatCompletionsModel):
         return super().stream_response(system_instructions, results_as_text(input), *args, **kwargs)
 
     async def _fetch_response(self, *args: Any, **kwargs: Any) -> Any:
-        # Private, but the only hook before the SDK makes its items.
+        # Private: the only hook before the SDK makes its items.
         answer = await super()._fetch_response(*args, **kwargs)
         new_reader = partial(reader_for, self, *args)
         most = getattr(args[_SETTINGS], "max_tokens", None) if len(args) > _SETTINGS else None
@@ -106,15 +105,15 @@ class ChatModel(OpenAIChatCompletionsModel):
                 self._note_call()
         if not is_usual(answer):
             fit_answer(answer, new_reader)
-        # Last, because it changes the answer, whose span has the original.
+        # Last: the span has the original answer.
         reason = note_choice(choices[0], self.model, most) if choices else None
         if reason is not None and getattr(choices[0], "message", None) is not None:
             choices[0].message.finish_reason = reason
         return answer
 
     def _note_call(self) -> None:
-        """Note that the server parses calls, so that none is read from text."""
-        # Not in the model, whose attributes are part of ``Cache`` keys.
+        """Note that the server parses calls, so that text is not parsed."""
+        # The model's attributes are part of ``Cache`` keys.
         origin = origin_of(self)
         if origin not in CALLERS:
             CALLERS.add(origin)

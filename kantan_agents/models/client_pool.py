@@ -1,4 +1,4 @@
-"""HTTP clients of an API, one per event loop, and models that use them."""
+"""HTTP clients per API and event loop, and their models."""
 
 from __future__ import annotations
 
@@ -43,17 +43,16 @@ _FAILS_ACROSS_LOOPS = "__kantan_checked__"
 _REQUESTS = "kantan_agents.models.light_requests"
 
 unimported: list[str] = []
-"""The module to import before a request of a model by name; empty if none is needed."""
 
 
 def expect_requests() -> None:
-    """Make the next run import the request code. Many agents never run, so it is not imported now."""
+    """Make the next run import the request code; many agents never run."""
     if _REQUESTS not in sys.modules:
         unimported[:] = [_REQUESTS]
 
 
 async def import_for_requests() -> None:
-    """Import the request code in a thread, so that the event loop stays free."""
+    """Import the request code in a thread."""
     try:
         await asyncio.to_thread(import_module, _REQUESTS)
     except RuntimeError:  # at interpreter exit, no thread can start
@@ -62,12 +61,8 @@ async def import_for_requests() -> None:
 
 
 def sdk_model(bundle: AsyncClientBundle) -> Model:
-    """Return the SDK's model for a client of kantan-llm.
-
-    The SDK chooses the API for OpenAI. All other providers use chat completions.
-    """
-    # A late import: it loads 500 modules of the client, a tenth of the time of `import kantan_agents`. A run
-    # has already imported it in a thread.
+    """Return the SDK's model for a client of kantan-llm."""
+    # Late: it loads 500 modules. A run has imported it in a thread.
     from kantan_agents.models.light_requests import use_light_requests
 
     use_responses = None if bundle.provider == OPENAI else False
@@ -81,10 +76,9 @@ def sdk_model(bundle: AsyncClientBundle) -> Model:
 
 
 def own_connections(model: object) -> None:
-    """Make an SDK model's client usable on each event loop and after cancelled requests; count it.
+    """Make an SDK model's client usable on every event loop and after cancelled requests.
 
-    This includes the client of a wrapped model. A model of OpenAI's APIs becomes one of this library; a model
-    without an OpenAI client stays unchanged.
+    This includes the client of a wrapped model. OpenAI models become this library's.
     """
     adopt(model)
     client = getattr(model, "_client", None)  # not by type: test doubles have the attribute too
@@ -106,7 +100,7 @@ def _own_client(client: AsyncOpenAI) -> None:
 
 
 def _own_wrapped(model: object, depth: int = _WRAPPED) -> None:
-    # Not by `getattr`, which would make a `NamedModel` look for its model.
+    # Not by `getattr`: a `NamedModel` would look for its model.
     for value in tuple(getattr(model, "__dict__", {}).values()):
         if isinstance(value, AsyncOpenAI):
             _own_client(value)
@@ -116,18 +110,15 @@ def _own_wrapped(model: object, depth: int = _WRAPPED) -> None:
 
 
 class ApiClients:
-    """The clients of one API and key, one per event loop, because connections belong to a loop.
+    """The clients of one API and key, one per event loop.
 
     All models of the API share them. They close when nothing uses them.
-
-    Args:
-        resolved: A model of the API, as kantan-llm resolved its name.
     """
 
     def __init__(self, resolved: ResolvedLLM) -> None:
         # openai 2 is built on httpx, openai 3 on httpx2.
         tls = tls_settings(DefaultAsyncHttpxClient.__base__.__module__.partition(".")[0])
-        # Like kantan-llm's `get_async_llm_client`, which however reads new TLS settings for each client.
+        # Like kantan-llm's `get_async_llm_client`, but with shared TLS settings.
         first = AsyncOpenAI(
             api_key=resolved.api_key,
             base_url=resolved.base_url,
@@ -141,7 +132,7 @@ class ApiClients:
         return self._clients.get()
 
     def close_idle(self) -> None:
-        """Close all idle connections, on all loops; a later request opens a new one."""
+        """Close all idle connections, on all loops."""
         self._clients.on_each_loop(_close_idle)
 
 
@@ -161,7 +152,7 @@ _shared_lock = Lock()
 
 
 def shared_clients(resolved: ResolvedLLM) -> ApiClients:
-    """Return the clients for the API and key of a resolved model name."""
+    """Return the clients for an API and key."""
     key = (resolved.base_url, resolved.api_key, settings_in_environment())
     with _shared_lock:
         clients = _shared.get(key)
@@ -173,18 +164,13 @@ def shared_clients(resolved: ResolvedLLM) -> ApiClients:
 
 
 def settings_in_environment() -> tuple[tuple[Any, ...], ...]:
-    """Return the variables that the OpenAI client and its HTTP library read at creation."""
+    """Return the variables that the OpenAI client reads at creation."""
     names = [name for name in os.environ if name.startswith(_PREFIXES) or name.endswith(_PROXIES)]
     return (*((name, os.environ.get(name, "")) for name in sorted(names)), trusted_certificates())
 
 
 class ClientPool:
-    """Holds the model of one resolved name for each event loop.
-
-    Args:
-        resolved: The model, as kantan-llm resolved its name.
-        clients: The clients of its API and key.
-    """
+    """Holds the model of one resolved name for each event loop."""
 
     def __init__(self, resolved: ResolvedLLM, clients: ApiClients) -> None:
         self.clients = clients
@@ -195,16 +181,13 @@ class ClientPool:
         return self._models.get()
 
     def client(self) -> AsyncOpenAI:
-        """Return the client for the running loop, for requests outside the SDK.
-
-        Hold a reference to this pool meanwhile: without one, the client closes.
-        """
+        """Return the running loop's client, which closes without a reference to this pool."""
         self.model()
         return self.clients.get()
 
 
 class RecentPools(LRUCache[Hashable, ClientPool]):
-    """The pools used last. Evicting the last pool of an API closes the API's idle connections.
+    """The pools used last. Evicting an API's last pool closes its idle connections.
 
     The clients stay open, since an agent may still use them.
     """
@@ -224,7 +207,7 @@ def _new_model(resolved: ResolvedLLM, clients: ApiClients) -> Model:
 
 
 class _NotRepeatedError(ClientLoopError, OpenAIError):
-    """An ``OpenAIError``, because OpenAI's client repeats a request after any other error."""
+    """OpenAI's client repeats a request after any other error."""
 
 
 _NotRepeatedError.__name__ = _NotRepeatedError.__qualname__ = ClientLoopError.__name__
@@ -233,13 +216,8 @@ _NotRepeatedError.__name__ = _NotRepeatedError.__qualname__ = ClientLoopError.__
 def _fail_across_loops(http_client: Any, base_url: str) -> None:
     """Raise E46 where a transport of one event loop fails on another; once per client.
 
-    The HTTP library's connection pools separate the loops. A transport without such a pool, or with an old
-    version of it, may reuse a connection of a closed loop: the request is sent, the answer is not read,
-    OpenAI's client sends it again, and the user pays twice.
-
-    Args:
-        http_client: An ``AsyncClient`` of httpx or httpx2, after ``reclaim_connections``.
-        base_url: URL of the client's API.
+    The HTTP library's pools separate the loops. A transport without such a pool may reuse a closed loop's
+    connection: the answer is not read, OpenAI's client repeats the request, and the user pays twice.
     """
     send = getattr(http_client, "send", None)
     others = transports_of_one_loop(http_client)

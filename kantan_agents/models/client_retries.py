@@ -1,7 +1,7 @@
 """Disables and reports retries of the OpenAI client.
 
-The client retries twice by default, and the SDK stops that only after its own first attempt. Nothing would
-count or limit these requests next to ``Retry``.
+The client retries twice by default, and the SDK stops that only after its first attempt, so ``Retry`` could
+neither count nor limit them.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ client_retries_off: ContextVar[bool] = ContextVar("kantan_agents_client_retries_
 client_retry_listener: ContextVar[RetryListener | None] = ContextVar(
     "kantan_agents_client_retry_listener", default=None
 )
-"""Awaited before a client waits to repeat a request of this task."""
+"""Awaited before a client waits to retry."""
 
 _SLEEP: Final = "_sleep_for_retry"
 _NEEDED: Final = {"retries_taken", "max_retries", "options", "response"}
 
 
 def claim_all_retries(policy: Any) -> None:
-    """Mark a retry policy as the only one: model clients then send each request once.
+    """Mark a retry policy as the only one: model clients then do not retry.
 
-    The SDK carries the policy to all model calls, including handoffs and delegated agents.
+    The SDK carries it to all model calls, even of handoffs and delegated agents.
     """
     setattr(policy, _ONLY, True)
 
@@ -44,8 +44,7 @@ def makes_all_retries(settings: Any) -> bool:
 def report_client_retries(client: Any) -> None:
     """Make an OpenAI client call ``client_retry_listener`` before it waits to retry.
 
-    Private, as there is no public hook. Without a ``Retry-After``, the real delay differs by a random part,
-    at most a quarter.
+    There is no public hook. Without a ``Retry-After``, the real delay differs by at most a quarter.
     """
     if hasattr(type(client), _SLEEP) and _SLEEP not in vars(client):
         setattr(client, _SLEEP, partial(_report_and_sleep, ref(client)))

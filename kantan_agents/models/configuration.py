@@ -1,4 +1,4 @@
-"""The environment variables that a model name needs, and checks of their values."""
+"""The environment variables of model providers, and their checks."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ _DOTENV: Final = "A .env file is not read by itself."
 class Variables:
     """The environment variables of a provider.
 
-    Attributes:
-        key: The variable with the API key.
-        url: The variable with the base URL.
-        needs_url: Whether the provider lacks a default URL.
+    ``needs_url``: it lacks a default URL.
     """
 
     key: str
@@ -69,7 +66,7 @@ PROVIDERS: Final = (("anthropic", ANTHROPIC), *_BY_PROVIDER.items())
 
 
 def url_of(provider: str) -> str | None:
-    """Return the URL of a kantan-llm provider, from its variable or by default."""
+    """Return a provider's URL, from its variable or by default."""
     try:
         return resolve_provider_config(provider=provider, api_key=None, base_url=None).base_url
     except MissingConfigError:
@@ -77,7 +74,7 @@ def url_of(provider: str) -> str | None:
 
 
 def not_configured(model: str, error: Exception) -> ModelNotConfiguredError:
-    """Return the error for a name whose provider lacks its key or URL."""
+    """Return the error for a missing key or URL."""
     context: Any = getattr(error, "kantan_llm_context", None)
     provider = context.get("provider") if isinstance(context, dict) else None
     variables = _BY_PROVIDER.get(str(provider))
@@ -87,7 +84,7 @@ def not_configured(model: str, error: Exception) -> ModelNotConfiguredError:
 
 
 def missing(model: str, variables: Variables) -> ModelNotConfiguredError:
-    """Return the error for a missing key or, for a local provider, URL."""
+    """Return the error for a missing key or, for local providers, URL."""
     variable = variables.deciding
     state = "is empty" if variable in os.environ else "is not set"
     if variables.needs_url:
@@ -112,7 +109,7 @@ def check_resolved(model: str, resolved: ResolvedLLM) -> None:
 
 
 def check_key(model: str, variable: str, key: str) -> None:
-    """Raise E47, without the key, if the key cannot be sent in a header."""
+    """Raise E47 if a header cannot carry the key."""
     if not key.strip():
         wrong = "is blank"
     elif key != key.strip():

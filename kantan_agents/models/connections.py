@@ -1,4 +1,4 @@
-"""One HTTP client per event loop, and complete closing of clients and responses."""
+"""One HTTP client per event loop, and complete closing."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class PerLoop(Generic[T]):
     """Holds one object per event loop and drops it when the loop is closed.
 
     Args:
-        make: Creates the object on its loop at the first ``get``. It should not refer to the owner of this
-            ``PerLoop``: a cycle would delay the release of both.
-        close: Closes an object on its loop, once this ``PerLoop`` is no longer used.
+        make: Creates the object on its loop. A reference to the owner of this ``PerLoop`` would be a cycle
+            that delays the release.
+        close: Closes an object on its loop, after this ``PerLoop``.
     """
 
     def __init__(
@@ -55,8 +55,7 @@ class PerLoop(Generic[T]):
         return len(self._made)
 
     def _drop_closed_loops(self) -> None:
-        # An idle connection refers to its loop and keeps the weak key alive. A program that starts many loops
-        # would run out of sockets.
+        # An idle connection keeps the weak key alive. Many loops would use up the sockets.
         for reference in self._made.keyrefs():
             loop = reference()
             if loop is not None and loop.is_closed():
@@ -80,7 +79,7 @@ def _on_each_loop(
 
 
 def start_on(loop: asyncio.AbstractEventLoop, do: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Start ``do`` on a loop, from any thread; do nothing if the loop is closed."""
+    """Start ``do`` on a loop, unless it is closed; thread-safe."""
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(_start, loop, do)
 
@@ -100,8 +99,8 @@ def _ended(task: asyncio.Task[None]) -> None:
 async def shield_closing(response: Any) -> None:
     """Finish closing a response even if the task is cancelled; an httpx response hook.
 
-    The HTTP library does not shield the close from asyncio's cancellation. If a client disconnects just as
-    the model's stream ends, the connection would count as used forever.
+    The HTTP library does not shield this from asyncio. If a client disconnected just then, the connection
+    would count as used forever.
     """
     response.stream.aclose = partial(_close_shielded, response.stream.aclose)
 
@@ -111,7 +110,7 @@ async def _close_shielded(close: Callable[[], Coroutine[Any, Any, None]]) -> Non
 
 
 async def finish_closing(closing: Coroutine[Any, Any, None]) -> None:
-    """Await ``closing`` to its end, however often the task is cancelled; then raise ``CancelledError``."""
+    """Await ``closing`` to its end; then raise any ``CancelledError``."""
     task = asyncio.ensure_future(closing)
     try:
         await asyncio.shield(task)

@@ -1,8 +1,8 @@
-"""Finish reasons of answers, and the mark of an answer that was cut off.
+"""Finish reasons of answers, and marks of cut-off answers.
 
-Models report the token limit in different ways, and the SDK's answers do not have it. Here, the last item
-gets the ``status`` ``"incomplete"``, as in the Responses API. The answer gets an attribute, because it may
-have no items. The final response of a stream has ``incomplete_details``.
+The SDK's answers lack the reason. Here, the last item gets the ``status`` ``"incomplete"``, as in the
+Responses API; the answer gets an attribute, since it may have no items; a stream's final response has
+``incomplete_details``.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _said_in_response(response: Any) -> FinishReason | None:
 
 
 def mark_cut_off(answer: Any, reason: FinishReason) -> None:
-    """Mark a ``ModelResponse``, or the final response of a stream, as cut off."""
+    """Mark a ``ModelResponse`` or a stream's final response as cut off."""
     if isinstance(answer, ModelResponse):
         setattr(answer, _ATTRIBUTE, reason)
     else:
@@ -82,14 +82,14 @@ def mark_cut_off(answer: Any, reason: FinishReason) -> None:
 
 
 def mark_streamed(response: Any) -> None:
-    """Mark the items of a stream's final response, if its answer was cut off."""
+    """Mark the items of a cut-off final response."""
     reason = _said_in_response(response)
     if reason is not None:
         mark_cut_off(response, reason)
 
 
 def replaced(answer: ModelResponse, **changes: Any) -> ModelResponse:
-    """Return an answer with other items or usage and the same finish reason."""
+    """Return an answer with changes and the same finish reason."""
     changed = dataclasses.replace(answer, **changes)
     reason = getattr(answer, _ATTRIBUTE, None)
     if reason is not None:
@@ -98,12 +98,9 @@ def replaced(answer: ModelResponse, **changes: Any) -> ModelResponse:
 
 
 def note_end(said: Any, model: object, most: object) -> FinishReason | None:
-    """Record and log, on a span inside the model's, that an answer was cut off; return the reason.
+    """Record, on a span inside the model's, and log a cut-off answer; return the reason.
 
-    Args:
-        said: The provider's finish reason.
-        model: Name of the model.
-        most: The ``max_tokens`` of the request, if any.
+    ``said`` is the provider's finish reason, ``most`` the request's ``max_tokens``.
     """
     reason = why_cut_off(said)
     if reason is None:
@@ -121,10 +118,9 @@ def note_end(said: Any, model: object, most: object) -> FinishReason | None:
 
 
 def note_choice(choice: Any, model: object, most: object, *, is_known: bool = False) -> FinishReason | None:
-    """Do the same as ``note_end`` for chat completions, and hide the limit from the SDK.
+    """Note the end of a chat completion, and hide the limit from the SDK.
 
-    Newer SDKs raise an error for an answer that reached the limit without any text. ``is_known``: it was
-    noted before.
+    Newer SDKs raise an error for an empty answer at the limit. ``is_known``: noted before.
     """
     said = getattr(choice, "finish_reason", None)
     reason = why_cut_off(said) if is_known else note_end(said, model, most)
@@ -134,7 +130,7 @@ def note_choice(choice: Any, model: object, most: object, *, is_known: bool = Fa
 
 
 async def with_end(asked: Awaitable[ModelResponse]) -> ModelResponse:
-    """Return the answer of a model that calls ``note_end``, marked if it was cut off."""
+    """Return the awaited answer, marked if it was cut off."""
     found: list[FinishReason] = []
     token = _found.set(found)
     try:
@@ -147,12 +143,7 @@ async def with_end(asked: Awaitable[ModelResponse]) -> ModelResponse:
 
 
 def described_cut(answer: Any, most: object) -> str | None:
-    """Return how an answer was cut off, for an error message; None if it was not.
-
-    Args:
-        answer: The answer.
-        most: The ``max_tokens`` of its request, if any.
-    """
+    """Return for an error message how an answer was cut off, if it was."""
     reason = finish_reason(answer)
     if reason not in CUT_OFF:
         return None

@@ -20,11 +20,11 @@ _log = get_logger("kantan_agents.connections")
 class _Reclaiming(PoolPerLoop):
     """Mixin for a pool: a connection without a request is idle or leaves the pool.
 
-    If a request is cancelled between two steps, the HTTP library forgets it but not its connection, which
-    never becomes idle or closed and blocks the pool until the process ends.
+    When a request is cancelled between two steps, the HTTP library forgets it but not its connection, which
+    would block the pool forever.
 
-    The two methods are private: the library has no other hook between the end of a request and the next
-    search for a connection. ``reclaim_connections`` checks that they exist.
+    Two private methods are the only hook between the end of a request and the next search for a connection.
+    ``reclaim_connections`` checks that they exist.
     """
 
     counted_as: str | None = None
@@ -63,21 +63,21 @@ class _Reclaiming(PoolPerLoop):
         await super().aclose()
 
     def forget_connections(self) -> None:
-        """Drop the connections of a closed loop, and stop counting the pool."""
+        """Drop a closed loop's connections, and stop counting."""
         with _pools_lock:
             _pools.pop(self, None)
         super().forget_connections()
 
     def _close_connections(self, closing: list[Any]) -> Coroutine[Any, Any, None]:
         close: Coroutine[Any, Any, None] = super()._close_connections(closing)  # type: ignore[misc]
-        # The library shields the closing from anyio's cancellation but not from asyncio's.
+        # The HTTP library does not shield it from asyncio's cancellation.
         return finish_closing(close) if closing else close
 
 
 class _ClosingBackend:
-    """Mixin for a pool's network backend: its sockets close if the TLS handshake is cancelled.
+    """Mixin for a network backend: sockets close if the TLS handshake is cancelled.
 
-    The HTTP library closes them only if the handshake fails.
+    The HTTP library closes them only on failure.
     """
 
     async def connect_tcp(self, *args: Any, **options: Any) -> Any:
@@ -108,7 +108,7 @@ _NEEDED = (
 
 
 def _mix(mixin: type, target: Any) -> bool:
-    """Add a mixin to the class of an object; return False if the class does not allow it."""
+    """Add a mixin to an object's class; return whether that is possible."""
     try:
         kind: Any = type(target)
         target.__class__ = _mixed(mixin, kind)
@@ -123,12 +123,9 @@ def _mixed(mixin: type, kind: Any) -> type:
 
 
 def reclaim_connections(client: Any, base_url: str) -> None:
-    """Make an HTTP client recover the connections of cancelled requests, and count its connections.
+    """Recover the connections of cancelled requests of an ``AsyncClient``, and count them per ``base_url``.
 
-    Args:
-        client: An ``AsyncClient`` of httpx or httpx2. Clients without event hooks and transports without a
-            pool stay unchanged.
-        base_url: URL of the API, under which the connections are counted.
+    Clients without event hooks and transports without a pool stay unchanged.
     """
     hooks = getattr(client, "event_hooks", None)
     if not isinstance(hooks, dict) or shield_closing in hooks.setdefault("response", []):
@@ -149,16 +146,16 @@ def reclaim_connections(client: Any, base_url: str) -> None:
 
 
 async def close_idle_connections(client: Any) -> None:
-    """Close a client's idle connections; the next request opens a new one."""
+    """Close a client's idle connections."""
     for pool in _pools_of(client):
         if isinstance(pool, _Reclaiming):
             await pool.close_idle()
 
 
 def transports_of_one_loop(client: Any) -> list[Any]:
-    """Return the transports of a client that do not separate the connections of event loops.
+    """Return the client's transports that do not separate event loops.
 
-    They have no pool of the HTTP library, or one that ``reclaim_connections`` could not change.
+    They lack a pool of the HTTP library, or ``reclaim_connections`` could not change it.
     """
     return [
         transport
@@ -177,7 +174,7 @@ def _transports_of(client: Any) -> list[Any]:
 
 
 def _pools_in(transport: Any, depth: int = _NESTED) -> list[Any]:
-    """Return the pools of a transport and of the transports that it wraps, such as for a cache."""
+    """Return the pools of a transport and of the transports inside."""
     values = getattr(transport, "__dict__", {})
     if (pool := values.get("_pool")) is not None:
         return [pool]
@@ -233,7 +230,7 @@ def connection_stats() -> list[ConnectionStats]:
 
 
 def _add(stats: ConnectionStats, pool: Any) -> ConnectionStats:
-    # `list` copies in one step, while another thread may change the lists.
+    # `list` is atomic: another thread may change the lists.
     states = [_state(connection) for connection in list(pool._connections)]
     return ConnectionStats(
         stats.base_url,

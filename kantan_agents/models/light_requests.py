@@ -1,8 +1,7 @@
 """Skips the OpenAI client's conversion of plain JSON in requests.
 
-The client compares every tool and input item with every type of its union, to find file handles, dates and
-renamed fields: four fifths of a turn with a hundred tools. Plain lists bypass it and are restored before the
-request is sent.
+The client compares every tool and item with every type of its union, to find file handles, dates and renamed
+fields: four fifths of a turn with a hundred tools. Plain lists bypass it.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class _LightCompletions(AsyncCompletions):
 class _DeferredLists(dict[str, Any]):
     """The ``extra_body`` of a request, with the lists that bypass the conversion.
 
-    The dict contains the lists too: the client merges a copy of it into the request.
+    The dict contains them too, for a client that copies it.
     """
 
     def __init__(self, extra: Mapping[str, Any] | None, lists: dict[str, Any]) -> None:
@@ -58,10 +57,7 @@ class _DeferredLists(dict[str, Any]):
 
 
 def use_light_requests(client: AsyncOpenAI, model: Model) -> None:
-    """Make ``client`` skip the conversion for ``model``, unless its resources were customized.
-
-    The application's own requests keep their content.
-    """
+    """Make ``client`` skip the conversion for ``model``, unless its resources were customized."""
     if not isinstance(client, AsyncOpenAI):
         return
     # Both are cached properties, so they can be replaced.
@@ -90,7 +86,7 @@ def _is_unmodified(
 
 
 def _defer_lists(kind: type, options: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return ``options`` with the named lists that are plain JSON moved to ``extra_body``."""
+    """Move the named plain JSON lists to ``extra_body``."""
     extra = options.get("extra_body")
     if not isinstance(extra, (Mapping, type(None))) or _is_wrapped(kind):
         return options
@@ -115,7 +111,7 @@ def _restore_lists(post: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
 
 
 def _is_wrapped(kind: type) -> bool:
-    """Return whether an instrumentation wraps the client's method and reads its arguments."""
+    """Return whether an instrumentation wraps the client's method."""
     create = getattr_static(kind, "create")
     return type(create) is not FunctionType or not create.__code__.co_filename.startswith(_CLIENT)
 

@@ -1,4 +1,4 @@
-"""``PoolPerLoop``: an HTTP connection pool with separate connections for each event loop."""
+"""``PoolPerLoop``: an HTTP connection pool that separates event loops."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from kantan_agents.models.connections import PerLoop, start_on
 class PoolPerLoop:
     """Mixin for a pool: an event loop's requests use only connections of that loop.
 
-    The HTTP library would send a request over an idle connection of another loop and fail to read the answer.
-    OpenAI's client repeats it, and the user pays twice.
+    The HTTP library would use another loop's idle connection and fail to read the answer. OpenAI's client
+    repeats the request, and the user pays twice.
 
-    The pool itself serves the first loop that uses it, and copies with its settings (proxy, TLS, limits)
-    serve the others. Transports and clients belong to no loop.
+    The pool serves its first loop, and copies with its settings the others.
     """
 
     _connections: list[Any]
@@ -29,7 +28,7 @@ class PoolPerLoop:
 
     def split_by_loop(self) -> None:
         """Start to separate the loops."""
-        # A weak reference: the factory of copies must not keep the pool alive.
+        # Weak: the factory must not keep the pool alive.
         self._others = PerLoop(partial(_copy_for_loop, _empty_copy(self), ref(self)), _close)
         if self._connections:
             # Opened on an unknown loop. Its requests end as usual.
@@ -70,7 +69,7 @@ class PoolPerLoop:
         """Close the pool's own idle connections."""
 
     def forget_connections(self) -> None:
-        """Drop the connections and requests of a closed loop, which can never end."""
+        """Drop a closed loop's connections and requests."""
         self._connections = []
         self._requests = []
 
@@ -82,8 +81,7 @@ class PoolPerLoop:
         return sending
 
     def _pool_for(self, loop: asyncio.AbstractEventLoop) -> Any:
-        # One step, so that only one of two threads gets the pool itself. No lock: a signal handler may
-        # interrupt its holder and run an agent.
+        # Atomic between threads. No lock: a signal handler may interrupt its holder and run an agent.
         home = self.__dict__.setdefault("_home", ref(loop))()
         if home is loop:
             self._closing = close_at_loop_end(self, loop)
@@ -118,12 +116,12 @@ def _copy_for_loop(template: Any, original: ref[Any]) -> Any:
 
 
 def close_at_loop_end(pool: Any, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[None, None] | None:
-    """Close a pool's idle connections when its loop ends; hold the result as long as the pool.
+    """Close a pool's idle connections when its loop ends; hold the result meanwhile.
 
-    ``asyncio.run`` closes its async generators and awaits them. Otherwise, the garbage collector closes the
-    connections, with a warning.
+    ``asyncio.run`` closes its async generators. Otherwise the garbage collector closes the connections, with
+    a warning.
     """
-    # asyncio has no public attribute. A generator started after the end causes a warning.
+    # Private. A generator started after the end causes a warning.
     if getattr(loop, "_asyncgens_shutdown_called", False):
         return None
     generator = _closing_at_end(ref(pool))

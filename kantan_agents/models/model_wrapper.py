@@ -1,4 +1,4 @@
-"""Base class of models that wrap another and look like it to the SDK."""
+"""Base class of models that wrap another, unnoticed by the SDK."""
 
 from __future__ import annotations
 
@@ -11,20 +11,15 @@ from typing_extensions import Self
 
 
 def of_inner(name: str) -> Any:
-    """Return a property that reads an inner attribute; None if missing.
+    """Return a property that reads an inner attribute, or None.
 
-    For rare attributes that the SDK looks up in every run: in ``__getattr__``, each would be a slow
-    exception. ``hasattr`` is always True, and they cannot be set.
+    The SDK looks these up in every run: in ``__getattr__``, each would be a slow exception.
     """
     return property(lambda self: getattr(self.inner, name, None))
 
 
 class ModelWrapper(Model):
-    """A model that forwards everything to another one.
-
-    Attributes:
-        inner: The wrapped model.
-    """
+    """A model that forwards everything to ``inner``."""
 
     inner: Model
     name = of_inner("name")
@@ -67,8 +62,8 @@ class ModelWrapper(Model):
 
 @functools.lru_cache(maxsize=256)
 def _class_for(stand_in: Any, kind: Any) -> Any:
-    # Names and fields of the model's class: the SDK orders agents by them when it stores a paused run, and
-    # the wrapper must not change the order.
+    # The SDK orders agents by these names and fields when it stores a paused run; the wrapper must not change
+    # the order.
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
     fields = getattr(kind, "__dataclass_fields__", None)
     if fields is not None:

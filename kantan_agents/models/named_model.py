@@ -1,4 +1,4 @@
-"""``NamedModel``: a model name as an SDK model, which finds its client at each call."""
+"""``NamedModel``: a model name as an SDK model."""
 
 from __future__ import annotations
 
@@ -24,11 +24,7 @@ class ModelFinder(Protocol):
     """Finds the model of the running loop or run."""
 
     def model(self) -> Model:
-        """Return the model.
-
-        Raises:
-            ModelNotConfiguredError: E47, its key or URL is missing.
-        """
+        """Return the model; E47 without its key or URL."""
         ...
 
 
@@ -38,12 +34,7 @@ ProviderFactory = Callable[[], ModelProvider]
 class NamedModel(Model):
     """Delegates to the model of the running event loop or of the run's provider.
 
-    The SDK agent holds this object, because the SDK would send a name to OpenAI when it runs the agent
-    without this library, by ``Runner.run(agent.sdk_agent)`` or as a handoff target.
-
-    Args:
-        name: The model's name at its provider; None for the provider's default model.
-        clients: Finds the model of the running loop or run.
+    The SDK would send a name to OpenAI when it runs the agent without this library.
     """
 
     def __init__(self, name: str | None, clients: ModelFinder) -> None:
@@ -51,7 +42,7 @@ class NamedModel(Model):
         self.clients = clients
 
     def current_model(self) -> Model:
-        """Return the model of the run's provider, or else of the running loop."""
+        """Return the model of the run's provider, or of the running loop."""
         run = current_run.get()
         if run is not None and run.model_provider is not None:
             model: Model = run.model_provider.get_model(self.name)
@@ -103,8 +94,7 @@ class NamedModel(Model):
         return f"NamedModel({self.name!r})"
 
 
-# In the library's runs, the wrapper of the agent's model makes the request fit. The SDK's runner has no
-# wrapper.
+# In the library's runs, the wrapper makes the request fit. The SDK's runner has none.
 def _asked(model: Model, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Awaitable[ModelResponse]:
     if current_run.get() is None:
         return ask_model(model, args, kwargs)
@@ -118,7 +108,7 @@ def _streamed(model: Model, args: tuple[Any, ...], kwargs: dict[str, Any]) -> As
 
 
 class AnthropicModels:
-    """Finds the model of a Claude name: one ``AnthropicProvider``, with a client for each event loop."""
+    """Finds a Claude model: one ``AnthropicProvider`` for all event loops."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -129,12 +119,7 @@ class AnthropicModels:
 
 
 class LaterClients:
-    """Resolves a name at each call until its provider is configured.
-
-    Args:
-        name: The name.
-        resolve: Returns the model's name at its provider and its clients; raises E47.
-    """
+    """Resolves a name at each call until its provider is configured."""
 
     def __init__(self, name: str, resolve: Callable[[str], tuple[str, ModelFinder]]) -> None:
         self._name = name
@@ -142,12 +127,7 @@ class LaterClients:
         self._found: ModelFinder | None = None
 
     def model(self) -> Model:
-        """Return the model.
-
-        Raises:
-            ModelNotConfiguredError: E47, the provider's key or URL is still missing.
-            ModelNotFoundError: E19, the model is unknown.
-        """
+        """Return the model; E47 if the provider still lacks a key or URL, E19 for an unknown model."""
         return self.resolve().model()
 
     def resolve(self) -> ModelFinder:
@@ -158,14 +138,14 @@ class LaterClients:
 
 
 class FactoryClients:
-    """Gets models from a custom provider, which ``model_provider_factory`` creates once per run."""
+    """Gets models from a custom provider, created once per run."""
 
     def __init__(self, factory: ProviderFactory, name: str | None) -> None:
         self._factory = factory
         self._name = name
 
     def model(self) -> Model:
-        """Return the model of the current run's provider; outside of a run, of a new provider."""
+        """Return the model of the run's provider; outside of a run, of a new provider."""
         run = current_run.get()
         provider = run.state.get((_PROVIDER, id(self._factory))) if run is not None else None
         if provider is None:
@@ -186,12 +166,9 @@ def use_provider(run: Run, factory: ProviderFactory, provider: ModelProvider) ->
 
 
 class DefaultProvider(ModelProvider):
-    """The SDK's own provider, created on first use, for models that this library does not resolve.
+    """The SDK's provider, for models that this library does not resolve.
 
-    Each run gets a new one, which reads ``set_default_openai_client`` and the environment at that time.
-
-    Args:
-        provider: The SDK's provider that a run was given; None for a new one.
+    Each run gets a new one, which reads ``set_default_openai_client`` and the environment at first use.
     """
 
     def __init__(self, provider: MultiProvider | None = None) -> None:
@@ -204,7 +181,7 @@ class DefaultProvider(ModelProvider):
         try:
             model = self._provider.get_model(model_name)
         except Exception as error:
-            # The client's own messages name options that an agent does not have.
+            # The client's messages name options that an agent lacks.
             failed = _environment_error(model_name, error)
             if failed is None:
                 raise
@@ -224,7 +201,6 @@ class DefaultProvider(ModelProvider):
 
 
 def _environment_error(name: str | None, error: Exception) -> ModelNotConfiguredError | None:
-    """Return the error in the environment that made an SDK client fail, if there is one."""
     model, url = name or get_default_model(), os.environ.get("OPENAI_BASE_URL")
     if type(error) is OpenAIError and not os.environ.get(OPENAI.key):
         return missing(model, OPENAI)
@@ -237,7 +213,7 @@ def _environment_error(name: str | None, error: Exception) -> ModelNotConfigured
 
 
 def _check_environment_of(model: Model, name: str | None) -> None:
-    """Raise E47 if the key or URL that an SDK model reads from the environment is wrong."""
+    """Raise E47 if the key or URL in the environment is wrong."""
     client = getattr(model, "_client", None)
     key, url = os.environ.get(OPENAI.key), os.environ.get("OPENAI_BASE_URL")
     if key is not None and getattr(client, "api_key", None) == key:
@@ -247,11 +223,7 @@ def _check_environment_of(model: Model, name: str | None) -> None:
 
 
 def check_configured(model: Model | None) -> None:
-    """Check that the environment has what a model needs; None is the SDK's default model.
-
-    Raises:
-        ModelNotConfiguredError: E47, its provider's key or URL is missing or cannot be used.
-    """
+    """Raise E47 if the environment lacks the model's key or URL; None is the default model."""
     if model is None:
         DefaultProvider().get_model(None)
     elif isinstance(model, NamedModel) and isinstance(model.clients, LaterClients):

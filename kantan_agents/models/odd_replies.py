@@ -1,8 +1,8 @@
 """Fits odd chat completions replies to the SDK, streamed or not.
 
-Local servers omit ids and types of calls, and send arguments as objects, content as lists, usage without
-numbers, and reasoning and calls as text (``text_forms.py``). The plain SDK raises a Python error, or mistakes
-a call for an answer. The model call's span has the original.
+Local servers omit ids, types and numbers, and send arguments as objects, content as lists, and reasoning and
+calls as text (``text_forms.py``). The plain SDK raises a Python error, or mistakes a call for an answer. The
+span has the original.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _log = get_logger("kantan_agents.models")
 
 
 def is_usual(answer: Any) -> bool:
-    """Return whether the SDK can read an answer unchanged, as nearly always."""
+    """Return whether the SDK can read an answer unchanged."""
     try:
         message, usage = answer.choices[0].message, answer.usage
         content = message.content
@@ -71,12 +71,12 @@ def fit_answer(answer: Any, new_reader: Callable[[], TextReader]) -> None:
 
 
 def is_object(value: Any) -> bool:
-    """Return whether a value was a JSON object where the API has one."""
+    """Return whether a value was a JSON object."""
     return isinstance(value, BaseModel)
 
 
 def objects_in(value: Any) -> list[Any]:
-    """Return a list's objects; none if the value is not a list."""
+    """Return a list's objects; none for other values."""
     return [one for one in value if is_object(one)] if isinstance(value, list) else []
 
 
@@ -86,7 +86,7 @@ def data_of(value: BaseModel) -> Any:
 
 
 def fit_call(call: Any) -> None:
-    """Change the fields of a call, or a part of one, to strings."""
+    """Change the fields of a call or a part to strings."""
     if call.type == "custom":
         return
     if not is_object(call.function):  # name and arguments next to the id
@@ -101,13 +101,13 @@ def fit_call(call: Any) -> None:
 
 
 def call_data(call: TextCall) -> dict[str, Any]:
-    """Return a textual call in the API's form; ``call_ids.py`` adds its id."""
+    """Return a textual call in the API's form, without an id."""
     function = {"name": call.name, "arguments": call.arguments}
     return {"id": "", "type": "function", "function": function}
 
 
 def fit_content(message: Any) -> None:
-    """Change the content of a message, or a part of one, to a string."""
+    """Change the content of a message or a part to a string."""
     content = message.content
     if content is None or isinstance(content, str):
         return

@@ -1,4 +1,4 @@
-"""Fits the chunks of a streamed chat completion to the SDK (see ``odd_replies.py``)."""
+"""Fits streamed chat completions to the SDK (see ``odd_replies.py``)."""
 
 from __future__ import annotations
 
@@ -25,14 +25,9 @@ _TEXTS: Final = frozenset({str, type(None)})
 
 
 class FittedStream:
-    """Chunks that the SDK can read; notes in the response if the answer is cut off.
+    """Chunks that the SDK can read; marks the response if it is cut off.
 
-    Args:
-        stream: The chunks.
-        response: The response that the SDK fills.
-        new_reader: Returns the reader of the answer's text.
-        note_call: Called if the answer has tool calls.
-        most: The ``max_tokens`` of the request.
+    ``new_reader`` returns a reader of the text. ``note_call`` is called if the answer has tool calls.
     """
 
     def __init__(
@@ -58,7 +53,7 @@ class FittedStream:
         parts: list[Any] = []  # of calls
         indexes: set[int] = set()
         async for chunk in self._stream:
-            # No function call for a usual chunk: nearly all are, and a reader waits for each.
+            # No function call for a usual chunk, for speed.
             text: Any = None
             calls: Any = []
             usage, ended = chunk.usage, None
@@ -118,14 +113,9 @@ class FittedStream:
 
 
 class _ChunkFitter:
-    """Changes the chunks of an answer, from the first possibly odd one.
+    """Changes an answer's chunks from the first possibly odd one.
 
-    Args:
-        reader: Reads the text; None if some of it has been passed on.
-        parts: The parts of calls that have been passed on.
-
-    Attributes:
-        is_odd: Whether the SDK could not read something in the answer.
+    ``reader`` is None if some text has been passed on. ``parts`` are parts of calls that have been passed on.
     """
 
     def __init__(self, reader: TextReader | None, parts: Iterable[Any]) -> None:
@@ -181,10 +171,7 @@ class _ChunkFitter:
             yield self._last
 
     def received(self) -> list[Any]:
-        """Return the received chunks; successive chunks with only text become one.
-
-        Otherwise, redaction of the span would miss a secret split over chunks.
-        """
+        """Return the received chunks, joined: a split secret would escape the span's redaction."""
         return ["".join(one) if isinstance(one, list) else one for one in self._received]
 
     def _show(self, delta: Any, reading: Reading) -> None:
@@ -197,7 +184,7 @@ class _ChunkFitter:
 
 
 def _is_continued(before: Any, received: Any) -> bool:
-    """Return whether a chunk only continues the previous chunk's text, and append it."""
+    """Append a chunk that only continues the previous text; return whether it does."""
     try:
         (old,), (new,) = before["choices"], received["choices"]
         if new.get("finish_reason") or received.get("usage"):
@@ -220,7 +207,7 @@ def _is_continued(before: Any, received: Any) -> bool:
 
 
 def _received_in(chunk: Any) -> Any:
-    """Return the text of a chunk with nothing else, or all of it as data."""
+    """Return the text of a chunk, or all of it as data."""
     choice: Any = next(iter(objects_in(chunk.choices)), None)
     delta: Any = getattr(choice, "delta", None)
     is_only_text = (

@@ -1,6 +1,6 @@
 """OpenAI models that follow ``agents.set_default_openai_client``, ``..._key`` and ``..._api``.
 
-Each call reads the defaults, because programs often set them after they import their agents.
+Read at each call: programs often set them after they import their agents.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ELSEWHERE: Final = ("litellm/", "any-llm/")
 
 @lru_cache(maxsize=512)
 def at_openai(name: str) -> str | None:
-    """Return OpenAI's name of the model that ``name`` means, if it is OpenAI's."""
+    """Return OpenAI's name of an OpenAI model, else None."""
     provider, model = split_model_prefix(name.strip())
     if provider == OPENAI or (provider is None and _NAMES.match(model)):
         return model
@@ -77,11 +77,9 @@ class DefaultClientModel:
 
 
 def default_client_model(name: str, *, is_known: bool) -> tuple[str, DefaultClientModel] | None:
-    """Return a model's name and its finder behind the SDK's default client; None if that is not set.
+    """Return a model's name and its finder behind the SDK's default client, if set.
 
-    Args:
-        name: A name that has no client otherwise.
-        is_known: Whether its provider is known, which uses the default client only if it is OpenAI.
+    ``is_known``: the provider is known, and uses that client only if it is OpenAI.
     """
     if sdk_defaults.get_default_openai_client() is None:
         return None
@@ -101,10 +99,7 @@ def _default_client() -> AsyncOpenAI:
 class OpenAIPool(ClientPool):
     """Holds an OpenAI model for each event loop, while the SDK has no other default.
 
-    Args:
-        resolved: The model, as kantan-llm resolved its name.
-        clients: The clients of its API and key.
-        again: Resolves the name again, with the current defaults.
+    ``again`` resolves the name again, with the current defaults.
     """
 
     def __init__(self, resolved: ResolvedLLM, clients: ApiClients, again: Callable[[], ClientPool]) -> None:
@@ -115,7 +110,7 @@ class OpenAIPool(ClientPool):
         self._behind_default = DefaultClientModel(resolved.model)
 
     def model(self) -> Model:
-        """Return the SDK model: behind the default client, or for the running loop."""
+        """Return the SDK model behind the default client or for the running loop."""
         client = sdk_defaults.get_default_openai_client()
         if client is not None:
             return self._behind_default.behind(client)

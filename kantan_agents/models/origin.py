@@ -20,7 +20,7 @@ class ModelOrigin:
     Attributes:
         base_url: URL of the API, or else an identifier of the model's class or instance.
         model: Name of the model.
-        provider: kantan-llm's name of the provider, or the family of a ``ProviderModel``; None if unknown.
+        provider: kantan-llm's name of the provider, or the family of a ``ProviderModel``.
         is_chat: Whether it uses chat completions.
         is_instance: Whether ``base_url`` identifies one object of this process.
     """
@@ -33,10 +33,7 @@ class ModelOrigin:
 
 
 class Origins:
-    """A bounded set of models; evicts the oldest.
-
-    Reads need no lock: every streamed call makes them, from any thread.
-    """
+    """A bounded set of models; evicts the oldest. Reads need no lock."""
 
     def __init__(self) -> None:
         self._origins: dict[ModelOrigin, None] = {}

@@ -15,7 +15,7 @@ _OWN: Final = ((OpenAIChatCompletionsModel, ChatModel), (OpenAIResponsesModel, R
 
 
 def adopt(model: object) -> None:
-    """Make an OpenAI model show images of results and mark cut-off answers; ignore other models."""
+    """Make an OpenAI model show images of results and mark cut-off answers."""
     kind = type(model)
     for sdk, own in _OWN:
         if issubclass(kind, sdk) and not issubclass(kind, own):

@@ -1,7 +1,4 @@
-"""Recognizes built-in data, and packs it to bytes for comparing and copying.
-
-No code of the data itself runs.
-"""
+"""Packs built-in data to bytes for comparing and copying, without running its code."""
 
 from __future__ import annotations
 
@@ -12,11 +9,7 @@ _SCALARS = (str, int, float, bool, type(None))
 
 
 def is_plain(value: Any, sequences: tuple[type, ...] = (list,)) -> bool:
-    """Return whether a value is JSON in exact built-in types, with ``sequences`` as lists.
-
-    Raises:
-        RecursionError: It is nested very deeply, or contains itself.
-    """
+    """Return whether a value is JSON in exact built-in types; RecursionError if it is too deep."""
     kind = type(value)
     if kind in _SCALARS:
         return True
@@ -26,10 +19,10 @@ def is_plain(value: Any, sequences: tuple[type, ...] = (list,)) -> bool:
 
 
 def packed(value: Any, sequences: tuple[type, ...] = (list,)) -> bytes | None:
-    """Return plain data as bytes for ``unpacked``; None if it is not plain.
+    """Return plain data as bytes, or None.
 
-    Equal data in equal order give equal bytes; 1, 1.0 and True differ. ``marshal`` alone turns, for example,
-    a numpy scalar into bytes.
+    Equal data in equal order give equal bytes; 1, 1.0 and True differ. ``marshal`` alone accepts, for
+    example, a numpy scalar.
     """
     try:
         # Later versions record shared references, so equal data could differ.

@@ -1,4 +1,4 @@
-"""Resolves model names and other ``model`` options to SDK models, with kantan-llm."""
+"""Resolves ``model`` options to SDK models, with kantan-llm."""
 
 from __future__ import annotations
 
@@ -107,12 +107,9 @@ def _not_found(name: str) -> ModelNotFoundError:
 
 
 def anthropic_for(name: str) -> tuple[str, AnthropicModels] | None:
-    """Return the name of a Claude model and its clients if ``ANTHROPIC_API_KEY`` is the key to use.
+    """Return a Claude model's name and clients if ``ANTHROPIC_API_KEY`` is the key; E47 if it is unusable.
 
-    ``CLAUDE_API_KEY`` takes precedence: it is kantan-llm's variable, for chat completions.
-
-    Raises:
-        ModelNotConfiguredError: E47, the key or the URL cannot be used.
+    ``CLAUDE_API_KEY`` takes precedence: kantan-llm's variable, for chat completions.
     """
     claude = _claude_in(name)
     key = os.environ.get(ANTHROPIC.key)
@@ -132,12 +129,12 @@ def anthropic_for(name: str) -> tuple[str, AnthropicModels] | None:
 
 
 def clients_for(name: str) -> tuple[str, ModelFinder]:
-    """Return a model's name at its provider, and its clients. Raises as ``pool_for``."""
+    """Return a model's name at its provider, and its clients; errors as for ``pool_for``."""
     return anthropic_for(name) or openai_clients_for(name)
 
 
 def openai_clients_for(name: str) -> tuple[str, ClientPool | DefaultClientModel]:
-    """Return a model's name at its provider, and its OpenAI clients. Raises as ``pool_for``."""
+    """Return a model's name at its provider, and its OpenAI clients; errors as for ``pool_for``."""
     expect_requests()
     try:
         return pool_for(name)
@@ -149,36 +146,30 @@ def openai_clients_for(name: str) -> tuple[str, ClientPool | DefaultClientModel]
 
 
 def _claude_in(name: str) -> str | None:
-    """Return Anthropic's name of the model that ``name`` means, if it is a Claude model."""
     provider, model = split_model_prefix(name.strip())
     is_claude = provider == "anthropic" or (provider is None and model.lower().startswith("claude-"))
     return model if is_claude else None
 
 
 async def embedding_clients(name: str) -> tuple[ClientPool | DefaultClientModel, str]:
-    """Return the clients for an embedding model, and its name at its provider.
+    """Return an embedding model's clients and its name there; errors as for ``pool_for``.
 
-    ``text-embedding-`` without a provider prefix means OpenAI. Raises as ``pool_for``.
+    ``text-embedding-`` without a provider prefix means OpenAI.
     """
-    # In a thread: creating the first client reads certificates, which is slow.
+    # Creating the first client reads certificates, which is slow.
     model, pool = await anyio.to_thread.run_sync(openai_clients_for, name)
     return pool, model
 
 
 def own_client_of(model: object) -> None:
-    """Make the client of an application's SDK model usable on each event loop; ignore other values."""
+    """Make the client of an application's SDK model usable on each event loop."""
     if isinstance(model, Model) and not isinstance(model, NamedModel):  # it would look for its client
         own_connections(model)
 
 
 @attrs.frozen
 class ResolvedModel:
-    """The result of resolving a ``model`` option.
-
-    Args:
-        model: The model of the SDK agent; None for the SDK's default model.
-        settings: The SDK's default settings for the model, if the SDK cannot find them by itself.
-    """
+    """The result of resolving a ``model`` option: the SDK agent's model and default settings, if any."""
 
     model: Model | None
     settings: ModelSettings | None = None
@@ -187,14 +178,15 @@ class ResolvedModel:
 def resolve_model(model: object, provider_factory: ProviderFactory | None = None) -> ResolvedModel:
     """Resolve the ``model`` option of an Agent.
 
+    A missing key or URL fails only at the first call, so that modules with agents can be imported.
+
     Args:
         model: A name, kantan-llm's ``AsyncClientBundle`` or ``KantanAsyncLLM``, an SDK ``Model``, a
-            ``Provider`` of the protocol, or None for the default model.
+            ``Provider``, or None for the default model.
         provider_factory: Creates a custom SDK model provider, which then resolves names.
 
     Raises:
-        ModelNotFoundError: E19, the model is unknown. A missing key or URL raises E47 only at the first call,
-            so that a module with an agent can be imported without a key.
+        ModelNotFoundError: E19, the model is unknown.
         InvalidOptionError: E75, ``model`` is of another type.
     """
     if provider_factory is not None and (model is None or isinstance(model, str)):

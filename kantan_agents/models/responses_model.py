@@ -1,6 +1,6 @@
-"""``ResponsesModel``: the SDK's Responses API model, which returns cut-off answers.
+"""``ResponsesModel``: the SDK's model, with cut-off answers.
 
-The SDK raises an error for them: in streams, and since 0.21 always. For other APIs it returns the text.
+The SDK raises an error for them: in streams, and since 0.21 always.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SETTINGS = 2
 
 
 class ResponsesModel(OpenAIResponsesModel):
-    """The SDK's Responses API model; a cut-off answer is an answer, and marked.
+    """The SDK's Responses API model, which returns and marks cut-off answers.
 
     It has the names of the SDK's class, by which the SDK orders agents when it stores a paused run. The
     websocket model gets this for streams only.
@@ -32,7 +32,7 @@ class ResponsesModel(OpenAIResponsesModel):
         """Call the model."""
         return await with_end(super().get_response(*args, **kwargs))
 
-    # Both private: the SDK checks an answer immediately, before any later hook.
+    # Private: the SDK checks answers before any later hook.
     def _get_client(self) -> AsyncOpenAI:
         return cast("AsyncOpenAI", _Client(super()._get_client()))
 
@@ -91,7 +91,7 @@ class _Stream:
 
 
 def _complete(response: Response, most: object) -> bool:
-    """Mark a cut-off response as complete, with its details; return whether it was cut off."""
+    """Complete a cut-off response; return whether it was cut off."""
     if response.status != "incomplete":
         return False
     said = getattr(response.incomplete_details, "reason", response.status)

@@ -1,4 +1,4 @@
-"""Rubrics: a score with comments, as a structured output or as a dict (spec 5)."""
+"""Rubrics: a score with comments (spec 5)."""
 
 from __future__ import annotations
 
@@ -56,10 +56,9 @@ RUBRIC = Rubric
 
 
 def with_scale(output_type: Any, scale: tuple[float, float]) -> Any:
-    """Return an output type like this one, with a score on a scale.
+    """Return an output type with its score on a scale.
 
-    Raises:
-        InvalidOptionError: E75, it is not a pydantic model whose score is a number without bounds.
+    E75 unless it is a pydantic model whose score is a number without bounds.
     """
     is_model = isinstance(output_type, type) and issubclass(output_type, BaseModel)
     score = output_type.model_json_schema().get("properties", {}).get("score", {}) if is_model else {}
@@ -105,7 +104,7 @@ def _empty(rubric: type[BaseModel], scale: tuple[float, float]) -> BaseModel:
 
 
 def scale_of(output_type: Any) -> tuple[Any, tuple[float, float] | None]:
-    """Undo ``with_scale``: return the original output type, and the scale or None."""
+    """Return the output type without ``with_scale``, and its scale, if any."""
     # Not a base class's: a subclass may have another score.
     own = vars(output_type).get(_SCALED) if isinstance(output_type, type) else None
     return (output_type, None) if own is None else own
@@ -114,12 +113,8 @@ def scale_of(output_type: Any) -> tuple[Any, tuple[float, float] | None]:
 def rubric_of(output: Any, output_type: Any = None) -> dict[str, Any] | None:
     """Return ``output`` as a rubric dict if its type is a rubric, else None.
 
-    The type decides, never its name: ``RUBRIC`` or a subclass; a pydantic model, dataclass, attrs class or
-    TypedDict with ``score`` and ``comments``; or the result of ``judge``.
-
-    Args:
-        output: The SDK's ``final_output``.
-        output_type: The agent's declared type, which distinguishes a TypedDict from other dicts.
+    Rubrics are ``RUBRIC`` and subclasses; a pydantic model, dataclass, attrs class or TypedDict (as declared
+    in ``output_type``) with ``score`` and ``comments``; and results of ``judge``.
     """
     fields = as_dict(output, json=True)
     if fields is None:

@@ -22,12 +22,11 @@ _log = get_logger("kantan_agents.models")
 def _retries_off(model: Any) -> Iterator[None]:
     """Make the client of ``model`` send each request once.
 
-    This library's clients read the context variable. The SDK handles the others: it copies OpenAI clients,
-    and sets the options of LiteLLM and any-llm.
+    This library's clients read the context variable. The SDK handles the others.
     """
     find = getattr(type(model), "current_model", None)  # of a NamedModel
     found = model if find is None else find(model)
-    # An import here takes half a second of a run; `sdk_model`, which creates our clients, makes it.
+    # An import here takes half a second of a run; `sdk_model` makes it.
     light: Any = sys.modules.get("kantan_agents.models.light_requests")
     is_own = light is not None and light.sends_light_requests(found)
     token = client_retries_off.set(True)
@@ -45,14 +44,13 @@ async def answer_sent_once(model: Any, answer: Awaitable[T]) -> T:
             return await answer
     finally:
         if iscoroutine(answer):
-            answer.close()  # never started if the model has no client, as without a key
+            answer.close()  # never started without a client
 
 
 async def stream_sent_once(model: Any, events: Any) -> AsyncIterator[Any]:
     """Yield a model's stream, opened without client retries.
 
-    The client retries only until the stream opens. Later, during a ``yield``, the variables would affect the
-    consumer.
+    Later, during a ``yield``, the variables would affect the consumer.
     """
     steps = aiter(events)
     try:

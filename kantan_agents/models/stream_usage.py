@@ -1,6 +1,6 @@
 """Requests the usage of streamed chat completions, which most servers send only on request.
 
-A server that rejects this gets the same request without it, now and later.
+A server that rejects this gets the request without it, then and later.
 """
 
 from __future__ import annotations
@@ -32,11 +32,8 @@ def stream_with_usage(
 ) -> AsyncIterator[Any]:
     """Stream a model with usage, unless the settings decide about it.
 
-    Args:
-        model: The model. The Responses API and protocol providers always send usage. ``NamedModel`` and
-            ``AskingChatModel`` request it themselves.
-        settings: The ``ModelSettings`` of the request.
-        open_stream: Opens the stream with the settings given to it.
+    The Responses API and protocol providers always send it; ``NamedModel`` and ``AskingChatModel`` request it
+    themselves.
     """
     if _decides(settings) or isinstance(model, _NOT_ASKED) or _delegates(model):
         return open_stream(settings)
@@ -44,10 +41,9 @@ def stream_with_usage(
 
 
 class AskingChatModel(ChatModel):
-    """The SDK's chat completions model for kantan-llm's clients, which requests usage.
+    """The chat completions model of kantan-llm's clients, which requests usage under any runner.
 
-    So it does under the SDK's ``Runner`` too. It has the names of the SDK's class, by which the SDK orders
-    agents when it stores a paused run.
+    It has the names of the SDK's class, by which the SDK orders agents when it stores a paused run.
     """
 
     __module__ = ChatModel.__module__
@@ -55,7 +51,7 @@ class AskingChatModel(ChatModel):
 
     @classmethod
     def adopt(cls, model: Model) -> None:
-        """Convert an instance of the SDK's class to this class; ignore other models."""
+        """Convert an instance of the SDK's class; ignore other models."""
         if type(model) is OpenAIChatCompletionsModel:
             changed: Any = model
             changed.__class__ = cls

@@ -1,7 +1,7 @@
 """Decides whether text is read as a call, which must not give it more rights.
 
-Rules and approvals apply as usual. But a model may quote a request for a call that it would not make. So
-possible quotes are not read, nor are models whose server parses calls.
+Rules and approvals apply as usual. But a model may quote a call that it would not make, so possible quotes
+are not read, nor are models whose server parses calls.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kantan_agents.models.text_forms import TextReader
 from kantan_agents.support.log import get_logger
 
 VARIABLE: Final = "KANTAN_AGENTS_TEXT_FORMS"
-"""What is read from text: ``all`` (default), ``reasoning``, or (other values) nothing."""
+"""Text to read: ``all`` (default), ``reasoning``, or (other values) nothing."""
 
 _READS_CALLS: Final = (OPENAI, GOOGLE, ANTHROPIC, DEEPSEEK)
 _MARK: Final = "tool_call"  # without brackets, which a quote may spell differently
@@ -51,7 +51,7 @@ def reader_for(
     handoffs: Sequence[Any],
     *_: Any,
 ) -> TextReader:
-    """Return a reader of the answer's text for a request, given by its arguments."""
+    """Return a reader of the answer's text for a request's arguments."""
     read = os.environ.get(VARIABLE) or "all"
     offered = partial(_callable_tools, model, instructions, items, settings, tools, handoffs)
     return TextReader(offered if read == "all" else tuple, reads_reasoning=read in ("all", "reasoning"))
@@ -88,7 +88,7 @@ def _callable_tools(
 
 
 def _quotable(request: str) -> str | None:
-    """Return the parts of a request's JSON from which a model may quote a call, if any."""
+    """Return what a model may quote a call from, if anything."""
     if found := _MEDIA.search(request):
         kind = found[0].rpartition('"')[2].removeprefix("input_")
         return f"media ({kind}), which may show a call"
@@ -107,7 +107,7 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 def _has_calls(items: Any) -> bool:
-    """Return whether the input has a call that was not read from text."""
+    """Return whether the input has a real call."""
     return isinstance(items, list) and any(
         get(item, "type") in NAMED_CALLS and is_of_server(get(item, "call_id")) for item in items
     )

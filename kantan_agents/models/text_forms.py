@@ -1,7 +1,6 @@
-"""Reads reasoning and tool calls that some servers put into the text of an answer.
+"""Reads reasoning and tool calls in the text of an answer.
 
-Only reasoning at the start counts, and calls that are all of the rest. Anywhere else the same marks are text:
-a model may quote a user or a tool.
+Only reasoning at the start and calls in all of the rest count: elsewhere a model may quote them.
 """
 
 from __future__ import annotations
@@ -25,12 +24,7 @@ BEGINNINGS: Final = frozenset({"<", "[", " ", "\t", "\r", "\n"})
 
 
 class TextCall(NamedTuple):
-    """A tool call in the text of an answer.
-
-    Attributes:
-        name: The tool.
-        arguments: The arguments, as JSON text.
-    """
+    """A tool call in the text of an answer, with arguments as JSON text."""
 
     name: str
     arguments: str
@@ -129,10 +123,10 @@ class TextReader:
 
 
 def calls_in(text: str) -> tuple[TextCall, ...]:
-    """Return the calls that ``text`` consists of; none if anything else is in it.
+    """Return the calls that ``text`` consists of.
 
-    A call is ``<tool_call>{"name": ..., "arguments": {...}}</tool_call>``. The arguments may be named
-    ``parameters``, and be the JSON text of an object.
+    A call is ``<tool_call>{"name": ..., "arguments": {...}}</tool_call>``; ``parameters`` and arguments as
+    JSON text work too.
     """
     calls: list[TextCall] = []
     place = _after_space(text, 0)
@@ -166,6 +160,6 @@ def _after_space(text: str, place: int) -> int:
 
 
 def _without_beginning_of(mark: str, text: str) -> int:
-    """Return the length of ``text`` without a possible prefix of a mark at its end."""
+    """Return the length of ``text`` without a mark's prefix at its end."""
     longest = min(len(mark) - 1, len(text))
     return len(text) - next((n for n in range(longest, 0, -1) if text.endswith(mark[:n])), 0)

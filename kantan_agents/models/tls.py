@@ -1,4 +1,4 @@
-"""TLS settings that HTTP clients share: reading the certificates takes 20 ms and 1 MiB."""
+"""Shared TLS settings: reading the certificates takes 20 ms and 1 MiB."""
 
 from __future__ import annotations
 
@@ -12,19 +12,16 @@ from typing import Any
 
 
 def tls_settings(http_library: str = "httpx") -> ssl.SSLContext:
-    """Return an HTTP library's default TLS settings, shared by all clients.
+    """Return the shared TLS settings of ``"httpx"`` or ``"httpx2"``.
 
-    They follow ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``, even later changes. The first call reads the
-    certificates, so make it outside of the event loop.
-
-    Args:
-        http_library: ``"httpx"`` or ``"httpx2"``.
+    They follow ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``, even later changes. The first call blocks to read the
+    certificates.
     """
     return _settings(http_library, *trusted_certificates())
 
 
 def trusted_certificates() -> tuple[Any, ...]:
-    """Return a value that changes with the environment's certificate settings or their file."""
+    """Return a value that changes with the environment's certificates."""
     file, directory = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     changed = None
     if file:

@@ -1,7 +1,7 @@
-"""Sends tool names in a form that every provider accepts, and restores them in the answer.
+"""Sends tool names that every provider accepts.
 
-MCP names have dots, slashes, blanks and any length, for which OpenAI and Anthropic reject the whole request.
-Rules, records and stored runs have the original names.
+MCP names may have any length, dots and slashes, for which OpenAI and Anthropic reject the request. Rules,
+records and stored runs have the original names.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class SentNames:
         return _renamed(settings, "tool_choice", self._sent) if self._sent else settings
 
     def items(self, items: Any) -> Any:
-        """Return the input items; an earlier call's tool may be missing in the request."""
+        """Return the input items, even with other requests' tools."""
         if not isinstance(items, list):
             return items
         odd = {
@@ -90,7 +90,7 @@ def are_accepted(tools: Iterable[Any]) -> bool:
 
 
 def is_accepted_call(call: Mapping[str, Any]) -> bool:
-    """Return whether every provider accepts an input item's tool name, if any."""
+    """Return whether an item's tool name, if any, is accepted."""
     name = call.get("name")
     return not isinstance(name, str) or _is_accepted(name) or call.get("type") not in NAMED_CALLS
 
@@ -106,7 +106,7 @@ def _is_accepted(name: str) -> bool:
 
 
 def _written(name: str, taken: Collection[str]) -> str:
-    """Return the sent name; with a digest if it is too long or taken."""
+    """Return the sent name, with a digest if needed."""
     written = _UNSAFE.sub("_", name)
     if len(written) <= _LONGEST and written not in taken and written.strip("_"):
         return written

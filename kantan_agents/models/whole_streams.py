@@ -1,7 +1,6 @@
-"""Turns an incomplete answer, or one that no model gave, into a connection error.
+"""Turns an answer without its end, or not from a model, into a connection error.
 
-The OpenAI client ignores a missing end and lines that are not events: half an answer would count as whole,
-and a proxy's HTML page with status 200 as empty.
+The OpenAI client accepts both: half an answer counts as whole, a proxy's HTML page as empty.
 """
 
 from __future__ import annotations
@@ -18,11 +17,7 @@ from kantan_agents.support.secrets import mask, shown_url
 
 @attrs.frozen
 class _Api:
-    """The marks of a whole answer.
-
-    ``begins`` is in the first event with a part of the answer, ``ends`` in a whole stream. ``has_answer``
-    returns whether the JSON of an unstreamed answer has one.
-    """
+    """Marks of a whole answer: ``begins`` in its first event, ``ends`` in a whole stream."""
 
     begins: re.Pattern[bytes]
     ends: re.Pattern[bytes]
@@ -60,10 +55,7 @@ _ADVICE: Final = "Check the base URL, which usually ends with /v1, and which ser
 
 
 def check_streams(client: Any) -> None:
-    """Make an HTTP client of OpenAI's API raise an error for an incomplete answer.
-
-    A client of httpx or httpx2 without event hooks stays unchanged.
-    """
+    """Make an ``AsyncClient`` raise for an incomplete answer, if it has event hooks."""
     hooks = getattr(client, "event_hooks", None)
     if isinstance(hooks, dict) and _check not in hooks.setdefault("response", []):
         hooks["response"].append(_check)
@@ -104,10 +96,7 @@ def _object_in(response: Any, api: _Api, read: Callable[..., Any], **options: An
 def _error(response: Any, problem: str, received: str | None) -> APIConnectionError:
     """Return an error that ``Retry`` and ``Fallback`` treat as a lost connection.
 
-    Args:
-        response: The response of the HTTP library.
-        problem: What is wrong with the answer.
-        received: Its start; None for half a model's answer, which must not be logged.
+    ``received`` is None for half a model's answer, which must not be logged.
     """
     kind = response.headers.get("content-type")
     url = shown_url(response.request.url)
@@ -120,9 +109,9 @@ def _error(response: Any, problem: str, received: str | None) -> APIConnectionEr
 
 
 class _WholeStream:
-    """The bytes of a streamed answer; raises at the end unless it is whole."""
+    """The bytes of a streamed answer; raises unless it is whole."""
 
-    # Not a generator, which would stay open: the client stops reading at the end mark.
+    # A generator would stay open: the client stops at the end mark.
 
     def __init__(self, response: Any, parts: AsyncIterator[bytes], api: _Api) -> None:
         self._response = response
@@ -151,7 +140,7 @@ class _WholeStream:
             self._has_begun = self._has_events and self._api.begins.search(seen) is not None
         if not self._is_whole:
             self._is_whole = self._has_events and self._api.ends.search(seen) is not None
-            # The client stops reading at an end mark. It raises an error that the server sends.
+            # The client stops at an end mark, and raises a server's error.
             if self._is_whole and not self._has_begun and _ERROR.search(seen) is None:
                 raise self._error()
         self._tail = seen[-_LONGEST_MARK:]

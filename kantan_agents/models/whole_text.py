@@ -1,7 +1,6 @@
 """Repairs strings with half a surrogate pair, which no request can carry.
 
-A model may answer with half an emoji, or split it over two stream deltas. A tool may return a file name that
-is not UTF-8.
+A model may split an emoji over two deltas; a tool's file name may not be UTF-8.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from kantan_agents.tool_rules import MARKED_HALF
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-# An escape in JSON; group 1 is a lone half. The other alternatives are two halves, and any other escape.
+# Two halves, a lone half (group 1), or another JSON escape.
 _ESCAPED: Final = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
@@ -33,10 +32,10 @@ _seen_whole: Final[dict[int, weakref.ref[Any]]] = {}
 
 
 def marked_arguments(text: str) -> str:
-    r"""Return JSON arguments with each lone half in a form that no parser accepts: ``\u{d83d}``.
+    r"""Return arguments with lone halves as ``\u{d83d}``, so that E10 rejects the call.
 
-    So E10 rejects the call: another value must not reach the tool, and the SDK cannot identify the call.
-    ``sent_arguments`` gives the model's later view.
+    Another value must not reach the tool, and the SDK cannot identify the call. ``sent_arguments`` shows
+    U+FFFD to the model.
     """
     if not text.isascii():
         text = _mark_raw(text)
@@ -46,7 +45,7 @@ def marked_arguments(text: str) -> str:
 
 
 def sent_arguments(text: str) -> str:
-    """Return the JSON arguments of an earlier call, with U+FFFD for each marked half."""
+    """Return earlier arguments with U+FFFD for marked halves."""
     if not text.isascii():
         text = whole_text(text)
     return (
@@ -60,7 +59,7 @@ def _mark_raw(text: str) -> str:
 
 
 def whole_answer(value: Any) -> Any:
-    """Repair parts of an answer and mark arguments; the same object if nothing changes."""
+    """Repair parts of an answer, and mark arguments."""
     return _whole(value, marked_arguments)
 
 
@@ -85,10 +84,7 @@ def are_known_whole(parts: Iterable[Any]) -> bool:
 
 
 def whole_parts(parts: Sequence[Any]) -> Sequence[Any]:
-    """Return repaired tools, handoffs or output schemas.
-
-    Requests repeat the same objects, so each is checked once.
-    """
+    """Return repaired tools, handoffs or output schemas, checked once per object."""
     if are_known_whole(parts):
         return parts
     return [part if id(part) in _seen_whole else _looked_through(part) for part in parts]
@@ -120,8 +116,8 @@ def _whole(value: Any, arguments: Callable[[str], str]) -> Any:
 
 
 def is_whole(value: Any, arguments: Callable[[str], str]) -> bool:
-    """Return whether all strings are whole; False if there are too many to check."""
-    # Every request passes its whole conversation: no function call for a part.
+    """Return whether all strings are whole; False if there are too many."""
+    # No function calls: every request passes its whole conversation.
     waiting = [value]
     for one in waiting:  # it grows
         kind = type(one)
@@ -169,13 +165,13 @@ def _fields_of(value: BaseModel) -> dict[str, Any]:
 
 
 class WholeDeltas:
-    """Joins surrogate halves from two deltas; a half at the end of a delta waits for the next."""
+    """Joins surrogate halves of two deltas; holds a half at the end."""
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[Any, ...], tuple[Any, str]] = {}
 
     def feed(self, event: Any) -> Any:
-        """Return a delta's event with whole text; None if it has none yet."""
+        """Return the event with whole text; None if it has none."""
         if event.delta.isascii() and not self._waiting:
             return event
         place = tuple(getattr(event, name, None) for name in ("type", "output_index", "content_index"))

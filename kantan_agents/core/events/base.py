@@ -55,7 +55,7 @@ def _is_plain(text: str) -> bool:
         return True
     try:
         text.encode()
-    except UnicodeEncodeError:  # half a surrogate pair, at which a model's answer may end
+    except UnicodeEncodeError:  # half a surrogate pair in a model's answer
         return False
     return len(text.splitlines()) == 1
 

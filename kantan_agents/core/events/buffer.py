@@ -1,4 +1,4 @@
-"""The bounded buffer between a streamed run and the reader of its events."""
+"""The bounded buffer between a streamed run and its reader."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from kantan_agents.core.events.kinds import Event
 
 
 class EventBuffer:
-    """Holds events until they are read. While it is full, the run waits.
+    """Holds events until they are read. Over ``size``, the run waits.
 
     An event is added before its sender waits, so a cancelled sender loses none.
-
-    Args:
-        size: The number of unread events above which a sender waits.
     """
 
     def __init__(self, size: int) -> None:
@@ -34,14 +31,13 @@ class EventBuffer:
         """Add an event, unless the buffer is closed.
 
         Returns:
-            None, or, if the buffer is over its size, an awaitable that waits for the reader. Await it before
-            the next event is added.
+            None, or, over the size, an awaitable to await before the next event.
         """
         if self._is_closed:
             return None
         self._events.append(event)
         if asyncio.get_running_loop() is not self._loop:
-            # A sync run inside a tool has its own loop. The reader's loop may be waiting for that run.
+            # A sync run inside a tool has its own loop, for which the reader's loop may wait.
             self._loop.call_soon_threadsafe(self._added.set)
             return None
         self._added.set()
@@ -53,7 +49,7 @@ class EventBuffer:
             await self._space.wait()
 
     async def get(self) -> Event | None:
-        """Wait for the next event and return it; None after the last one."""
+        """Wait for the next event; None after the last one."""
         self._has_reader = True
         while not self._events:
             if self._is_closed:
@@ -69,10 +65,9 @@ class EventBuffer:
         return event
 
     async def wait_until_read(self, is_needless: Callable[[], bool]) -> None:
-        """Wait until the reader requests more than there is; return immediately if it never read.
+        """Wait until the reader has handled all events; return immediately if it never read.
 
-        Args:
-            is_needless: Returns whether to stop waiting. Call ``wake`` when this changes.
+        ``is_needless`` returns whether to stop waiting. Call ``wake`` when it changes.
         """
         while self._has_unhandled() and not is_needless():
             self._asked.clear()
@@ -86,10 +81,7 @@ class EventBuffer:
         self._asked.set()
 
     def leave(self) -> None:
-        """Note that the reader is gone: ``wait_until_read`` would wait forever.
-
-        Thread-safe, because a garbage collector in any thread may notice it.
-        """
+        """Note that the reader is gone. Thread-safe: a garbage collector may notice it."""
         if not self._is_closed:
             self._has_reader = False
             with suppress(RuntimeError):  # the loop is closed, without runs

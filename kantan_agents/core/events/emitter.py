@@ -1,4 +1,4 @@
-"""``Emitter``: numbers the events of one run and calls its handlers in that order."""
+"""``Emitter``: numbers the events of one run and calls its handlers."""
 
 from __future__ import annotations
 
@@ -31,11 +31,7 @@ class Emitter:
     """Numbers the events of one run and passes each to all handlers before the next one.
 
     Attributes:
-        run_id: Id of the run.
         parent: Emitter of the parent run; None if that run has no handlers.
-        parent_run_id: Id of the parent run; None for an outermost run.
-        agent: Name of the agent.
-        handlers: The handlers of the events.
         raw_handlers: The handlers that also receive ``RawResponseEvent``.
     """
 
@@ -68,16 +64,16 @@ class Emitter:
     def wants(self, *kinds: type[Event]) -> bool:
         """Return whether any handler receives one of these classes.
 
-        Code that only emits unwanted events is omitted from the run: its frames cost more than the check.
+        Without one, the code that emits them is omitted from the run.
         """
         return self._kinds is None or not self._kinds.isdisjoint(kinds)
 
     async def emit(
         self, kind: type[Event], *, agent: str | None = None, internal: bool = False, **fields: Any
     ) -> None:
-        """Emit an event; do nothing once the run is over.
+        """Emit an event, unless the run is over.
 
-        The event reaches every handler in its order even if this call is cancelled while it waits.
+        Every handler receives it in order even if this call is cancelled meanwhile.
         """
         pending = self.begin_emit(kind, agent or self.agent, internal=internal, **fields)
         if pending is not None:
@@ -86,17 +82,16 @@ class Emitter:
     def begin_emit(
         self, kind: type[Event], agent: str, *, internal: bool, **fields: Any
     ) -> Awaitable[None] | None:
-        """Emit an event like ``emit``, but return an awaitable only for async handlers.
+        """Emit an event, but return an awaitable only for async handlers.
 
-        For text deltas: a coroutine for each of 1,000 lengthens a run by 4 %, by 8 % on Python 3.13 (``python
-        -m benchmarks --only streaming``).
+        Coroutines for 1,000 text deltas lengthen a run by 4 % (``python -m benchmarks --only streaming``).
         """
         if self._is_over or not self.wants(kind):
             return None
         return self._deliver(self._add(kind, agent, internal, fields))
 
     def close(self) -> None:
-        """Stop emitting: the run is over, although one of its threads may still be running."""
+        """Stop emitting: a thread of the run may outlive it."""
         self._is_over = True
         for error, times in self._failures.items():
             if times > 1:
@@ -108,8 +103,7 @@ class Emitter:
     ) -> None:
         """Emit the event of an end.
 
-        Every handler receives it, even during a cancellation, and even if one raises ``SystemExit`` or
-        ``KeyboardInterrupt``.
+        Every handler receives it, despite cancellations, ``SystemExit`` or ``KeyboardInterrupt``.
         """
         if self._is_over or not self.wants(kind):
             return
@@ -153,7 +147,7 @@ class Emitter:
 
     def _deliver(self, count: int) -> Awaitable[None] | None:
         if asyncio.get_running_loop() is not self._loop:
-            # A sync run inside a tool has its own loop. This run's loop may be waiting for that run.
+            # A sync run inside a tool has its own loop, and this loop may wait for that run.
             asyncio.run_coroutine_threadsafe(self._deliver_in_turn(count), self._loop)
             return None
         if self._queued or self._lock.locked():
@@ -171,7 +165,7 @@ class Emitter:
             self._queued -= 1
 
     async def _deliver_rest_locked(self, pending: _Pending, count: int) -> None:
-        async with self._lock:  # free, so this does not wait and no other sender is first
+        async with self._lock:  # free, so this does not wait
             await self._deliver_rest(pending, count)
 
     async def _deliver_rest(self, pending: _Pending | None, count: int) -> None:
@@ -187,7 +181,7 @@ class Emitter:
     def _deliver_until_async(self, count: int) -> _Pending | None:
         """Make the first ``count`` deliveries; stop at an async handler and return its awaitable.
 
-        Later deliveries belong to other tasks: cancelling this task does not interrupt their handlers.
+        Later deliveries belong to other tasks, which this task's cancellation must not interrupt.
         """
         before, deliveries = _notifying.get(), self._deliveries
         _notifying.set(self)
@@ -216,7 +210,7 @@ class Emitter:
             self._log_failure(event, error)
 
     def _log_failure(self, event: Event, error: BaseException) -> None:
-        """Log a failure. A repeated error is only counted, as a run may have thousands of events."""
+        """Log a failure, but only count repeated errors."""
         key = text = repr(error)
         if key not in self._failures and len(self._failures) >= _ERRORS:
             key = "other errors"
@@ -235,7 +229,7 @@ def _is_being_cancelled() -> bool:
 
 
 def outcome_of(error: BaseException | None) -> Outcome:
-    """Return the outcome that an event reports for ``error``; None means success."""
+    """Return the outcome to report for ``error``."""
     if error is None:
         return "finished"
     return "cancelled" if isinstance(error, (asyncio.CancelledError, GeneratorExit)) else "failed"
@@ -250,12 +244,7 @@ def emitter_for(
 ) -> Emitter | None:
     """Return the emitter of a run, or None if the run has no handlers.
 
-    Args:
-        run_id: Id of the run.
-        agent: Name of its agent.
-        parent: Id and emitter of the parent run. Its handlers receive these events too, unless one of them
-            starts this run.
-        handlers: The agent's own handlers.
+    The parent's handlers receive these events too, unless one of them starts this run.
     """
     if parent is None and not handlers and not everywhere.handlers:
         return None
@@ -286,7 +275,6 @@ def _kinds_for(handlers: Sequence[Handler]) -> frozenset[type] | None:
 
 
 def _is_in_handler_of(emitter: Emitter | None) -> bool:
-    """Return whether this task is in a handler of this emitter or an ancestor."""
     notifying = _notifying.get()
     while emitter is not None and emitter is not notifying:
         emitter = emitter.parent

@@ -1,4 +1,4 @@
-"""Subscriptions of event handlers, to one agent or to the whole process."""
+"""Subscriptions of event handlers, to an agent or the process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class WithRawEvents:
 
 @attrs.frozen
 class OnlyKinds:
-    """A handler of some event classes; other events are not created for it."""
+    """A handler of some event classes; others are not created."""
 
     handler: Handler
     kinds: frozenset[type]
@@ -73,26 +73,18 @@ class Subscription:
         self.cancel()
 
 
-_changing = Lock()  # shared by all agents: an agent with its own lock cannot be copied
+_changing = Lock()  # one for all agents, which must be copyable
 
 
 class Observers:
-    """The subscribed handlers of one agent, or of the process, in order.
-
-    Attributes:
-        handlers: The handlers of a run that starts now.
-    """
+    """The handlers of one agent or of the process, in order."""
 
     def __init__(self) -> None:
         self._subscriptions: tuple[Subscription, ...] = ()
         self.handlers: tuple[Handler, ...] = ()
 
     def add(self, handler: Handler, *, raw_events: bool = False) -> Subscription:
-        """Call ``handler`` with the events of every run that starts from now on.
-
-        Raises:
-            InvalidOptionError: E75, ``handler`` is not callable.
-        """
+        """Call ``handler`` with the events of later runs; E75 if it is not callable."""
         if not callable(handler):
             raise InvalidOptionError(option="handler", reason=f"must be a function, not {handler!r}")
         subscription = Subscription(self, handler, raw_events=raw_events)

@@ -1,4 +1,4 @@
-"""``ModelCall`` and ``ToolCall``: the calls that a middleware receives and may change."""
+"""``ModelCall`` and ``ToolCall``, which a middleware may change."""
 
 from __future__ import annotations
 
@@ -65,19 +65,19 @@ class ModelCall:
     broken_off: Any = None
     internal: bool = False
     rewriters: tuple[Callable[[], TextRewriter], ...] = ()
-    # For the library. The attempts so far, if this call is for a structured output.
+    # For the library. The attempts for a structured output.
     _structured: Any = None
     # Makes the call past all middleware.
     _send: Any = None
-    # Limits the answer of one of the library's own calls, inside all middleware.
+    # Limits the answer of the library's own call, inside all middleware.
     _limit: Any = None
     # The answer to give without a request to the model.
     _stored: Any = None
     # Decides between two requests for this call.
     _race: Any = None
-    # Whether a request for it has been sent to a model.
+    # Whether a model got a request for it.
     _was_sent: bool = False
-    # The usage of requests whose answers were not used, each with whether it is complete.
+    # The usage of unused answers, each with whether it is complete.
     _other_usage: tuple[tuple[Any, bool], ...] = ()
 
     def internally(self, **changes: Any) -> ModelCall:
@@ -149,8 +149,8 @@ class ToolCall:
     again: int = 0
     inside: str = ""
     tries: int = 1
-    # For the library: decides about the call after the rules have allowed it. It sets `refusal` and returns
-    # the model's result instead, or returns None.
+    # For the library: decides after the rules. Returns the model's result and sets `refusal`, or returns
+    # None.
     _gate: Callable[[ToolCall], Awaitable[str | None]] | None = None
     by_user: bool = False
 

@@ -72,7 +72,7 @@ class _Below:
     def check(self, result: Any) -> None:
         """Raise if a middleware has returned None by mistake.
 
-        None is valid only if the middleware called a tool that returned None.
+        A tool may return None.
         """
         not_begun = [one for one in self._made if inspect.getcoroutinestate(one) == inspect.CORO_CREATED]
         for one in not_begun:

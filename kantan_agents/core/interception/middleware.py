@@ -1,4 +1,4 @@
-"""``Middleware``: the base class for code around runs, model calls and tool calls."""
+"""``Middleware``: code around runs, model calls and tool calls."""
 
 from __future__ import annotations
 
@@ -64,13 +64,7 @@ class Middleware:
 class Layers:
     """The middleware of one agent by level, outermost first.
 
-    Attributes:
-        stages: Stages around the run.
-        model_calls: ``model_call`` methods.
-        tool_calls: ``tool_call`` methods.
-        metadata: ``trace_metadata`` methods.
-        named_tools: The tools that middleware names.
-        middleware: The objects, even if only one of their methods was given.
+    ``middleware`` has the objects, even if only one of their methods was given.
     """
 
     stages: tuple[Stage | tuple[str, Stage], ...] = ()
@@ -94,12 +88,8 @@ _NO_LAYERS = Layers()
 def layers_of(middleware: Iterable[Any]) -> Layers:
     """Sort middleware by level.
 
-    Args:
-        middleware: Stages, ``Middleware`` objects, other objects with such methods, or pairs of a name and
-            one of these.
-
-    Raises:
-        NotAStageError: E73, an entry is something else, or has a method that is not async.
+    ``middleware`` has stages, objects with methods of ``Middleware``, or pairs of a name and one of these.
+    E73 for other entries and for methods that are not async.
     """
     stages: list[Any] = []
     model_calls: list[Any] = []
@@ -175,7 +165,7 @@ def _check(value: Any, level: str) -> None:
 
 
 inherited_layers: ContextVar[Layers | None] = ContextVar("kantan_agents_inherited_layers", default=None)
-"""Middleware around every run that starts in this context, outside the middleware of its agent.
+"""Middleware around every run in this context, outside its agent's.
 
 Tasks and ``asyncio.to_thread`` copy the context, so it includes runs that outlive the outer one.
 """

@@ -1,4 +1,4 @@
-"""``NamedTools``: tools named by a middleware, with a check that they exist."""
+"""``NamedTools``: tools named by a middleware, checked to exist."""
 
 from __future__ import annotations
 
@@ -19,15 +19,8 @@ _lock = Lock()
 class NamedTools:
     """Tool names, patterns and entries such as ``bash(git push:*)``, matched like ``deny``.
 
-    An entry must match a tool of one of the middleware's agents, which is checked once, before any tool is
-    called.
-
-    Args:
-        option: The option of the middleware, for error messages.
-        entries: The entries.
-
-    Raises:
-        InvalidOptionError: E75, an entry is invalid.
+    An entry must match a tool of one of the middleware's agents, checked once before any call. E75 for an
+    invalid entry.
     """
 
     def __init__(self, option: str, entries: Iterable[str]) -> None:
@@ -40,7 +33,7 @@ class NamedTools:
         names = (EVERY,) if rules.deny == EVERY else tuple(rules.deny or ())
         self.rules = rules
         self.entries: Mapping[str, ToolRules] = {name: ToolRules.parse({"deny": [name]}) for name in names}
-        # The whole entry too: a server may be called `files (old)`.
+        # A server may be called `files (old)`.
         self._unmatched = {
             name: NamePatterns({tool_of(name), name}) for name in names if tool_of(name) != EVERY
         }
@@ -72,11 +65,11 @@ class NamedTools:
                 return
 
     def concerns(self, tool: ToolFacts) -> bool:
-        """Return whether an entry names the tool or some of its calls."""
+        """Return whether an entry names the tool or some calls."""
         return self.rules.denying(tool.names) is not None or bool(self.rules.denied_calls(tool.names))
 
     def entries_about(self, tool: ToolFacts) -> Iterator[tuple[str, ToolRules]]:
-        """Yield the entries for the tool, each as a rule that denies it."""
+        """Yield the entries for the tool, as rules that deny it."""
         for entry, rules in self.entries.items():
             if rules.denying(tool.names) is not None or rules.denied_calls(tool.names):
                 yield entry, rules

@@ -1,4 +1,4 @@
-"""State of a run that the SDK does not pass on: the active agent, the pending error, the open calls."""
+"""Run state that the SDK does not pass on: active agent, pending error, open calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from kantan_agents.core.pipeline import Run
 
 active_agent: ContextVar[str | None] = ContextVar("kantan_agents_active_agent", default=None)
-"""Name of the agent whose turn it is. Set when the SDK lists its tools, at the start of each turn."""
+"""Name of the agent whose turn it is, set when the SDK lists its tools."""
 
 active_sdk_agent: ContextVar[Any] = ContextVar("kantan_agents_active_sdk_agent", default=None)
 """The SDK's agent whose turn it is, set like ``active_agent``."""
@@ -24,36 +24,33 @@ _MANY_TASKS = 64
 
 
 class Redactor(Protocol):
-    """Redacts what leaves a run: errors, metadata, and input received after its start."""
+    """Redacts errors, metadata, and later input of a run."""
 
     def input(self, items: Any, where: str) -> Any:
-        """Return the redacted input, a str or items; raise if a finding aborts the run."""
+        """Return the redacted input; raise if a finding aborts the run."""
         ...
 
     def exception(self, error: BaseException) -> BaseException:
-        """Return a redacted exception; the same object if there is nothing to redact."""
+        """Return a redacted exception, or the same object."""
         ...
 
     def data(self, data: Any) -> Any:
-        """Return redacted data; the same object if there is nothing to redact."""
+        """Return redacted data, or the same object."""
         ...
 
     def recorded(self, items: Any) -> Any:
-        """Return the input of a run or model, a str or items, for the record."""
+        """Return a run's or model's input for the record."""
         ...
 
 
 def add_redactor(run: Run, redactor: Redactor) -> None:
-    """Redact errors of ``run`` where they occur, before middleware, events, logs and traces."""
+    """Redact errors of ``run`` before anything else sees them."""
     if redactor not in run.state.setdefault(_REDACTORS, []):
         run.state[_REDACTORS].append(redactor)
 
 
 def redacted_error(run: Run, error: BaseException) -> BaseException:
-    """Return ``error`` redacted; the same object if nothing changed.
-
-    Cancellations and exits of the process pass through unchanged.
-    """
+    """Return ``error`` redacted; cancellations and exits unchanged."""
     if isinstance(error, Exception):
         for redactor in run.state.get(_REDACTORS, ()):
             error = redactor.exception(error)
@@ -83,27 +80,23 @@ def redacted_data(run: Run, data: Any) -> Any:
 
 
 def redacted_new_input(run: Run, items: Any, where: str) -> Any:
-    """Return redacted input that replaces the user's, for model, result and history.
-
-    Raises:
-        RedactedContentBlockedError: E84, a finding aborts the run.
-    """
+    """Return redacted input that replaces the user's; E84 if a finding aborts the run."""
     for redactor in run.state.get(_REDACTORS, ()):
         items = redactor.input(items, where)
     return items
 
 
 def redacted_input(run: Run, items: Any) -> Any:
-    """Return the input of ``run``, a str or items, for the record."""
+    """Return the input of ``run`` for the record."""
     for redactor in run.state.get(_REDACTORS, ()):
         items = redactor.recorded(items)
     return items
 
 
 def end_run_with(run: Run, error: Exception) -> None:
-    """Make ``run`` fail with ``error``, at the latest when the SDK lists the next turn's tools.
+    """Make ``run`` fail with ``error``, at the latest in the next turn.
 
-    For code in which the SDK turns a raised error into a result for the model. The first error counts.
+    For code whose errors the SDK would show to the model. The first error counts.
     """
     if _PENDING not in run.state:
         run.state[_PENDING] = redacted_error(run, error)
@@ -127,7 +120,7 @@ def track_call(run: Run) -> None:
     task = asyncio.current_task()
     if task is None or task is run.state[_OWNER]:
         return
-    # Not by a callback of each task, which slows most runs.
+    # A callback of each task would slow most runs.
     if len(tasks) % _MANY_TASKS == _MANY_TASKS - 1:
         # A copy: a tool may make calls in another thread.
         tasks.difference_update([known for known in tuple(tasks) if known.done()])
@@ -135,10 +128,7 @@ def track_call(run: Run) -> None:
 
 
 class tracked_calls:  # noqa: N801 - used like a function
-    """Track the calls of a run within a block, which gets the set of their tasks.
-
-    If the run fails, the block has to wait for these tasks.
-    """
+    """Track the calls of a run; the block gets their tasks, for which a failing run waits."""
 
     # Not a generator, which is slower; most runs use this.
     def __init__(self, run: Run) -> None:

@@ -1,4 +1,4 @@
-"""``run_tool_call``: runs one tool call through its middleware and emits its events."""
+"""Runs one tool call through its middleware and emits its events."""
 
 from __future__ import annotations
 
@@ -31,14 +31,16 @@ _checked_call: ContextVar[ToolCall | None] = ContextVar("kantan_agents_checked_c
 _NOTE = "_kantan_note_result"
 
 tool_call_notes: list[Callable[[str], None]] = []
-"""Called with each tool call's id at its start, in its task and inside the SDK's span. For telemetry."""
+"""For telemetry: called with each call's id at its start, inside the SDK's span."""
 
 Settle = Callable[[ToolCall, ToolNext], Awaitable[Any]]
-"""Wraps a tool call's middleware; turns its errors into a result for the model, or aborts the run."""
+"""Wraps a tool call's middleware and handles its errors."""
 
 
 def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle | None = None) -> Awaitable[Any]:
     """Run a tool through its middleware, and emit the events of the call.
+
+    A middleware's error aborts the run, even if the SDK turns it into a result for the model.
 
     Args:
         run: The run.
@@ -46,10 +48,6 @@ def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle | N
         invoke: Checks the rules inside ``checking_rules(call)`` and runs the tool. Passes the tool's errors
             to ``record_failure``.
         settle: Wraps the middleware. The events report its result.
-
-    Raises:
-        Exception: From the tool, the rules' policy or a middleware. A middleware's error aborts the run, even
-            if the SDK turns it into a result for the model.
     """
     track_call(run)
     if run.is_only_captured and settle is None and not is_redacted(run):
@@ -79,7 +77,7 @@ async def _run_around(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle
                 passed.error = failure
         finally:
             call.refusal, call.error = passed.refusal, passed.error
-        raise failure  # not in the `except` block: the original would be its context
+        raise failure  # the `except` block would make the original its context
 
     def intercepted(passed: ToolCall) -> Awaitable[Any]:
         return around_tool_call(run.tool_calls, passed, attempt)
@@ -99,7 +97,6 @@ async def _run_around(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle
 
 
 async def _only_captured(call: ToolCall, invoke: ToolNext) -> Any:
-    """Run a tool without middleware and observers, which waits only for the capture."""
     capture_begun(call)
     token = current_tool_call.set(call)
     try:
@@ -173,7 +170,7 @@ async def _with_events(events: Emitter, call: ToolCall, settled: Callable[[], Aw
 
 
 async def make_call(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
-    """Make an allowed call, or return the stored result of an earlier one (replay, durable run)."""
+    """Make an allowed call, or return an earlier one's stored result (replay, durable run)."""
     if call._gate is not None:
         refused = await call._gate(call)
         if refused is not None:
@@ -199,7 +196,7 @@ async def make_call(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
 
 
 def note_results(tool: Any, note: Callable[[ToolCall, Any], None]) -> None:
-    """Call ``note`` with each result of a tool, including results stored by an earlier process.
+    """Call ``note`` with each result of a tool, even one stored by an earlier process.
 
     For tools whose calls change something in their run.
     """
@@ -207,12 +204,12 @@ def note_results(tool: Any, note: Callable[[ToolCall, Any], None]) -> None:
 
 
 class checking_rules:  # noqa: N801 - used like a function
-    """Record the rules' denials on ``call`` inside the ``with`` block.
+    """Record the rules' denials on ``call``.
 
-    Leave the block before the tool runs, as the tool's own calls have their own denials.
+    Leave the block before the tool runs: its own calls have their own denials.
     """
 
-    # Not a generator, which is slower; this is on the path of most runs.
+    # Not a generator, for speed.
     def __init__(self, call: ToolCall | None) -> None:
         self._call = call
 
@@ -224,7 +221,7 @@ class checking_rules:  # noqa: N801 - used like a function
 
 
 def record_refusal(error: Exception) -> None:
-    """Record that the rules deny the tool call that is being checked."""
+    """Record that the rules deny the current call."""
     call = _checked_call.get()
     if call is not None:
         call.refusal = error
@@ -236,13 +233,7 @@ def record_failure(call: ToolCall, error: Exception | None) -> None:
 
 
 def capture_decision(facts: ToolFacts, layers: RuleLayers, decision: Decision | None) -> None:
-    """Capture the rules' decision about the tool call that is being checked.
-
-    Args:
-        facts: The tool.
-        layers: The rules in force.
-        decision: The decision; None if the rules permit everything.
-    """
+    """Capture the rules' decision about the current call."""
     call = _checked_call.get()
     if call is not None and call._record is not None:
         call._record.decided(facts, layers, decision, call.arguments)
@@ -255,18 +246,16 @@ def capture_begun(call: ToolCall) -> None:
 
 
 def capture_hidden_tool(call: ToolCall, tool: Any) -> None:
-    """Capture the tool of a call to a tool that its model was not shown."""
+    """Capture the tool of a call whose model was not shown the tool."""
     if call._record is not None:
         call._record.found(tool)
 
 
 async def result_of_gone(call: ToolCall, refusal: Callable[[], Awaitable[str | None]]) -> str | None:
-    """Return an earlier process's result of a tool that the agent no longer has, if there is one.
+    """Return an earlier process's result of a tool that the agent no longer has, if any.
 
-    ``refusal`` checks the rules, which may deny the call by now.
-
-    Raises:
-        StoredStepError: E155, an earlier process may have made the call, and its result is not stored.
+    ``refusal`` checks the rules, which may deny the call by now. E155 if an earlier process may have made the
+    call, and its result is not stored.
     """
     journal = call.run._journal
     kept: str | None = None if journal is None else journal.result_of_gone(call)
@@ -287,7 +276,7 @@ async def result_of_gone(call: ToolCall, refusal: Callable[[], Awaitable[str | N
 
 
 async def emit_refusal(call: ToolCall, error: Exception) -> None:
-    """Emit and capture a call that was denied before its tool was found."""
+    """Emit and capture a denied call whose tool is unknown."""
     call.refusal = error
     capture_begun(call)
     if call._record is not None:

@@ -1,4 +1,4 @@
-"""The result of a run, with the type of its final output."""
+"""The result of a run, with its final output's type."""
 
 from __future__ import annotations
 

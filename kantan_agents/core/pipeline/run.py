@@ -91,12 +91,12 @@ class Run:
     is_stopped: bool = False
     parent_run: str | None = None
     parent_call: str | None = None
-    # For the library. Parts of the constructor, so that `attrs.evolve(run, ...)` shares them. The complete
-    # record of the run; None if nothing reads it.
+    # For the library. Constructor parameters, so that `attrs.evolve(run, ...)` shares them. The record of the
+    # run.
     _capture: Any = None
     # Answers calls in a replay.
     _tape: Any = None
-    # Stores the results of calls, so that another process can resume the run; None unless durable.
+    # Stores results of calls for a durable run.
     _journal: Any = None
     elapsed: float = 0.0
     # Models and their wrappers by the agent's id.
@@ -189,7 +189,7 @@ def run_of(error: BaseException) -> Run | None:
 
 
 def loggable(error: BaseException, text: str | None = None) -> str:
-    """Return ``text``, by default ``repr(error)``; only the type if the run must not log sensitive data."""
+    """Return ``text`` or ``repr(error)``; only the type if the run must not log sensitive data."""
     run = current_run.get()
     if run is not None and not run.records_sensitive_data:
         return type(error).__name__

@@ -45,7 +45,7 @@ class NamedStage:
 
     @classmethod
     def of(cls, value: Stage | tuple[str, Stage]) -> NamedStage:
-        """Name a stage: by the pair's name, its ``name`` attribute, ``__name__`` or its class."""
+        """Name a stage: by the pair, ``name``, ``__name__`` or its class."""
         if isinstance(value, tuple):
             try:
                 name, stage = value
@@ -122,7 +122,7 @@ class _CallNext:
         if self._before is None:
             self._before = (run.mark(), run.result)
         else:
-            # A retry: restore context and result to the state before the first call.
+            # A retry: restore the state before the first call.
             mark, run.result = self._before
             run.roll_back(mark)
         self._open = True
@@ -135,7 +135,7 @@ class _CallNext:
         try:
             await self._next(run)
         except BaseException:
-            # A stage that handles the failure must see the context and result from before the call.
+            # A stage that handles the failure must see the state before the call.
             run.roll_back(mark)
             self._rejected = (run, run.result, result)
             run.result = result
@@ -144,7 +144,7 @@ class _CallNext:
             self._open = False
 
     def give_back(self) -> None:
-        """Give the result back to a run whose failure the stage passes on: it documents the run."""
+        """Restore the result of a run whose failure the stage passes on."""
         if self._rejected is not None:
             run, result, before = self._rejected
             if run.result is before:
@@ -156,7 +156,7 @@ class _CallNext:
         return self._before is not None
 
     def abandon(self) -> bool:
-        """Cancel a call that outlives its stage; return whether there was one."""
+        """Cancel a call that outlives its stage; return whether one did."""
         if not self._open:
             return False
         if self._task is None:
@@ -168,7 +168,7 @@ class _CallNext:
 
 
 class _Relay:
-    """The ``call_next`` of a stage that calls it last: defers the call until the stage has returned."""
+    """Defers the call of a stage that calls ``call_next`` last until it has returned."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -187,8 +187,8 @@ class _Relay:
 class _Steps:
     """Stages that call ``call_next`` last, run in sequence instead of nested.
 
-    The order is the same. Nested frames would slow each resumption of the SDK's work and add 8 % to the
-    memory of a waiting run (``python -m benchmarks --only held_0``).
+    Nested frames would slow every resumption, and add 8 % to a waiting run's memory (``python -m benchmarks
+    --only held_0``).
     """
 
     def __init__(self, stages: tuple[NamedStage, ...], following: Next) -> None:
@@ -216,7 +216,7 @@ S = TypeVar("S", bound=Stage)
 
 def calls_next_last(stage: S) -> S:
     """Mark a stage function whose last statement is its only ``await call_next(run)``."""
-    # The mark is the function itself: `functools.wraps` copies attributes to wrappers.
+    # The function itself: `functools.wraps` copies attributes to wrappers.
     stage.calls_next_last = stage  # type: ignore[attr-defined]
     return stage
 
@@ -243,7 +243,7 @@ def link(named: NamedStage, following: Chain) -> Chain:
         if call_next.abandon():
             raise CallNextNotAwaitedError(stage=name)
         if run.result is None and not call_next.was_called:
-            # Not an error: a stage may skip the rest. But it may have forgotten `await call_next(run)`.
+            # A stage may skip the rest, or have forgotten `await call_next(run)`.
             _log.warning(
                 f"stage {name} ended the run without a result: it did not call call_next", run_id=run.id
             )

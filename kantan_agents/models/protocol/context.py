@@ -29,15 +29,11 @@ class ToolSpecs:
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
-        # Not a cache class: agents run in several threads and are copied.
+        # Agents run in several threads and are copied.
         self._specs: dict[int, tuple[Any, ToolSpec]] = {}
 
     def specs(self, tools: Iterable[Any], handoffs: Iterable[Handoff[Any, Any]]) -> dict[str, ToolSpec]:
-        """Return the specs of tools and handoffs by name, tools first, in the given order.
-
-        Raises:
-            HostedToolError: E59, OpenAI or the SDK itself runs some of the tools.
-        """
+        """Return specs by name, tools first, in the given order; E59 for hosted tools."""
         specs: dict[str, ToolSpec] = {}
         hosted: list[str] = []
         for tool in tools:
@@ -75,19 +71,9 @@ def provider_context(
     lend: bool,
     is_streamed: bool,
 ) -> ProviderContext:
-    """Return the context that a provider gets for one request of the SDK.
+    """Return a provider's context for one request of the SDK; E52 for untranslatable items.
 
-    Args:
-        tools: The tools, by name.
-        instructions: The rendered system prompt.
-        input: The SDK's input items.
-        settings: The settings of the agent and the run.
-        output_schema: The SDK's output schema.
-        lend: Whether the provider gets copies of everything that later requests use too.
-        is_streamed: Whether the response is streamed.
-
-    Raises:
-        UntranslatableError: E52, the conversation has items that the protocol cannot represent.
+    ``lend``: the provider gets copies of everything that later requests use too.
     """
     run = current_run.get()
     agent = active_agent.get() or (run.agent.name if run is not None else "")
@@ -135,7 +121,7 @@ def changed_settings(settings: ModelSettings) -> dict[str, Any]:
 
 
 def _lent(value: Any) -> Any:
-    """Return a copy of a setting: JSON data, or an object of the SDK's settings."""
+    """Return a copy of a setting."""
     if isinstance(value, Mapping):
         return {key: _lent(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -148,7 +134,7 @@ def _lent(value: Any) -> Any:
 
 
 def reject_server_side_state(provider: str, options: Mapping[str, Any]) -> None:
-    """Raise E75 if a request refers to a conversation or prompt stored at OpenAI."""
+    """Raise E75 if a request refers to data stored at OpenAI."""
     for name in _SERVER_SIDE:
         if options.get(name) not in (None, NO_ID):
             reason = f"refers to state stored at OpenAI, which provider {provider} cannot read"

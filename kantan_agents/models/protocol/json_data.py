@@ -18,12 +18,12 @@ _NESTED = (Mapping, list, tuple)
 _SCALAR = (str, int, float)
 _EXACT_TYPES = (dict, list)  # isinstance with an abstract class is 20 times as slow
 
-# Container, key and depth of a nested value. Building a path for each value would cost more than the data.
+# Container, key and depth. A path for each value would cost more than the data.
 _Location = tuple[Any, Any, int]
 
 
 def find_problem(value: Any) -> str | None:
-    """Return the first reason why ``value`` is not JSON data, with its path, if any."""
+    """Return why ``value`` is not JSON data, with its path."""
     if _is_valid(value, 0):
         return None
     pending: list[tuple[Any, _Location | None]] = [(value, None)]
@@ -109,7 +109,7 @@ def copied(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return a deep copy of JSON data as dicts, lists and scalars."""
+    """Return JSON data as new dicts and lists."""
     if isinstance(value, Mapping):
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

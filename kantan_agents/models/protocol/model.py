@@ -169,7 +169,7 @@ class ProviderModel(Model):
                     for event in writer.write_piece(piece):
                         yield event
                     continue
-                # Copied: a provider may change earlier pieces before the answer is complete.
+                # A provider may later change a piece that it has yielded.
                 if isinstance(piece, ProviderResponse):
                     metadata = plain(piece.metadata)
                 given = piece.segments if isinstance(piece, ProviderResponse) else (piece,)
@@ -192,7 +192,7 @@ class ProviderModel(Model):
     async def _pieces(
         self, request: _Request
     ) -> AsyncGenerator[tuple[ContentSegment | ProviderResponse | Piece, bool], None]:
-        """Yield the streamed values, each with whether it continues the previous text."""
+        """Yield the streamed values, each with whether it continues the text."""
         stream = getattr(self.provider, "stream", None)
         if not callable(stream):
             yield await self._generate(request), False
@@ -257,7 +257,7 @@ class ProviderModel(Model):
 
 
 def _address_of(provider: Provider) -> str:
-    """Return an identity for a provider, shared by all agents that use it."""
+    """Return an identity for a provider, shared by its agents."""
     try:
         return _addresses.setdefault(provider, f"provider:{next(_numbers)}")
     except TypeError:  # not hashable or weakly referenceable
@@ -268,7 +268,7 @@ def _address_of(provider: Provider) -> str:
 def _reject_own_cancellation(provider: str) -> Iterator[None]:
     """Replace a ``CancelledError`` of the provider, which would stop the run silently, by E51.
 
-    Python 3.10 cannot distinguish it from a real cancellation, so there it propagates.
+    Python 3.10 cannot distinguish a real cancellation, so there it propagates.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""A provider call's generation span, with the data of the SDK's model spans."""
+"""A provider call's generation span, like the SDK's."""
 
 from __future__ import annotations
 
@@ -15,12 +15,7 @@ from kantan_agents.models.protocol.usage import usage_of
 
 
 class ModelSpan:
-    """Records the request and response of one model call.
-
-    Args:
-        span: The SDK's span.
-        has_data: Whether input and output are recorded.
-    """
+    """Records one model call; input and output only if ``has_data``."""
 
     def __init__(self, span: Any, *, has_data: bool) -> None:
         self._span = span
@@ -34,7 +29,7 @@ class ModelSpan:
             self._span.span_data.input = [*system, *map(without_media, items)]
 
     def record_output(self, answer: ModelResponse | Response, usage: Usage, metadata: Any) -> None:
-        """Record an answer's items, and usage and model name if the metadata has them."""
+        """Record an answer's items, and known usage and model name."""
         data = self._span.span_data
         if self._has_data:
             data.output = [without_media(item.model_dump(exclude_unset=True)) for item in answer.output]

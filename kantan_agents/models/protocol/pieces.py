@@ -1,4 +1,4 @@
-"""Pieces of reasoning and tool arguments, which a streaming provider may yield immediately."""
+"""Pieces of reasoning and arguments, which a provider may stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The provider interface: ``Provider``, and the values passed to it (spec protocol 4)."""
+"""The provider interface (spec protocol 4)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ToolSpec(Value):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            # Called only for attributes without a value: the parameters of a lent spec.
+            # Only for missing attributes: the parameters of a lent spec.
             if name != "parameters":
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             copied = plain(self._original.parameters)

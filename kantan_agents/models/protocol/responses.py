@@ -1,4 +1,4 @@
-"""Parses a provider's response, and converts it to the SDK's items and usage."""
+"""Converts a provider's response to the SDK's items and usage."""
 
 from __future__ import annotations
 
@@ -21,11 +21,7 @@ Item = ResponseOutputMessage | ResponseFunctionToolCall
 
 
 def parse_response(provider: str, answer: Any) -> ProviderResponse:
-    """Return a provider's value as a ``ProviderResponse``; a mapping is the protocol's JSON.
-
-    Raises:
-        AgentPainException: E51, it is neither, or the mapping is invalid.
-    """
+    """Return a provider's value, or the protocol's JSON, as a ``ProviderResponse``; else E51."""
     if isinstance(answer, ProviderResponse):
         return answer
     if not isinstance(answer, Mapping):

@@ -22,7 +22,7 @@ _RUN_ID = "kantan_run_id"
 
 
 def set_run_id(result: Any, run_id: str) -> None:
-    """Store the run's id on its result; the SDK's results lack one."""
+    """Store the run's id on its result."""
     try:
         setattr(result, _RUN_ID, run_id)
     except AttributeError:
@@ -70,7 +70,7 @@ def _segments(result: RunResultBase) -> list[ContentSegment]:
     if not isinstance(output, str):
         return [ContentSegment.of_text(json.dumps(json_data(output), ensure_ascii=False))]
     segments = _last_answer(result)
-    # A tool may have produced the output; a guardrail or hook may have replaced it.
+    # A tool, guardrail or hook may have made the output.
     if "".join(segment.text or "" for segment in segments).endswith(output):
         return segments
     return [ContentSegment.of_text(output)] if output else []

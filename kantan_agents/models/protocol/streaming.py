@@ -32,15 +32,7 @@ _MESSAGE: dict[str, Any] = {"id": NO_ID, "type": "message", "role": "assistant"}
 
 
 class EventWriter:
-    """Writes one response's events: the message immediately, tool calls after it.
-
-    Attributes:
-        items: The complete output items.
-
-    Args:
-        model: Name of the model.
-        used_ids: Ids of earlier tool calls.
-    """
+    """Writes one response's events: the message immediately, calls after it."""
 
     def __init__(self, model: str, used_ids: Collection[str]) -> None:
         self.items: list[Item] = []
@@ -52,8 +44,8 @@ class EventWriter:
         self._calls: list[ContentSegment] = []
         self._text: ContentSegment | None = None
         self._texts = 0
-        # Calls that started before the answer ended, by provider id: final id and output index. Index 0 is
-        # the message's, even if it starts later.
+        # Calls that started before the answer ended: final id and output index by provider id. 0 is the
+        # message's index.
         self._begun: dict[str, tuple[str, int]] = {}
         self._highest = -1
 
@@ -63,7 +55,7 @@ class EventWriter:
         return ResponseCreatedEvent(type="response.created", response=response, sequence_number=self._next())
 
     def write(self, segment: ContentSegment, *, continues_text: bool) -> Iterator[Any]:
-        """Yield the events of a segment; ``continues_text`` joins it to the previous text."""
+        """Yield a segment's events; ``continues_text`` joins it to the previous text."""
         if segment.tool_call is not None:
             yield from self._end_text()
             self._calls.append(segment)
@@ -80,7 +72,7 @@ class EventWriter:
             yield from self._text_delta(segment)
 
     def write_piece(self, piece: Piece) -> Iterator[Any]:
-        """Yield the events of a piece. The first arguments start the call."""
+        """Yield a piece's events. The first arguments start the call."""
         if not piece.text:
             return
         if isinstance(piece, ReasoningPiece):

@@ -1,4 +1,4 @@
-"""The values of a model's response: segments, tool calls and metadata (spec protocol 3)."""
+"""The values of a model's response (spec protocol 3)."""
 
 from __future__ import annotations
 

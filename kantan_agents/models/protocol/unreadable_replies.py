@@ -1,4 +1,4 @@
-"""``unreadable``: how a provider reports a reply of its model that it cannot parse (spec protocol 7)."""
+"""``unreadable``: reports a reply that cannot be parsed (spec protocol 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Token counts of a response, from its ``usage`` in any common spelling."""
+"""Token counts in the ``usage`` of response metadata."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class TokenUsage:
         input_tokens: Tokens of the request.
         output_tokens: Tokens of the response.
         total_tokens: Their sum, or more if the provider counts other tokens too.
-        cached_tokens: Input tokens that were read from a cache.
-        reasoning_tokens: Output tokens spent on hidden reasoning.
+        cached_tokens: Input tokens from a cache.
+        reasoning_tokens: Output tokens of hidden reasoning.
     """
 
     input_tokens: int = 0
@@ -53,7 +53,7 @@ class TokenUsage:
 
 
 def usage_of(metadata: Any) -> TokenUsage | None:
-    """Return the counts in ``metadata["usage"]``, in any common spelling, if any.
+    """Return the counts in ``metadata["usage"]``, in any common spelling.
 
     Invalid counts are ignored: they must not lose the response.
     """

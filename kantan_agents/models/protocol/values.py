@@ -1,4 +1,4 @@
-"""``Value``: base class of the protocol's values, with validation and JSON conversion."""
+"""``Value``: base class of the protocol's values."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def json_name(name: str) -> dict[str, Any]:
 
 
 def nested_value(part: type[Value], *, many: bool = False) -> dict[str, Any]:
-    """Return attrs metadata for a field with another protocol value, or a list of them."""
+    """Return metadata for a field with a nested value or list."""
     return {_PART: part, _MANY: many}
 
 
 def nullable() -> dict[str, Any]:
-    """Return attrs metadata for a field in which null differs from absence."""
+    """Return metadata for a field whose null is not absence."""
     return {_NULL: True}
 
 
@@ -125,7 +125,7 @@ class Value:
 
 
 def data_problems(name: str, value: Any) -> list[str]:
-    """Return why a field is not JSON data, as a list of at most one reason."""
+    """Return why a field is not JSON data, as a list."""
     problem = None if value is None else find_problem(value)
     return [] if problem is None else [f"{name}{problem}"]
 

@@ -1,7 +1,7 @@
-"""Static types of ``output_type``, from which checkers infer the final output's type.
+"""Static types of ``output_type``, for the final output's type.
 
-No common type covers all type expressions yet, so some protocols describe a value by its attributes.
-``__getattribute__`` returns ``Any`` on every object, so checkers infer ``Any``.
+No common type covers all type expressions yet. ``__getattribute__`` returns ``Any`` on every object, so
+checkers infer ``Any``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class UnionExpression(Protocol[OutputT_co]):
 
 
 class SpecialForm(Protocol[OutputT_co]):
-    """``Literal[...]``, ``Union[...]`` and the like, as mypy sees them: the output is ``Any``."""
+    """``Literal[...]``, ``Union[...]`` and the like in mypy: the output is ``Any``."""
 
     def __getitem__(self, parameters: object, /) -> object: ...
 
@@ -52,4 +52,4 @@ OutputType: TypeAlias = (
     | UnionExpression[OutputT_co]
     | SpecialForm[OutputT_co]
 )
-"""The type of the ``output_type`` argument. A class's final output is its instance."""
+"""The type of ``output_type``. A class's final output is its instance."""

@@ -1,4 +1,4 @@
-"""Assembles answers of Anthropic's Messages API from stream events and paused turns."""
+"""Assembles Anthropic's answers from stream events and paused turns."""
 
 from __future__ import annotations
 
@@ -17,18 +17,13 @@ from kantan_agents.models.protocol.types import ContentSegment, ProviderResponse
 
 _DELTA_FIELDS = {"thinking_delta": "thinking", "signature_delta": "signature"}
 MAX_PAUSES: Final = 10
-"""Maximum continuations of a turn: an endless tool of Anthropic must not cost without limit."""
+"""Maximum continuations of a turn, to limit its cost."""
 
 _PAUSED: Final = "pause_turn"
 
 
 class AnthropicStream:
-    """Assembles one response from its events.
-
-    Attributes:
-        is_complete: Whether the last event has arrived.
-        segments: Turns content blocks into segments.
-    """
+    """Assembles one response from its events."""
 
     def __init__(self) -> None:
         self.is_complete = False
@@ -50,11 +45,7 @@ class AnthropicStream:
         self._body, self._content = {}, []
 
     def feed(self, event: Any) -> Iterator[ContentSegment | Piece]:
-        """Yield the segments that an event completes, and its pieces.
-
-        Raises:
-            UnreadableAnswerError: It is not a valid event.
-        """
+        """Yield the segments that an event completes, and its pieces; raise UnreadableAnswerError."""
         kind = _text(event, "type")
         if kind == "message_start":
             self._body = dict(_object(event, "message"))
@@ -123,11 +114,7 @@ class AnthropicStream:
             yield from self.segments.add_segment(segment)
 
     def response(self, usage: dict[str, Any]) -> ProviderResponse:
-        """Return the response's metadata and extra fields, without segments.
-
-        Args:
-            usage: The token counts, including continued responses.
-        """
+        """Return metadata and extra fields; ``usage`` includes continued responses."""
         return response_from_anthropic({"type": "message", **self._body, "usage": usage, "content": []})
 
 
@@ -146,13 +133,7 @@ def _text(event: Any, name: str) -> str:
 
 
 class PausedTurn:
-    """Joins the responses of one turn, which the API splits with the stop reason ``pause_turn``.
-
-    Attributes:
-        pauses: How often the model has paused.
-        content: The content blocks of all responses.
-        usage: The sum of their token counts.
-    """
+    """Joins the responses of one turn, which the API splits with the stop reason ``pause_turn``."""
 
     def __init__(self) -> None:
         self.pauses = 0
@@ -170,7 +151,7 @@ class PausedTurn:
         container = answer.get("container")
         if isinstance(container, dict) and container.get("id"):
             self._container = container["id"]
-        # The API accepts a call of the agent's own tool only with its result, so the agent runs it first.
+        # The API accepts a call of the agent's own tool only with its result.
         is_paused = answer.get("stop_reason") == _PAUSED and not any(map(_is_call, answer["content"]))
         self.pauses += is_paused
         return is_paused
@@ -182,11 +163,11 @@ class PausedTurn:
 
     @property
     def is_endless(self) -> bool:
-        """Whether the turn cannot continue: too many pauses, or nothing to send back."""
+        """Whether the turn cannot continue."""
         return self.pauses > MAX_PAUSES or not self._sendable
 
     def joined(self, answer: Any) -> Any:
-        """Return the last response with the content and usage of the whole turn."""
+        """Return the last response with the whole turn's content and usage."""
         if not self.pauses or not isinstance(answer, dict) or not isinstance(answer.get("content"), list):
             return answer
         return {**answer, "content": self.content, "usage": self.usage}

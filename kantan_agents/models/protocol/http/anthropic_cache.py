@@ -14,10 +14,10 @@ _UNMARKABLE: Final = ("thinking", "redacted_thinking")
 
 
 def with_breakpoints(body: Mapping[str, Any], ttl: CacheTtl) -> dict[str, Any]:
-    """Return a request with breakpoints; the API caches everything up to each of them.
+    """Return a request with cache breakpoints.
 
     They mark the end of the conversation, the instructions, the tools, and the last user message before the
-    model's latest message. Existing breakpoints count towards the API's limit of four.
+    model's latest message. The API allows four.
     """
     control = {"type": "ephemeral", **({"ttl": ttl} if ttl != "5m" else {})}
     free = _MOST - _count(body)
@@ -35,7 +35,7 @@ def with_breakpoints(body: Mapping[str, Any], ttl: CacheTtl) -> dict[str, Any]:
 
 
 def _turns(messages: Any) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """Copy the latest message, and the user's latest one before the model's."""
+    """Copy the latest message, and the user's before the model's."""
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         return None, None
     found: list[dict[str, Any]] = []
@@ -54,7 +54,7 @@ def _turns(messages: Any) -> tuple[dict[str, Any] | None, dict[str, Any] | None]
 
 
 def _marked(blocks: Any, control: Mapping[str, Any]) -> list[Any] | None:
-    """Return blocks with a breakpoint at the last possible one; None if impossible."""
+    """Return blocks with a breakpoint at the last possible one."""
     if isinstance(blocks, str):
         blocks = [{"type": "text", "text": blocks}] if blocks else []
     if not isinstance(blocks, list):

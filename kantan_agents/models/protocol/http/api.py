@@ -1,4 +1,4 @@
-"""``Api``: the HTTP client of a provider, which turns every failure into a ``ProviderRequestError``."""
+"""``Api``: a provider's HTTP client, whose failures are ``ProviderRequestError``."""
 
 from __future__ import annotations
 
@@ -22,17 +22,15 @@ from kantan_agents.models.tls import no_tls, tls_settings
 T = TypeVar("T")
 _CONNECT_SECONDS: Final = 20.0
 LARGE: Final = 100_000
-"""Bytes: smaller data are parsed on the event loop, larger data in a thread."""
+"""Data of this many bytes are parsed in a thread."""
 _SHOWN: Final = 200
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
 class UnreadableAnswerError(Exception):
-    """A response that cannot be parsed; ``on_unreadable`` decides whether it becomes E51 or an answer.
+    """A response that cannot be parsed; ``on_unreadable`` decides about E51.
 
-    Args:
-        reason: What is wrong with it.
-        body: The whole response. The key is masked before it is shortened: half a key would not be found.
+    ``body`` is whole, since half an API key could not be masked.
     """
 
     def __init__(self, reason: str, body: str = "") -> None:
@@ -41,17 +39,10 @@ class UnreadableAnswerError(Exception):
 
 
 class Api:
-    """Sends requests to one HTTP API.
+    """Sends requests to one HTTP API, with one HTTP client per event loop.
 
-    Each event loop has its own HTTP client, released with the loop. Connections close when nothing uses this
-    object.
-
-    Args:
-        provider: Name of the provider, for errors.
-        base_url: URL of the API.
-        key: The API key, masked in every error.
-        headers: Headers of every request, including the key.
-        timeout: Seconds to wait for the next bytes of a response; None for no limit.
+    Connections close when nothing uses this object. ``key`` is masked in errors. ``timeout`` is in seconds
+    between bytes.
     """
 
     def __init__(
@@ -67,17 +58,13 @@ class Api:
             headers=dict(headers),
             timeout=httpx.Timeout(timeout, connect=_CONNECT_SECONDS),
             verify=tls_settings() if url.scheme == "https" else no_tls(),
-            # A proxy set in the environment cannot reach this machine's loopback interface.
+            # A proxy cannot reach this machine's loopback interface.
             trust_env=url.host not in _LOOPBACK,
         )
         self._clients = PerLoop(partial(_new_client, create, self.base_url), httpx.AsyncClient.aclose)
 
     async def post(self, path: str, content: bytes, headers: Mapping[str, str]) -> bytes:
-        """Send a request and return the body of the response.
-
-        Raises:
-            ProviderRequestError: E53, the API rejected the request or could not be reached.
-        """
+        """Send a request and return the response body; E53 if it fails."""
         async with self._open(path, content, headers) as response:
             return await response.aread()
 
@@ -89,10 +76,9 @@ class Api:
     async def stream(
         self, path: str, content: bytes, headers: Mapping[str, str]
     ) -> AsyncGenerator[bytes, None]:
-        """Send a request and yield the data of each event of the response.
+        """Send a request and yield the data of each event; E53 if it fails.
 
         Raises:
-            ProviderRequestError: E53, as for ``post``, or the connection failed during the response.
             UnreadableAnswerError: The response is not an event stream.
         """
         async with self._open(path, content, headers) as response:
@@ -136,7 +122,7 @@ class Api:
         )
 
     def redact(self, text: str, body: str = "") -> str:
-        """Mask the key in ``text``, and append the start of the response body if given."""
+        """Mask the key in ``text``, and append the start of the body."""
         shown = f": {shorten(self._mask_key(body), _SHOWN)}" if body else ""
         return shorten(f"{self._mask_key(text)}{shown}")
 
@@ -144,7 +130,7 @@ class Api:
         return text.replace(self._key, "***") if self._key else text
 
     async def aclose(self) -> None:
-        """Close the running event loop's connections; a later request opens new ones."""
+        """Close the running event loop's connections."""
         client = self._clients.pop()
         if client is not None:
             await client.aclose()
@@ -158,7 +144,7 @@ def _new_client(create: Callable[[], httpx.AsyncClient], base_url: str) -> httpx
 
 
 async def off_loop(work: Callable[[], T], size: int) -> T:
-    """Return the result of ``work``, in a thread if its data are too large for the event loop."""
+    """Return the result of ``work``, in a thread for large data."""
     return work() if size < LARGE else await anyio.to_thread.run_sync(work)
 
 
@@ -172,9 +158,9 @@ def parse_json(data: bytes) -> Any:
 
 
 async def events_of(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """Yield the data of each event; drop an event that is cut off before its empty line.
+    """Yield the data of each complete event.
 
-    Only a line feed ends a line: JSON may contain Unicode's other line separators unescaped.
+    Only a line feed ends a line: JSON may contain Unicode's line separators.
     """
     data: list[bytes] = []
     async for line in _lines(chunks):

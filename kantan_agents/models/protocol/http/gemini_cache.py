@@ -20,9 +20,9 @@ _log = get_logger("kantan_agents.protocol")
 _PATH: Final = "/v1beta/cachedContents"
 _PREFIX: Final = ("systemInstruction", "tools", "toolConfig")
 _SMALLEST: Final = 4_096
-"""Minimum bytes of a stored prefix: the API's minimum is 1,024 tokens.
+"""Minimum bytes of a stored prefix, for the API's minimum of 1,024 tokens.
 
-Bytes, because a character of a script such as Japanese is about one token.
+Bytes: a Japanese character is about one token.
 """
 
 _MOST: Final = 64
@@ -31,7 +31,7 @@ _NOT_FOUND: Final = (403, 404)
 _TEMPORARY: Final = (None, 408, 429)
 _SERVER_ERROR: Final = 500
 _PAUSE: Final = 60.0
-"""Seconds until another attempt after a temporary error. Without a quota, each is a 429."""
+"""Seconds until another attempt after a temporary error."""
 
 
 @attrs.frozen
@@ -44,20 +44,14 @@ class _Entry:
 
 @attrs.frozen
 class CachedRequest:
-    """A request that refers to a stored prefix instead of repeating it."""
+    """A request that refers to a stored prefix."""
 
     body: dict[str, Any]
     key: str
 
 
 class GeminiCache:
-    """Stores prefixes at the API on first use, and again after expiry.
-
-    Args:
-        api: The API.
-        model: The model, with its collection; a prefix works for one model only.
-        seconds: How long the API stores a prefix.
-    """
+    """Stores prefixes of one model at the API, and again after expiry (``seconds``)."""
 
     def __init__(self, api: Api, model: str, seconds: float) -> None:
         self._api = api
@@ -69,7 +63,7 @@ class GeminiCache:
     async def shorten(
         self, body: Mapping[str, Any], headers: Mapping[str, str], size: int
     ) -> CachedRequest | None:
-        """Return a request without its prefix; None if the prefix must be sent."""
+        """Return a request without its prefix; None if it must be sent."""
         prefix = {name: body[name] for name in _PREFIX if body.get(name)}
         if "cachedContent" in body or not ("systemInstruction" in prefix or "tools" in prefix):
             return None
@@ -113,7 +107,7 @@ class GeminiCache:
         return entry
 
     def forget(self, request: CachedRequest, error: ProviderRequestError) -> bool:
-        """Forget a prefix that the API has lost according to ``error``; return whether it has."""
+        """Forget a prefix that the API has lost, according to ``error``."""
         is_about_it = "cachedcontent" in error.reason.lower().replace(" ", "").replace("_", "")
         if error.status not in _NOT_FOUND and not (error.status == 400 and is_about_it):  # noqa: PLR2004
             return False

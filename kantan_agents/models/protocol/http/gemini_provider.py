@@ -57,7 +57,7 @@ _MALFORMED: Final = re.compile(
     r"MALFORMED_.*|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS|MISSING_THOUGHT_SIGNATURE"
 )
 _BEFORE_GEMINI_3: Final = re.compile(r"gemini-[12]\b")
-# The value that the API documents for function calls that it did not generate.
+# The documented value for calls that the API did not generate.
 _SKIP_SIGNATURE: Final = {"thoughtSignature": "skip_thought_signature_validator"}
 
 
@@ -226,7 +226,7 @@ class GeminiProvider(HttpProvider):
         )
 
     def _check_finish_reason(self, response: ProviderResponse, *, is_empty: bool) -> None:
-        """Raise if the finish reason shows that the model did not answer; unknown reasons pass."""
+        """Raise for a finish reason without an answer; unknown reasons pass."""
         reason = (response.metadata or {}).get("finish_reason")
         if reason in _NORMAL_END:
             return
@@ -260,7 +260,7 @@ def _tool_choice(settings: Mapping[str, Any], tools: Mapping[str, Any]) -> dict[
 
 
 def _with_signature(message: Message) -> Message:
-    """Give another model's message the signature that makes the API accept its first tool call."""
+    """Add the signature that lets the API accept another model's call."""
     calls = [index for index, segment in enumerate(message.segments) if segment.tool_call is not None]
     if not calls or any(segment.extra.get("gemini") for segment in message.segments):
         return message

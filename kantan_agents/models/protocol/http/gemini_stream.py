@@ -16,12 +16,7 @@ from kantan_agents.models.protocol.types import ContentSegment, ProviderResponse
 
 
 class GeminiStream:
-    """Assembles one response from its events, which are partial responses.
-
-    Attributes:
-        is_complete: Whether the API has sent a finish reason.
-        segments: Turns content parts into segments.
-    """
+    """Assembles one response from events, which are partial responses."""
 
     def __init__(self) -> None:
         self.is_complete = False
@@ -30,11 +25,7 @@ class GeminiStream:
         self._candidate: dict[str, Any] = {}
 
     def feed(self, event: Any) -> Iterator[ContentSegment | Piece]:
-        """Yield the segments that an event completes, and its pieces.
-
-        Raises:
-            UnreadableAnswerError: It is not a valid event.
-        """
+        """Yield the segments that an event completes, and its pieces; raise UnreadableAnswerError."""
         if not isinstance(event, dict):
             raise UnreadableAnswerError("an event that is not an object", str(event))
         self._body |= {name: value for name, value in event.items() if name != "candidates"}

@@ -1,4 +1,4 @@
-"""Checks constructor options and model settings of the HTTP providers; errors are E75."""
+"""Checks options and settings of the HTTP providers (E75)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DAY = 86_400
 
 
 def api_key_from(api_key: Any, *variables: str) -> str:
-    """Return the given key, or else the first set variable; ``""`` means that none is needed."""
+    """Return the key, or the first set variable; ``""`` means that none is needed."""
     if api_key is None:
         api_key = next((os.environ[name] for name in variables if os.environ.get(name)), None)
     if api_key is None:
@@ -70,11 +70,7 @@ def checked_timeout(timeout: Any) -> float | None:
 
 
 def read_tool_choice(settings: Mapping[str, Any], tools: Mapping[str, Any]) -> str | None:
-    """Return ``tool_choice``: ``"auto"``, ``"none"``, ``"required"`` or a tool's name; None if not set.
-
-    Raises:
-        InvalidOptionError: E75, no tool has this name, or OpenAI runs it.
-    """
+    """Return ``tool_choice`` or None; E75 for a hosted or unknown tool."""
     choice = settings.get("tool_choice")
     if choice is None:
         return None
@@ -85,7 +81,7 @@ def read_tool_choice(settings: Mapping[str, Any], tools: Mapping[str, Any]) -> s
 
 
 def stop_sequences(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return ``stop`` of ``extra_args`` as a list under the API's name, or an empty dict."""
+    """Return ``stop`` of ``extra_args`` under the API's name."""
     stop = (settings.get("extra_args") or {}).get("stop")
     if stop is None:
         return {}

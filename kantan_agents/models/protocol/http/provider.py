@@ -23,13 +23,7 @@ from kantan_agents.models.protocol.unreadable_replies import OnUnreadable, unrea
 
 @attrs.frozen
 class HttpRequest:
-    """One request of a model call.
-
-    Attributes:
-        body: Its JSON.
-        headers: The headers that the settings add.
-        size: Approximate size of the body.
-    """
+    """One request of a model call; ``size`` is approximate."""
 
     body: dict[str, Any]
     headers: dict[str, str]
@@ -38,11 +32,11 @@ class HttpRequest:
 
 _CONNECTED: Final = ("_api", "_cache")
 _NOT_OF_BODY: Final = ("stop", "timeout")
-"""Extra arguments that the API names differently, or that are for the client."""
+"""Extra arguments that the API names differently, or for the client."""
 
 
 class HttpProvider:
-    """Base class of the providers over HTTP; a subclass writes request bodies and parses responses.
+    """Base class of the HTTP providers. A subclass writes requests and parses responses.
 
     Attributes:
         name: ``"<api>/<model>"``.
@@ -64,7 +58,7 @@ class HttpProvider:
 
     @property
     def cache_identity(self) -> dict[str, Any]:
-        """Identity of its requests for the key of a ``Cache``; includes the API key."""
+        """Identity for the key of a ``Cache``; includes the API key."""
         own = {name: value for name, value in vars(self).items() if name not in _CONNECTED}
         return {**own, "request_options": getattr(self, "request_options", None), "api": self._api.identity}
 
@@ -72,7 +66,7 @@ class HttpProvider:
     def _body(
         self, messages: tuple[Message, ...], context: ProviderContext, *, is_stream: bool
     ) -> dict[str, Any]:
-        """Return the body of the request; called in a thread for large requests."""
+        """Return the request body; called in a thread if large."""
 
     @abstractmethod
     def _path(self, *, is_stream: bool) -> str:
@@ -84,7 +78,7 @@ class HttpProvider:
 
     @abstractmethod
     def _stream(self, request: HttpRequest) -> AsyncGenerator[Streamed, None]:
-        """Yield the segments of the response as they arrive, then its metadata."""
+        """Yield the segments as they arrive, then the metadata."""
 
     async def generate(self, prompt: str, context: ProviderContext) -> ProviderResponse:
         """Call the model once and return its response.
@@ -103,7 +97,7 @@ class HttpProvider:
             return await self._call(request)
         except (UnreadableAnswerError, InvalidProtocolValueError) as error:
             unreadable_error = error
-        # Raised outside of the except block, so that its context is not an error that may contain the key.
+        # Outside of the except block: a context could contain the key.
         return self._unreadable(unreadable_error)
 
     async def stream(self, prompt: str, context: ProviderContext) -> AsyncGenerator[Streamed, None]:
@@ -142,7 +136,7 @@ class HttpProvider:
         return await off_loop(lambda: parse_json(data), len(data)), len(data)
 
     async def _events(self, request: HttpRequest) -> AsyncGenerator[tuple[Any, int], None]:
-        """Yield the parsed events of the response, and their sizes in bytes."""
+        """Yield the parsed events, and their sizes in bytes."""
         content = await off_loop(lambda: _encoded(request.body), request.size)
         raw = self._api.stream(self._path(is_stream=True), content, request.headers)
         async with aclosing(raw):

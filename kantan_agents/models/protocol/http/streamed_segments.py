@@ -12,11 +12,7 @@ from kantan_agents.models.protocol.types import ContentSegment
 class StreamedSegments:
     """Creates the segments of a response as its blocks arrive.
 
-    Consumers join successive text and use its last ``extra``, so each piece repeats the ``extra`` of earlier
-    pieces.
-
-    Args:
-        owner: The API's key in ``extra``.
+    Consumers join text and use the last ``extra``, so each piece repeats earlier ``extra``.
     """
 
     def __init__(self, owner: str) -> None:
@@ -40,7 +36,7 @@ class StreamedSegments:
             yield ContentSegment("text", text=text, extra={self._owner: own} if has_changed else {})
 
     def add_segment(self, segment: ContentSegment) -> Iterator[ContentSegment]:
-        """Hold back a segment other than text until the next; yield the previous one."""
+        """Hold back a segment other than text; yield the previous one."""
         yield from self._release()
         self._text_extra = None
         self._pending = with_extra(segment, self._owner, before=self._unknown_blocks)

@@ -23,7 +23,7 @@ class CallNames:
         return None if call_id is None else self._names.get(call_id)
 
     def next_open(self, name: str | None) -> str | None:
-        """Return the id of a tool's first call without a result, if any."""
+        """Return the id of a tool's first open call."""
         return next((call_id for call_id, called in self._open.items() if called == name), None)
 
     def mark_answered(self, call_id: str) -> None:

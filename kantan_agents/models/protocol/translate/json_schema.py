@@ -1,4 +1,4 @@
-"""JSON Schema helpers: references, and keywords that a format does not support."""
+"""JSON Schema helpers: references and unsupported keywords."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MISSING = object()
 
 
 def resolve(schema: Mapping[str, Any], reference: Any) -> Any:
-    """Return the target of a ``$ref`` in a schema, if it exists."""
+    """Return the target of a ``$ref``, if it exists."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
     found: Any = schema

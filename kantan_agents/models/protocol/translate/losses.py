@@ -10,16 +10,11 @@ from kantan_agents.errors import UntranslatableError
 from kantan_agents.models.protocol.json_data import plain
 
 OWNERS = ("openai", "openai_responses", "anthropic", "gemini")
-"""Keys of ``extra``, each for one format's data without a protocol field."""
+"""Keys of ``extra``, one for each format."""
 
 
 class TranslationProblems:
-    """Collects the problems of one value with their paths.
-
-    Args:
-        format: Name of the format, for the error.
-        owner: The format's key in ``extra``.
-    """
+    """Collects the problems of one value with their paths."""
 
     def __init__(self, format: str, owner: str) -> None:
         self.format = format
@@ -40,9 +35,9 @@ class Losses(TranslationProblems):
             raise UntranslatableError(format=self.format, problems=self.problems)
 
     def format_extra(self, extra: Mapping[str, Any], path: str, *parts: str) -> dict[str, Any]:
-        """Return this format's data in ``extra``, limited to the keys ``parts``.
+        """Return this format's data in ``extra`` under the keys ``parts``.
 
-        Other formats' data are omitted. Any other key is a loss.
+        Any key that is not a format's is a loss.
         """
         for name in extra:
             if name not in OWNERS:
@@ -78,7 +73,7 @@ class Losses(TranslationProblems):
         return []
 
     def name(self, name: str, pattern: re.Pattern[str], path: str) -> str:
-        """Return a tool's name; a name that the format rejects is a loss."""
+        """Return a tool's name; an invalid one is a loss."""
         if not pattern.fullmatch(name):
             self.add(path, f"is {name[:80]!r}, but a tool's name must match {pattern.pattern}")
         return name

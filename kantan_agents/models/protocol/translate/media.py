@@ -1,4 +1,4 @@
-"""``Media``: a media segment's payload as a URL, or as typed base64."""
+"""``Media``: a media segment's URL or typed base64."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kantan_agents.models.protocol.types import MEDIA, ContentSegment
 FILENAME = "filename"
 """The key of ``extra`` with a file's name."""
 
-# Browsers and mail programs add name and charset, which are not needed.
+# Browsers and mail programs add a useless name and charset.
 _DATA_URL = re.compile(
     r"data:(?P<mime>[^;,]+)(?:;charset=(?:utf-8|us-ascii)|;(?:file)?name=[^;,]*)*;base64,", re.IGNORECASE
 )
@@ -20,7 +20,7 @@ _DATA_URL = re.compile(
 
 @attrs.frozen
 class Media:
-    """The payload of a media segment; either ``url`` or ``base64`` is set."""
+    """A media segment's payload: either ``url`` or ``base64``."""
 
     mime: str | None
     url: str | None = None
@@ -44,7 +44,7 @@ class Media:
 
 
 def is_document(mime: str | None) -> bool:
-    """Return whether a type belongs to file segments: neither an image nor a sound."""
+    """Return whether a type belongs to file segments."""
     kind = (mime or "").partition("/")[0].lower()
     return bool(kind) and kind not in MEDIA
 
@@ -67,12 +67,12 @@ def default_filename(mime: str | None) -> str:
 
 
 def named(name: object, mime: str | None = None) -> dict[str, Any]:
-    """Return ``extra`` with a file's name, unless it is missing or the default."""
+    """Return ``extra`` with a file's name, unless it is the default."""
     is_name = isinstance(name, str) and name and name != default_filename(mime)
     return {FILENAME: name} if is_name else {}
 
 
 def split_url(url: str) -> tuple[str, str | None]:
-    """Split a base64 data URL into base64 and type; return other URLs with None."""
+    """Split a base64 data URL into base64 and type."""
     match = _DATA_URL.match(url)
     return (url[match.end() :], match["mime"]) if match else (url, None)

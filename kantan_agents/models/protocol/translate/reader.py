@@ -26,7 +26,7 @@ class WireReader(TranslationProblems):
             raise InvalidProtocolValueError(value=self.format, problems=self.problems)
 
     def expect(self, data: Any, kind: type[T], path: str = "it") -> T:
-        """Return ``data`` if it is JSON data of the type ``kind``, else raise immediately."""
+        """Return ``data`` if it is JSON data of type ``kind``, else raise."""
         if not isinstance(data, kind):
             self.add(path, f"must be {_KINDS[kind]}, not {type(data).__name__}")
         elif (problem := find_problem(data)) is not None:
@@ -36,7 +36,7 @@ class WireReader(TranslationProblems):
         return found
 
     def expect_answer(self, data: Any, content: str) -> dict[str, Any]:
-        """Return an answer's body with the list ``content``, or raise immediately.
+        """Return an answer's body with the list ``content``, else raise.
 
         An error body or another API's answer is not an empty answer.
         """
@@ -44,14 +44,14 @@ class WireReader(TranslationProblems):
         error = body.get("error")
         if not body.get(content) and error is not None:
             said = error.get("message") if isinstance(error, dict) else error
-            # Not cut: it may contain an API key, and half a key cannot be masked.
+            # Whole, since half an API key cannot be masked.
             self.add("error", f"the API reported an error: {said}")
         self.required(body, content, list, "")
         self.check()
         return body
 
     def field(self, data: Mapping[str, Any], name: str, kind: type[T], path: str) -> T | None:
-        """Return a field; None if it is missing, null, or invalid, which is a problem."""
+        """Return a field, or None; another type is a problem."""
         value: Any = data.get(name)
         if value is None or (isinstance(value, kind) and not isinstance(value, bool)):
             return value
@@ -59,14 +59,14 @@ class WireReader(TranslationProblems):
         return None
 
     def required(self, data: Mapping[str, Any], name: str, kind: type[T], path: str) -> T | None:
-        """Return a required field; None if it is missing or invalid, which is a problem."""
+        """Return a required field; None, and a problem, without it."""
         if data.get(name) is None:
             self.add(f"{path}{name}", "is missing")
             return None
         return self.field(data, name, kind, path)
 
     def objects(self, data: Sequence[Any], path: str) -> list[tuple[str, dict[str, Any]]]:
-        """Return a list's objects with their paths; any other item is a problem."""
+        """Return a list's objects with their paths; others are problems."""
         found = []
         for index, item in enumerate(data):
             if isinstance(item, dict):
@@ -81,7 +81,7 @@ class WireReader(TranslationProblems):
         return {self.owner: given} if given else {}
 
     def build(self, make: Callable[[], T], path: str) -> T | None:
-        """Return the protocol value that ``make`` creates; None if it is invalid, which is a problem."""
+        """Return the value that ``make`` creates; None, and a problem, if it is invalid."""
         try:
             return make()
         except InvalidProtocolValueError as error:
@@ -95,8 +95,7 @@ class WireReader(TranslationProblems):
     ) -> tuple[list[ContentSegment], list[dict[str, Any]]]:
         """Return the segments of wire blocks, and the blocks that fit no segment.
 
-        A block for which ``read`` returns None goes to the ``extra`` of the next segment, or else the last.
-        Without segments, such blocks are returned.
+        Other blocks (``read`` returns None) go to ``extra`` of the next or last segment.
         """
         segments: list[ContentSegment] = []
         pending: list[dict[str, Any]] = []
@@ -122,7 +121,7 @@ class WireReader(TranslationProblems):
         tool_name: str | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> Message | None:
-        """Return a message; None if it is invalid, which is a problem at ``path``."""
+        """Return a message; None, and a problem, if it is invalid."""
         return self.build(
             lambda: Message(role, tuple(segments), call_id, tool_name, extra=extra or {}),
             path,
@@ -130,7 +129,7 @@ class WireReader(TranslationProblems):
 
 
 def with_extra(segment: ContentSegment, owner: str, **parts: Any) -> ContentSegment:
-    """Return a segment with the non-empty parts added to the format's data in ``extra``."""
+    """Return a segment with non-empty parts added to ``extra``."""
     given = {name: part for name, part in parts.items() if part}
     if not given:
         return segment

@@ -9,11 +9,11 @@ from kantan_agents.models.protocol.translate.losses import Losses
 from kantan_agents.models.protocol.usage import is_count
 
 Paths = Mapping[str, tuple[str, ...]]
-"""Path of each count in a format's usage object, by its name in ``metadata["usage"]``."""
+"""Path of each count in a format's usage object."""
 
 
 def read_usage(wire: Mapping[str, Any], paths: Paths) -> tuple[dict[str, int], dict[str, Any]]:
-    """Return the counts by their names in ``metadata["usage"]``, and the other fields."""
+    """Return the counts of ``metadata["usage"]``, and other fields."""
     rest = _copy(wire)
     counts = {}
     for name, path in paths.items():

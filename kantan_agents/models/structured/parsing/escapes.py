@@ -33,7 +33,7 @@ _CONTROL = re.compile(
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL
 )
-# Not JSON escapes, but escapes of Python or JavaScript, or damaged ones.
+# Escapes of Python or JavaScript, or damaged ones.
 _FOREIGN = re.compile(r"\\(?:[av0-7\n\r]|x[0-9a-fA-F]{2}|u[0-9a-fA-F{]|U[0-9a-fA-F]{8}|N\{)")
 
 
@@ -45,13 +45,11 @@ def has_control(text: str, start: int, end: int) -> bool:
 def unescape_damaged(body: str, quotes: Container[str]) -> Any:
     """Return a damaged string decoded; ``AMBIGUOUS`` if it has more than one reading.
 
-    Args:
-        body: The text between the quotes, in which ``has_control`` finds nothing.
-        quotes: Signs that may be escaped quotes.
+    ``has_control`` finds nothing in ``body``. ``quotes`` may be escaped.
     """
     escapes = [match[0] for match in _ESCAPE.finditer(body) if match[0][1] not in quotes]
     known = [escape for escape in escapes if unescape(escape) is not None]
-    # A path or pattern means its backslashes, unless one could be an escape.
+    # Paths and patterns mean their backslashes, unless one could be an escape.
     is_path = len(known) < len(escapes)
     if is_path and (known or _FOREIGN.search(body)):
         return AMBIGUOUS

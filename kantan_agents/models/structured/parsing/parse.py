@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - brackets of both widths
-"""``parse_structured_output``: finds the JSON in a reply (spec structured output, "JSON extraction")."""
+"""``parse_structured_output`` (spec structured output, "JSON extraction")."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TAG = re.compile(r"(?:json)?\s*")
 _SPACE = re.compile(r"\s*")
 _ESCAPED_JSON = re.compile(r'[{\[](?:\s|\\[nrt])*\\"')
 _MAX_FENCES = 2_000  # takes a few ms; real replies have far fewer
-_MAX_LONG_BLOCKS = 20  # a failed attempt to read past a fence costs more the later it starts
+_MAX_LONG_BLOCKS = 20  # a failed attempt costs more the later it starts
 
 
 def parse_structured_output(
@@ -57,22 +57,16 @@ def parse_structured_output(
 
 
 def parsed_values(text: str, *, arrays: bool = False) -> Iterator[Any]:
-    """Lazily yield all candidate values, best first.
+    """Lazily yield all candidate values, best first; a ``Partial`` if a part had to be omitted.
 
-    Args:
-        text: The model's reply.
-        arrays: Whether to also yield arrays outside of objects, after the objects of the same step.
-
-    Yields:
-        The values of the three strict steps, then of the tolerant parser, in order of appearance; a
-        ``Partial`` if a part had to be omitted.
+    ``arrays``: also yield arrays outside of objects, after the objects of the same step.
     """
     return _values(text, "{[" if arrays else "{")
 
 
 @attrs.frozen
 class _Head:
-    """The value at the first bracket, where the first and the third step start."""
+    """The value at the first bracket, for the first and third step."""
 
     opener: str
     start: int
@@ -92,7 +86,7 @@ class _Head:
         return self.value is not NOTHING and not text[: self.start].strip() and not text[self.end :].strip()
 
     def is_outermost(self, text: str) -> bool:
-        """Return whether it ends at the last closing bracket of its kind."""
+        """Return whether it ends at the last closing bracket."""
         return self.value is not NOTHING and self.end == text.rfind(_CLOSER[self.opener]) + 1
 
 
@@ -141,10 +135,9 @@ def _specified(text: str, heads: list[_Head]) -> Iterator[Found]:
 
 
 def _blocks(text: str, head: _Head) -> Iterator[Found]:
-    """Yield start, end and value of each strictly valid JSON value between code fences.
+    """Yield start, end and value of each strictly valid value between code fences.
 
-    A string may contain a fence, so a block ends at the first fence that completes a value, or else at the
-    first fence.
+    A block ends at the first fence that completes a value: a string may contain a fence.
     """
     fences = [match.span() for match in islice(_FENCE.finditer(text), _MAX_FENCES)]
     number = {start: index for index, (start, _) in enumerate(fences)}
@@ -173,7 +166,7 @@ def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:
 
 
 def _text_in_string(text: str) -> str | None:
-    """Return the content of a reply that is a JSON string, with or without its quotes."""
+    """Return the content of a reply that is one JSON string."""
     body = text.strip()
     if _ESCAPED_JSON.match(body):
         return unescape(body)

@@ -12,7 +12,7 @@ from kantan_agents.models.structured.parsing.tolerant_tokens import OPENERS, Bud
 
 _SQUARE = r"\["
 _MOST_MARKS = 2_000
-_MOST_BRACKETS = 200_000  # each may start a mark, and takes up to 0.25 microseconds
+_MOST_BRACKETS = 200_000  # each takes up to 0.25 microseconds
 
 REASONING_TAGS: Final = {
     "think": "think",
@@ -27,10 +27,10 @@ REASONING_TAGS: Final = {
     "antthinking": "think",
     "inner_monologue": "inner_monologue",
 }
-"""The tags around reasoning, and the tag that closes each.
+"""The tags around reasoning, and their closing tags.
 
-They may have any prefix, attributes, and suffixes (``think:opensource``, ``think_never_used_51bc``). Tags
-that users may want in an answer, such as ``<plan>``, are omitted.
+They may have prefixes, attributes, and suffixes (``think:opensource``, ``think_never_used_51bc``). Tags that
+users may want, such as ``<plan>``, are omitted.
 """
 REASONING_MARKS: Final = (
     (r"\[think(?:ing)?\]", r"\[/think(?:ing)?\]"),
@@ -58,26 +58,24 @@ def _marks_with(bracket: str) -> str:
     return "|".join(f"(?P<{name}>{mark[len(bracket) :]})" for name, mark in marks if mark.startswith(bracket))
 
 
-# Sorted by the first character, for which compiled code then searches.
+# Sorted by the first character, for fast searches.
 _MARK = re.compile(
     rf"<(?:(?P<end>/)?(?:[\w.-]{{1,30}}:)?(?P<tag>{'|'.join(REASONING_TAGS)})"
     rf"(?:_never_used_\w{{1,40}}|:[\w.-]{{1,30}})?(?:\s[^<>]{{0,300}})?(?<!/)>"
     rf"|{_marks_with('<')})|\[(?:{_marks_with(_SQUARE)})|◁(?:{_marks_with('◁')})",
     re.IGNORECASE,
 )
-# The channels of gpt-oss, if a server has removed the marks but not the names.
+# The channels of gpt-oss without their marks.
 _BARE_CHANNELS = ("analysis", "commentary")
 _BARE_FINAL = "assistantfinal"
 
 
 def reply_in(text: str) -> str:
-    """Return the part of a model's reply that is not reasoning.
+    """Return the part of a model's reply that is not reasoning, in linear time.
 
     It follows the last closing mark, even an unopened one: many servers omit the opening mark. Reasoning that
     never closes is not a reply. Marks in JSON strings do not count. A sentence may mention an opening mark,
     but not a closing one, which may end a draft.
-
-    Every reader of a reply calls this first. The time is linear.
     """
     if text.lstrip().startswith(_BARE_CHANNELS) and (final := text.rfind(_BARE_FINAL)) >= 0:
         text = text[final + len(_BARE_FINAL) :]
@@ -113,7 +111,7 @@ def _bounds(source: TokenSource, marks: list[re.Match[str]]) -> tuple[int, int]:
 
 
 def _closing(form: str, marks: Iterator[re.Match[str]]) -> re.Match[str] | None:
-    """Return the next mark that closes a form, or an unopened one."""
+    """Return the next mark that closes a form or is unopened."""
     inside: set[str] = set()
     for mark in marks:
         other, closes = _kind(mark)
@@ -125,7 +123,7 @@ def _closing(form: str, marks: Iterator[re.Match[str]]) -> re.Match[str] | None:
 
 
 def _is_mentioned(mark: re.Match[str]) -> bool:
-    """Return whether a mark is a word of a sentence: "in the <analysis> section", "the tag `<think>`"."""
+    """Return whether a sentence mentions a mark: "in the <analysis> section", "the tag `<think>`"."""
     text, start, end = mark.string, mark.start(), mark.end()
     if text[start - 1 : start] in tuple("`\"'") and text[start - 1] == text[end : end + 1]:
         return "``" not in (text[max(start - 2, 0) : start], text[end : end + 2])
@@ -145,7 +143,7 @@ def _kind(mark: re.Match[str]) -> tuple[str, bool]:
 
 
 def _end_of_json_with(mark: re.Match[str], source: TokenSource, pos: int) -> int | None:
-    """Return the end of the JSON at or after ``pos`` that has a mark in a string, or None."""
+    """Return the end of the next JSON that has the mark in a string."""
     try:
         source.spend(1)
         while (start := min(source.find(bracket, pos) for bracket in OPENERS)) < mark.start():

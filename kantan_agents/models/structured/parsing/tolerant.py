@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001, RUF002 - this module handles similar-looking characters on purpose
-"""A tolerant parser for nearly valid JSON, as models send it; it never invents data."""
+"""A tolerant parser for nearly valid JSON; it never invents data."""
 
 from __future__ import annotations
 
@@ -25,16 +25,12 @@ from kantan_agents.models.structured.parsing.tolerant_tokens import (
 )
 
 Found = tuple[int, int, Any]
-"""The start of a value, the index from which to search for the next one, and the value."""
+"""The start of a value, where to search next, and the value."""
 
 
 @attrs.frozen
 class Partial:
-    """An incomplete value: cut off, or with an unreadable member.
-
-    Attributes:
-        value: The readable part.
-    """
+    """A value that is cut off or has an unreadable member."""
 
     value: Any
 
@@ -58,7 +54,7 @@ class _Open:
         self.spoiled = False
 
     def put(self, value: Any) -> None:
-        """Add the next value; an unreadable one (``NOTHING``) drops its key, or spoils the whole array."""
+        """Add the next value; ``NOTHING`` drops its key or spoils the array."""
         self.separated = False
         if isinstance(self.items, list):
             self.items.append(value)
@@ -70,19 +66,14 @@ class _Open:
             self.items[self.key] = value
 
     def value(self) -> Any:
-        """Return the value so far; ``NOTHING`` for an array with a gap, or without readable members."""
+        """Return the value so far; ``NOTHING`` if it is spoiled or empty."""
         if self.spoiled and (isinstance(self.items, list) or not self.items):
             return NOTHING
         return self.items
 
 
 class _StopError(Exception):
-    """The rest of a value cannot be read.
-
-    Args:
-        pos: The index from which to search for the next value.
-        cut_off: Whether the reply ends here; otherwise the text here is not JSON.
-    """
+    """The rest of a value cannot be read; search on at ``pos``."""
 
     def __init__(self, pos: int, *, cut_off: bool) -> None:
         super().__init__(pos)
@@ -102,14 +93,14 @@ class _Reader:
         self._is_partial = False
 
     def read(self) -> tuple[Any, int]:
-        """Return the value, a ``Partial`` or ``NOTHING``, and where to search for the next one."""
+        """Return the value, ``Partial`` or ``NOTHING``, and where to search next."""
         pos = self._start + 1
         self._source.comment = None
         try:
             while self._open:
                 pos = self._step(pos)
         except _StopError as stop:
-            # The skipped comment may be ordinary text, so search again after its first character.
+            # The comment may be ordinary text, so search inside it.
             pos = stop.pos if self._source.comment is None else min(stop.pos, self._source.comment + 1)
             return self._cut_off() if stop.cut_off else NOTHING, pos
         if self._too_deep or self._last is NOTHING:
@@ -152,7 +143,6 @@ class _Reader:
         return here
 
     def _key(self, top: _Open, here: int) -> int:
-        """Read a key and its colon, and return the index of the value."""
         text = self._source.text
         if text[here] in QUOTES:
             key, end = self._source.key(here)
@@ -194,7 +184,7 @@ class _Reader:
         return end
 
     def _unreadable(self, here: int) -> int:
-        """Return the end of an unreadable value, if a delimiter separates it from the next member."""
+        """Return the end of an unreadable value if a delimiter follows."""
         match = _UNREADABLE.match(self._source.text, here)
         end = match.end() if match else here
         self._source.spend((end - here) // 64)
@@ -219,11 +209,7 @@ class _Reader:
 
 
 def value_at(source: TokenSource, start: int) -> tuple[Any, int]:
-    """Return the value at a bracket, a ``Partial`` or ``NOTHING``, and where to search for the next one.
-
-    Raises:
-        BudgetSpentError: The budget of ``source`` is spent.
-    """
+    """Return the value at a bracket, ``Partial`` or ``NOTHING``, and where to search next."""
     value, pos = source.json_at(start, MAX_DEPTH)
     if value is NOTHING:
         source.spend(_START_STEPS)
@@ -234,12 +220,10 @@ def value_at(source: TokenSource, start: int) -> tuple[Any, int]:
 def tolerant_values(
     source: TokenSource, openers: str, known: Mapping[int, int] | None = None
 ) -> Iterator[Found]:
-    """Yield each value or ``Partial`` that starts with one of two brackets, until the budget is spent.
+    """Yield each value or ``Partial`` until the budget is spent.
 
-    Args:
-        source: The reply.
-        openers: ``"{｛"`` for objects, ``"[［"`` for arrays.
-        known: Start and end of values to skip: they have been yielded.
+    ``openers`` is ``"{｛"`` for objects or ``"[［"`` for arrays. ``known`` values, by start and end, are
+    skipped.
     """
     ends = sorted((known or {}).items())
     pos = 0

@@ -1,8 +1,7 @@
 # ruff: noqa: RUF001 - this module handles similar-looking characters on purpose
 """Tokens of nearly valid JSON: white space, comments, strings, numbers and literals.
 
-Compiled code does all searching, and all searches share one budget, so a hostile reply takes no longer than a
-long one.
+All searches share one budget, so a hostile reply takes no longer than a long one.
 """
 
 from __future__ import annotations
@@ -16,10 +15,9 @@ from kantan_agents.models.structured.parsing.escapes import AMBIGUOUS, has_contr
 from kantan_agents.models.structured.parsing.strict_json import NOTHING, decode_at, depth_of, unescape
 
 MAX_STEPS: Final = 50_000
-"""The budget for one reply. A step takes about a microsecond: less than 0.1 s in total.
+"""Steps for one reply, of about a microsecond: less than 0.1 s in total.
 
-A member costs about five steps, strictly valid JSON almost none. This suffices for 50,000 characters with
-damage in every line.
+A member costs about five. This suffices for 50,000 characters with damage in every line.
 """
 MAX_DEPTH: Final = 200
 """Maximum nesting: validators, printers and copiers recurse."""
@@ -63,12 +61,9 @@ class BudgetSpentError(Exception):
 
 
 class TokenSource:
-    """A reply with its tokens, its cached searches, and its budget.
+    """A reply with its cached searches and its budget.
 
-    Args:
-        text: The reply.
-        steps: The budget.
-        broken: Indexes of brackets that start no strictly valid JSON.
+    ``broken`` has indexes of brackets that start no strictly valid JSON.
     """
 
     def __init__(self, text: str, steps: int = MAX_STEPS, broken: Container[int] = ()) -> None:
@@ -94,7 +89,7 @@ class TokenSource:
             raise BudgetSpentError
 
     def find(self, needle: str, start: int) -> int:
-        """Return the index of the next occurrence, or the end; caches the last search for each needle."""
+        """Return the index of the next occurrence, or the end; cached."""
         begin, place = self._found.get(needle, (1, 0))
         if begin <= start <= place:
             return place
@@ -125,11 +120,11 @@ class TokenSource:
         return pos
 
     def is_end(self, pos: int) -> bool:
-        """Return whether the reply or its code block (a fence on a new line) ends at an index."""
+        """Return whether the reply or its code block ends at an index."""
         return pos >= self.end or (self.text.startswith("```", pos) and self.text[pos - 1] == "\n")
 
     def json_at(self, pos: int, depth: int) -> tuple[Any, int]:
-        """Return the strictly valid object or array at an opening bracket, and its end; or ``NOTHING``."""
+        """Return the strictly valid value at an opening bracket, and its end; or ``NOTHING``."""
         if self._tries <= 0 or self._tried_length <= 0 or pos in self._broken:
             return NOTHING, pos
         value, end = decode_at(self.text, pos, constants=True)
@@ -142,14 +137,14 @@ class TokenSource:
         return NOTHING, pos
 
     def has_control(self, start: int, end: int) -> bool:
-        """Return whether a value contains an escape that is ambiguous in damaged JSON."""
+        """Return whether a value contains an ambiguous escape."""
         return has_control(self.text, start, end)
 
     def key(self, pos: int) -> tuple[Any, int]:
         """Return the quoted key at an index, and its end; ``NOTHING`` if it is not closed.
 
-        The first quote closes it, except an apostrophe within a word. Otherwise, ordinary text would be read
-        up to the next colon.
+        The first quote closes it, except an apostrophe within a word; else ordinary text up to the next colon
+        would match.
         """
         quote = QUOTES[self.text[pos]]
         place = self._closing(quote, pos + 1)
@@ -162,12 +157,11 @@ class TokenSource:
     def string(self, pos: int, *, in_object: bool) -> tuple[Any, int]:
         """Return the string value at its opening quote, and its end.
 
-        A quote closes it only if the characters after the quote can follow a value.
+        A quote closes it only if the next characters can follow a value.
 
         Returns:
-            The string and its end. ``NOTHING`` and the end of the reply if no quote closes it; ``NOTHING``
-            and ``pos`` + 1 if it seems to contain a key. ``AMBIGUOUS`` and its end if it has more than one
-            reading.
+            ``NOTHING`` and the end of the reply if no quote closes it; ``NOTHING`` and ``pos`` + 1 if it
+            seems to contain a key; ``AMBIGUOUS`` and its end if it has more than one reading.
         """
         quote = QUOTES[self.text[pos]]
         place = self._closing(quote, pos + 1)
@@ -182,7 +176,7 @@ class TokenSource:
     def scalar(self, pos: int, *, in_object: bool) -> tuple[Any, int]:
         """Return the number or literal at an index, and its end; or ``NOTHING``.
 
-        A number at the very end is not accepted, because digits may be missing.
+        A number at the very end is rejected, because digits may be missing.
         """
         text = self.text
         if match := _LITERAL.match(text, pos):

@@ -20,11 +20,7 @@ from kantan_agents.models.structured.schemas.schema_nodes import Nodes, properti
 
 
 class AgentOutput(OutputSchema):
-    """The output schema of an agent.
-
-    Attributes:
-        delivery: The output mode and the number of repairs.
-    """
+    """The output schema of an agent, with its ``delivery`` options."""
 
     delivery: Delivery
 
@@ -37,7 +33,7 @@ class AgentOutput(OutputSchema):
 
     @cached_property
     def key(self) -> str:
-        """The memory key of successful forms, by default the schema as JSON."""
+        """The memory key of working forms."""
         return self.delivery.memory_key or json.dumps(self.plain, ensure_ascii=False)
 
     @cached_property
@@ -50,9 +46,9 @@ class AgentOutput(OutputSchema):
         return validator_of(self.json_schema())
 
     def is_violated_by(self, value: Any) -> bool:
-        """Return whether a value proves that the provider does not enforce the schema.
+        """Return whether a value proves that the schema is not enforced.
 
-        Only the strict form is enforced, which cannot express every constraint.
+        Only the strict form is, which cannot express every constraint.
         """
         if not self.is_strict_json_schema():
             return False
@@ -62,7 +58,7 @@ class AgentOutput(OutputSchema):
             return True
 
     def is_foreign(self, value: Any) -> bool:
-        """Return whether an object shares no property with the schema, such as a copy of the schema."""
+        """Return whether an object shares no property with the schema."""
         known = properties_of(Nodes(self.plain).applying(self.plain) or {})
         return isinstance(value, dict) and bool(known) and known.keys().isdisjoint(value)
 
@@ -71,7 +67,7 @@ class AgentOutput(OutputSchema):
 
         Raises:
             StructuredOutputError: E40, all attempts failed, and this is the last reply.
-            ModelBehaviorError: It does not fit, and did not come from the agent's model.
+            ModelBehaviorError: It does not fit, and the agent's model did not write it.
         """
         error = failure_for(self, json_str)
         if error is not None:
@@ -82,9 +78,7 @@ class AgentOutput(OutputSchema):
 def agent_output(output_type: Any, delivery: Delivery) -> AgentOutputSchemaBase | None:
     """Return the value for the SDK agent's ``output_type``.
 
-    Raises:
-        OutputSchemaError: E41, the type cannot be expressed as a JSON schema.
-        InvalidOptionError: E75, a custom schema object only supports the provider's native mode.
+    E41 if JSON Schema cannot express it; E75 for a custom schema object and another mode than native.
     """
     schema = output_schema(output_type)
     if isinstance(schema, AgentOutput):

@@ -1,4 +1,4 @@
-"""``Chain``: decides what follows an answer: accept, another form, a repair, or failure."""
+"""``Chain``: accepts an answer, or requests another form or a repair."""
 
 from __future__ import annotations
 
@@ -36,11 +36,7 @@ class Chain:
         return cls(request, Fetch.of(request.schema), request)
 
     def settled(self, answer: ModelResponse) -> ModelResponse | None:
-        """Return the answer for the SDK, or None if ``next`` must be sent first.
-
-        Raises:
-            StructuredOutputError: E40, all attempts failed and the last reply is empty.
-        """
+        """Return the answer for the SDK, or None to send ``next``; E40 if all failed without text."""
         answer = self._with_all_usage(answer)
         text = final_text(answer.output)
         if text is None:
@@ -66,7 +62,7 @@ class Chain:
 
     def _failed(self, answer: ModelResponse, text: str) -> ModelResponse:
         error = unfit_output(self.fetch.schema.name(), self.fetch.attempts)
-        if not text:  # the SDK would call the model until no turns are left
+        if not text:  # else the SDK would use up the turns
             raise error
         set_failure(self.fetch.schema, error)
         return answer

@@ -20,26 +20,14 @@ EXAMPLE_WORDS: Final = "Reply with ONLY a JSON object in this form, with your ow
 
 @attrs.frozen
 class Encoded:
-    """A request in one form.
-
-    Attributes:
-        request: The request to send.
-        final_tool: Name of the tool whose arguments are the answer; None without such a tool.
-    """
+    """A request in one form; ``final_tool`` is the name of its final tool, if any."""
 
     request: Request
     final_tool: str | None = None
 
 
 def encoded(request: Request, schema: AgentOutput, form: Form, *, is_chat: bool) -> Encoded:
-    """Return a request in the given form.
-
-    Args:
-        request: The SDK's request.
-        schema: The schema of the answer.
-        form: The form.
-        is_chat: Whether it goes to chat completions rather than the Responses API.
-    """
+    """Return a request in the given form."""
     if form.mode == "native":
         return Encoded(request)
     bare = request.with_options(output_schema=None)
@@ -67,7 +55,7 @@ def _appended(instructions: str | None, suffix: str) -> str:
 
 
 def _tool_suffix(name: str) -> str:
-    # Without the word JSON: instructed to write JSON, a model calls no tool (spec structured output).
+    # Models that are instructed to write JSON call no tool (spec structured output).
     return f"Give the final answer by calling the tool `{name}`."
 
 
@@ -85,8 +73,7 @@ def schema_text(schema: AgentOutput, *, beside_tools: bool) -> str:
 def example_text(schema: AgentOutput) -> str:
     """Return the example form's addition to the user's message.
 
-    Small models repeat or ignore a schema; many follow an example that comes last
-    (``benchmarks/valid_shares.py``).
+    Small models ignore a schema but follow a final example (``benchmarks/valid_shares.py``).
     """
     return f"{EXAMPLE_WORDS}\n{schema.example}"
 
@@ -102,7 +89,7 @@ def _with_example(request: Request, text: str) -> Request:
         content = f"{content}\n\n{text}"
     elif isinstance(content, list):
         content = [*content, {"type": "input_text", "text": text}]
-    else:  # a tool's result: not every server accepts a user message after it
+    else:  # not every server accepts a user message after a tool's result
         return attrs.evolve(request, instructions=_appended(request.instructions, text))
     return attrs.evolve(request, input=[*given[:-1], {**last, "content": content}])
 
@@ -111,7 +98,7 @@ def _with_tool_choice(request: Request, name: str, *, forced: bool) -> Any:
     choice = request.settings.tool_choice
     if choice is None and forced:
         choice = "required"
-    elif choice == "none":  # meant for the agent's own tools; the final tool delivers the answer
+    elif choice == "none":  # meant for the agent's own tools
         choice = name
     if choice is request.settings.tool_choice:
         return request.settings

@@ -1,4 +1,4 @@
-"""The error of a failed structured output, and its way to the SDK."""
+"""The error of a failed structured output, for the SDK."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _failure: ContextVar[tuple[object, UnfitOutputError] | None] = ContextVar(
 
 
 def set_failure(schema: object, error: UnfitOutputError) -> None:
-    """Make a schema raise an error for the reply that the SDK validates next."""
+    """Make a schema raise an error for the next reply."""
     _failure.set((schema, error))
 
 
@@ -36,7 +36,7 @@ def clear_failure() -> None:
 
 
 def failure_for(schema: object, text: str) -> UnfitOutputError | None:
-    """Return the error that a schema must raise for this reply, if any."""
+    """Return the error to raise for this reply, if any."""
     known = _failure.get()
     if known is None or known[0] is not schema or known[1].text != text:
         return None
@@ -44,7 +44,7 @@ def failure_for(schema: object, text: str) -> UnfitOutputError | None:
 
 
 def unfit_output(output: str, attempts: list[Any]) -> UnfitOutputError:
-    """Return the error for an output type's name and its failed attempts, in order."""
+    """Return the error for an output type and its attempts."""
     replies = [attempt.text for attempt in attempts if attempt.text is not None]
     tried = "; ".join(f"{number}. {attempt}" for number, attempt in enumerate(attempts, 1))
     return UnfitOutputError(

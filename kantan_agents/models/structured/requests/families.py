@@ -1,7 +1,6 @@
-"""Provider families: which forms of a structured output request to try, in which order.
+"""Forms of a structured output request by provider family.
 
-To add a provider, define its ``Family`` here, state the reason for its forms in a comment, and list it in
-``FAMILIES``.
+For a new provider, define a ``Family`` with its reasons, and list it in ``FAMILIES``.
 """
 
 from __future__ import annotations
@@ -25,14 +24,11 @@ from kantan_agents.models.structured.requests.forms import (
 
 @attrs.frozen(eq=False)
 class Family:
-    """Providers that handle requests for structured output in the same way.
+    """Providers that handle requests for structured output alike.
 
-    Attributes:
-        name: Name of the family in documentation and traces.
-        providers: kantan-llm's names of its providers.
-        hosts: Host name suffixes of its API, to recognize clients that kantan-llm did not create.
-        forms: The forms to try, best first, without known failures.
-        forms_beside_tools: The same for agents with tools or handoffs.
+    ``providers`` are kantan-llm's names. ``hosts`` are host name suffixes of the API, for clients that
+    kantan-llm did not create. ``forms`` are tried in this order, ``forms_beside_tools`` if there are tools or
+    handoffs.
     """
 
     name: str
@@ -51,8 +47,8 @@ class Family:
         return any(host == end or host.endswith(f".{end}") for end in self.hosts)
 
 
-# The Responses API and chat completions both enforce the schema, which ``structured/schemas/strict.py``
-# adapts to strict mode. An unsuitable schema is HTTP 400, ``invalid_json_schema``.
+# ``structured/schemas/strict.py`` adapts the schema to strict mode. An unsuitable one is HTTP 400,
+# ``invalid_json_schema``.
 OPENAI = Family(
     "openai",
     providers=("openai",),
@@ -60,8 +56,8 @@ OPENAI = Family(
     forms=(NATIVE, FORCED_TOOL, PROMPT),
 )
 
-# Gemini's OpenAI-compatible API enforces a schema, but not with tools: HTTP 400, "Function calling with a
-# response mime type: 'application/json' is unsupported".
+# No schema together with tools: HTTP 400, "Function calling with a response mime type: 'application/json' is
+# unsupported".
 GOOGLE = Family(
     "google",
     providers=("google",),
@@ -69,9 +65,8 @@ GOOGLE = Family(
     forms_beside_tools=(FORCED_TOOL, TOOL, NATIVE, PROMPT),
 )
 
-# Claude's OpenAI-compatible API silently ignores ``response_format`` and ``strict``. Tools work. The
-# instructions of the tool forms mention no format: the model would write prose instead of calling the final
-# tool.
+# The OpenAI-compatible API silently ignores ``response_format`` and ``strict``. The tool forms mention no
+# format: the model would write prose instead of the call.
 ANTHROPIC = Family(
     "anthropic",
     providers=("anthropic",),
@@ -79,9 +74,9 @@ ANTHROPIC = Family(
     forms=(FORCED_TOOL, TOOL, PROMPT),
 )
 
-# DeepSeek rejects ``json_schema`` with HTTP 400 or 422, "This response_format type is unavailable now". Its
-# JSON mode requires the word JSON in the prompt, returns white space for anything else, and calls no tools.
-# Its reasoning model rejects a forced tool.
+# ``json_schema`` is HTTP 400 or 422, "This response_format type is unavailable now". JSON mode requires the
+# word JSON in the prompt, returns white space for anything else, and calls no tools. The reasoning model
+# rejects a forced tool.
 DEEPSEEK = Family(
     "deepseek",
     providers=("deepseek",),
@@ -90,11 +85,10 @@ DEEPSEEK = Family(
     forms_beside_tools=(FORCED_TOOL, TOOL, PROMPT),
 )
 
-# Local servers: Ollama, LM Studio, llama.cpp, vLLM. A JSON schema becomes a grammar for the whole reply and
-# prevents tool calls, so with tools the schema form follows the tool forms. A schema that a grammar cannot
-# express is a server error or is not enforced. Ollama ignores `tool_choice`, and returns HTTP 400, "does not
-# support tools", for models without a tool template. llama-cpp-python ignores `json_schema` but takes a
-# schema in its JSON mode. Small models need the example.
+# Ollama, LM Studio, llama.cpp, vLLM. A schema becomes a grammar for the whole reply and prevents tool calls,
+# so with tools it comes last. If a grammar cannot express it, it is a server error or not enforced. Ollama
+# ignores `tool_choice`, and returns HTTP 400, "does not support tools", for models without a tool template.
+# llama-cpp-python ignores `json_schema` but takes a schema in JSON mode. Small models need the example.
 LOCAL = Family(
     "local",
     providers=("ollama", "lmstudio", "compat"),
@@ -102,12 +96,11 @@ LOCAL = Family(
     forms_beside_tools=(FORCED_TOOL, TOOL, NATIVE, PROMPT),
 )
 
-# Custom providers. One that supports schemas declares it; others would silently ignore the schema.
+# A custom provider that supports schemas declares it; others ignore them.
 PROVIDER = Family("provider", providers=("provider",), forms=(FORCED_TOOL, TOOL, PROMPT))
 SCHEMA_PROVIDER = Family("schema provider", providers=("schema provider",))
 
-# All other OpenAI-compatible APIs. Their support varies by server and model, so all forms are tried, the most
-# reliable first.
+# Other OpenAI-compatible APIs vary, so all forms are tried, the most reliable first.
 UNKNOWN = Family("unknown")
 
 FAMILIES = (OPENAI, GOOGLE, ANTHROPIC, DEEPSEEK, LOCAL, PROVIDER, SCHEMA_PROVIDER, UNKNOWN)
@@ -115,13 +108,8 @@ FAMILIES = (OPENAI, GOOGLE, ANTHROPIC, DEEPSEEK, LOCAL, PROVIDER, SCHEMA_PROVIDE
 
 @lru_cache(maxsize=256)
 def family_of(provider: str | None, base_url: str) -> Family:
-    """Return the family of a provider.
-
-    Args:
-        provider: kantan-llm's name of the provider, if kantan-llm created the client.
-        base_url: URL of its API, which takes precedence over the name.
-    """
-    # A client for OpenAI's API may point to any host, so the host is the better evidence.
+    """Return the family of a provider; the URL takes precedence over kantan-llm's name."""
+    # A client for OpenAI's API may point to any host.
     for family in FAMILIES:
         if family.answers_at(base_url):
             return family

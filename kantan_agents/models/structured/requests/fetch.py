@@ -1,4 +1,4 @@
-"""``Fetch``: the attempts for one structured output, and which form to try next."""
+"""``Fetch``: the attempts for one structured output, and the next form."""
 
 from __future__ import annotations
 
@@ -61,17 +61,11 @@ _NO_TOOL_MODE = (
 
 @lru_cache(maxsize=64)
 def known_forms(family: Family, wanted: OutputMode, has_tools: bool) -> tuple[Form, ...]:
-    """Return the forms to try for a family of providers, best first.
-
-    Args:
-        family: The family of the provider.
-        wanted: The output mode of the agent.
-        has_tools: Whether the request has tools or handoffs.
-    """
+    """Return the forms to try for a family of providers, best first."""
     known = family.forms_beside_tools if has_tools else family.forms
     if wanted == "auto":
         return known
-    # A mode that the user has chosen is tried even if it is known to fail.
+    # The user's choice is tried even if it is known to fail.
     return tuple(form for form in known if form.mode == wanted and not form.sends_schema) or (Form(wanted),)
 
 
@@ -84,14 +78,7 @@ class _Sent:
 
 @attrs.define
 class Fetch:
-    """The attempts for one structured output.
-
-    Attributes:
-        schema: The schema of the answer.
-        repairs_left: How many more repairs may be requested.
-        attempts: The attempts so far, in order.
-        memory: Experience with forms; a replay has its own.
-    """
+    """The attempts for one structured output. ``memory`` is separate in a replay."""
 
     schema: AgentOutput
     repairs_left: int
@@ -109,19 +96,13 @@ class Fetch:
 
     @property
     def mode(self) -> str | None:
-        """The mode of the latest request; None if a middleware answered instead of the model."""
+        """The mode of the latest request; None if a middleware answered."""
         return None if self._sent is None else self._sent.form.mode
 
     def forms(self, target: FormTarget, family: Family, *, is_kept: bool) -> tuple[Form, ...]:
         """Return the forms to try for a target, best first.
 
-        Args:
-            target: The model, the schema, and whether there are tools.
-            family: The family of the provider.
-            is_kept: Whether the provider stores the conversation.
-
-        Raises:
-            InvalidOptionError: E75, output mode ``"tool"`` with a provider that stores the conversation.
+        E75 for output mode ``"tool"`` if the provider stores the conversation (``is_kept``).
         """
         if self._repeated is not None and self._repeated.target == target:
             return (self._repeated.form,)
@@ -145,7 +126,7 @@ class Fetch:
             self.attempts.append(attempt)
 
     def slipped(self) -> None:
-        """Record that this answer's form is an exception, irrelevant for later requests."""
+        """Record that this answer's form is irrelevant for later requests."""
         self._slipped = True
 
     def accepted(self, text: str) -> None:
@@ -159,8 +140,8 @@ class Fetch:
     ) -> Literal["other mode", "repair", "end"]:
         """Record that the reply does not fit, and return the next step.
 
-        ``"other mode"`` if the provider or the model does not follow the mode, ``"repair"`` if the reply only
-        needs correction, ``"end"`` if no repairs are left. ``cut`` describes how the reply was cut off.
+        ``"other mode"`` if the mode is not followed, ``"repair"`` if the reply needs correction, ``"end"`` if
+        no repairs are left.
         """
         self._record(text, reading.problems if cut is None else (cut, *reading.problems), fits=False)
         sent, self._sent = self._sent, None
@@ -199,16 +180,16 @@ class Fetch:
         return form in TOOL_FORMS and bool(text.strip()) and self._breaks_mode(form, reading)
 
     def _is_unsupported(self, sent: _Sent, text: str) -> bool:
-        # One empty or bad reply in a form that has worked must not demote the form permanently.
+        # A form that has worked must survive one empty or bad reply.
         if self._slipped or not text.strip():
             return False
-        # The next form, the schema, would hide the tools of later requests: use it for this answer only.
+        # Only for this answer: the schema would hide the tools of later requests.
         if sent.form in TOOL_FORMS and sent.target.has_tools and self._may_send(NATIVE, sent):
             return False
         return not self.memory.has_worked(sent.target, sent.form)
 
     def _may_send(self, form: Form, sent: _Sent) -> bool:
-        # A form that is known to be rejected is no better than this one.
+        # A form that is known to be rejected is no better.
         return form in sent.left and not self.memory.is_refused(sent.target, form)
 
     def _record(self, text: str, problems: tuple[str, ...], *, fits: bool) -> None:

@@ -1,4 +1,4 @@
-"""The final tool, whose arguments are the answer, and its calls as messages."""
+"""The final tool, whose arguments are the answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ARGUMENTS = "response.function_call_arguments.done"
 
 
 def final_tool_name(tools: list[Any], handoffs: list[Any]) -> str:
-    """Return a name for the final tool that differs from all tools and handoffs."""
+    """Return a name that no tool or handoff has."""
     taken = {getattr(tool, "name", None) for tool in tools}
     taken |= {getattr(handoff, "tool_name", None) for handoff in handoffs}
     name, number = _NAME, 1
@@ -49,7 +49,7 @@ def final_tool(name: str, schema: dict[str, Any]) -> FunctionTool:
 
 
 async def _never(_context: Any, _arguments: str) -> Any:
-    # Its calls become messages before the SDK runs them, so only other code gets here.
+    # The SDK never runs it: its calls become messages.
     raise RuntimeError("the final tool only delivers the answer; it cannot be run")
 
 
@@ -71,11 +71,7 @@ def message_of(call: Any) -> ResponseOutputMessage:
 def text_message(text: str, status: str | None) -> ResponseOutputMessage:
     """Return an assistant message that the provider did not send in this form.
 
-    Its id is the SDK's placeholder: the provider knows no message with the call's id.
-
-    Args:
-        text: Its text.
-        status: The status of its source, which may have been cut off.
+    It has the SDK's placeholder id, and its source's ``status``, which may be cut off.
     """
     is_cut = status == "incomplete"
     content = ResponseOutputText(type="output_text", text=text, annotations=[], logprobs=[])
@@ -99,8 +95,8 @@ def without_final_calls(answer: ModelResponse, name: str) -> ModelResponse:
 def items_without_final_calls(items: list[Any], name: str) -> list[Any]:
     """Turn calls of the final tool among output items into messages.
 
-    They become the last messages, which the SDK takes as the answer. Reasoning that led only to such a call
-    is dropped: providers reject reasoning without the item that follows it.
+    They come last, as the SDK's answer. Reasoning before only such a call is dropped: providers reject it
+    without the call.
     """
     final = [message_of(item) for item in items if is_final_call(item, name)]
     if not final:

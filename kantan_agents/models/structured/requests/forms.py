@@ -1,4 +1,4 @@
-"""The forms of a request for structured output, and the agent's options for them."""
+"""The forms of a structured output request, and the agent's options."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ class Form:
     """One form of a request: a mode, and the provider features it uses.
 
     Attributes:
-        mode: ``"native"``, the provider's own JSON schema; ``"tool"``, a tool whose parameters are the
-            schema; ``"prompt"``, the schema at the end of the instructions.
+        mode: ``"native"``: JSON schema; ``"tool"``: a tool with the schema; ``"prompt"``: instructions.
         forces_tool: In tool mode, whether the model must call a tool.
-        json_object: In prompt mode, whether to use the provider's JSON mode, which accepts any object.
-        sends_schema: In JSON mode, whether to send the schema too: some servers turn it into a grammar.
+        json_object: In prompt mode, whether to use JSON mode, which accepts any object.
+        sends_schema: In JSON mode, whether to send the schema: some servers turn it into a grammar.
         is_example: In prompt mode, whether an example after the user's message replaces the schema.
     """
 
@@ -53,10 +52,9 @@ class Delivery:
 
     Attributes:
         mode: The mode, or ``"auto"`` for the first that works.
-        repairs: How often the model may correct a reply that does not fit.
-        is_single: Whether a reply that does not follow the mode is final. Another mode then serves the next
-            answer, not this one.
-        memory_key: Key of the memory of working forms, for schemas that share it; None for the schema itself.
+        repairs: How often the model may correct its reply.
+        is_single: Whether another mode serves only the next answer, not this one.
+        memory_key: Key of the memory of working forms; by default the schema.
     """
 
     mode: OutputMode = "auto"
@@ -66,11 +64,7 @@ class Delivery:
 
 
 def checked_delivery(mode: Any, repairs: Any) -> Delivery:
-    """Return an Agent's options as a ``Delivery``.
-
-    Raises:
-        InvalidOptionError: E75, ``mode`` is unknown, or ``repairs`` is not an int of at least 0.
-    """
+    """Return an Agent's options as a ``Delivery``; E75 if they are invalid."""
     if mode not in _MODES:
         raise InvalidOptionError(
             option="output_mode", reason=f"must be one of {', '.join(map(repr, _MODES))}, not {mode!r}"

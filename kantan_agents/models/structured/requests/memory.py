@@ -1,4 +1,4 @@
-"""``FormMemory``: remembers working forms, so that only the first run has to search."""
+"""``FormMemory``: remembers working forms."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ _MAX_TARGETS = 1024
 class FormTarget:
     """The target of a request: a model, a schema, and whether there are tools.
 
-    Attributes:
-        base_url: URL of the model's API.
-        model: Name of the model.
-        schema: The schema as JSON text.
-        has_tools: Whether the request has tools or handoffs; some providers then reject a schema.
+    With tools, some providers reject a schema.
     """
 
     base_url: str
@@ -35,9 +31,9 @@ class _Known:
 
 
 class FormMemory:
-    """The forms that worked or failed for each target; evicts the oldest targets.
+    """Results of forms by target; evicts the oldest targets.
 
-    Reads, from any thread, need no lock: values are replaced, never changed.
+    Reads need no lock: values are replaced, never changed.
     """
 
     def __init__(self) -> None:

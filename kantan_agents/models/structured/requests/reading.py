@@ -1,4 +1,4 @@
-"""Finds the final text of an answer, and the JSON in it that fits the schema."""
+"""Finds the final text, and the JSON in it that fits the schema."""
 
 from __future__ import annotations
 
@@ -18,11 +18,9 @@ _MAX_CANDIDATES = 1_000
 
 
 def final_text(items: list[Any]) -> str | None:
-    """Return the text of the last message, the SDK's answer.
+    """Return the text of the last message, or ``""``; None if the SDK must handle the response.
 
-    Returns:
-        The text; empty without a message. None if the SDK must handle the response: tool calls, handoffs, and
-        answers in which the model declines.
+    That is so for tool calls, handoffs, and answers in which the model declines.
     """
     last: Any = None
     has_more = False
@@ -35,7 +33,7 @@ def final_text(items: list[Any]) -> str | None:
         elif kind != "reasoning":
             has_more = True
     if last is None:
-        # After only a hosted tool's call, the SDK itself calls the model again.
+        # After a hosted tool's call, the SDK calls the model again.
         return None if has_more else ""
     text = ""
     for part in last.content:
@@ -47,12 +45,11 @@ def final_text(items: list[Any]) -> str | None:
 
 @attrs.frozen
 class OutputReading:
-    """The result of validating a reply against a schema.
+    """The result of validating a reply.
 
     Attributes:
         text: JSON text that fits, if any.
-        problems: Why nothing fits, such as ``"items[0].price: Input should be a valid number"``; empty
-            without JSON.
+        problems: Why nothing fits; empty without JSON.
         value: The first value found, which does not fit.
         is_partial: Whether that value is incomplete.
     """
@@ -67,10 +64,9 @@ _PARTIAL = "the JSON breaks off, or part of it cannot be read"
 
 
 def read(text: str, schema: AgentOutput) -> OutputReading:
-    """Return the first JSON in a reply that fits a schema.
+    """Return the first JSON in a reply that fits a schema, unchanged if it is the whole reply.
 
-    A reply that fits as a whole stays unchanged. Incomplete values are never accepted: the rest would be
-    silently lost.
+    Incomplete values do not fit: the rest would be silently lost.
     """
     if schema.accepts(text):
         return OutputReading(text)

@@ -1,6 +1,6 @@
-"""Classifies a provider's error: about the form of a request, something else, or unclear.
+"""Classifies a provider's error: about the form of a request, other, or unclear.
 
-The wording is evidence, not proof. A request that carries less (``bareness``) decides unclear cases; see
+A request that carries less (``bareness``) decides unclear cases; see
 ``kantan_agents.agent.bridge.structured_requests``.
 """
 
@@ -25,15 +25,15 @@ from kantan_agents.models.structured.requests.forms import (
 
 RefusalError: TypeAlias = APIStatusError | UntranslatableError | ProviderRequestError
 REFUSALS = (APIStatusError, UntranslatableError, ProviderRequestError)
-"""The errors with which a provider may reject the form of a request."""
+"""Errors that may reject the form of a request."""
 
 Cause = Literal["form", "unclear", "other"]
 
 _BAD_REQUEST = frozenset({400, 404, 422})
-# Some local servers fail while they build a grammar. Without such words, a server error is an outage.
+# Some local servers fail to build a grammar. Other server errors are outages.
 _SERVER_ERROR = frozenset({500, 501})
 
-# The size of the conversation. A schema may be "too large" too, so these words name the subject.
+# A schema may be "too large" too, so these words name the conversation.
 _SIZE = re.compile(
     r"context.{0,20}(length|window|size|limit)|(prompt|input|message|conversation|request)s? (is|are) too l"
     r"|token (count|limit)|too many (input |prompt )?tokens|maximum .{0,40}tokens"
@@ -68,14 +68,14 @@ _BARENESS = {
 
 
 def bareness(form: Form) -> int:
-    """Return how little a form adds to a request: most for the prompt, which is only text."""
+    """Return how little a form adds to a request."""
     return _BARENESS[form]
 
 
 def cause_of(error: RefusalError, form: Form) -> Cause:
-    """Return whether an error is about the form of the request, something else, or unclear."""
+    """Return whether an error is about the form, other, or unclear."""
     if isinstance(error, UntranslatableError):
-        # The conversation is the same in every form, the schema is not.
+        # Every form has the same conversation.
         return "other" if any(one.startswith(_CONVERSATION) for one in error.problems) else "form"
     status = error.status_code if isinstance(error, APIStatusError) else error.status
     if status not in _BAD_REQUEST and status not in _SERVER_ERROR:
@@ -104,7 +104,7 @@ def message_of(error: RefusalError) -> str:
 
 
 def message_and_details(error: RefusalError) -> str:
-    """Return the message with its details, in which a gateway may quote the provider."""
+    """Return the message with its details, where a gateway quotes the provider."""
     return f"{message_of(error)} {_details(error)}"
 
 
@@ -120,7 +120,6 @@ def _inner(error: APIStatusError) -> Any:
 
 
 def _details(error: RefusalError) -> str:
-    """Return an error's details; a gateway quotes the provider's error in ``raw``."""
     inner = _inner(error) if isinstance(error, APIStatusError) else None
     if not isinstance(inner, dict):
         return ""

@@ -14,15 +14,7 @@ _PARAMETERS, FURTHER = PARAMETERS[:4], PARAMETERS[4:]
 
 @attrs.define(eq=False)
 class Request:
-    """One request to a model.
-
-    Attributes:
-        instructions: The system prompt.
-        input: A str or a list of the SDK's input items.
-        settings: The SDK's ``ModelSettings``.
-        tools: The SDK's tools.
-        options: The other arguments: ``output_schema``, ``handoffs``, ``tracing``, ...
-    """
+    """One request to a model; ``options`` has the other arguments."""
 
     instructions: str | None
     input: Any

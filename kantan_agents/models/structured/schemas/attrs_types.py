@@ -1,6 +1,6 @@
 """Lets pydantic handle attrs classes anywhere in an output type.
 
-Also ``typing.TypedDict`` before Python 3.12, of which pydantic accepts only the version of typing_extensions.
+Also ``typing.TypedDict`` before Python 3.12, which pydantic rejects.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ _JSON_DEFAULTS = (type(None), bool, int, float, str, list, tuple, dict)
 def pydantic_type(output_type: Any) -> Any:
     """Return a type that pydantic accepts: ``output_type`` itself if it needs no help.
 
-    Values are created by calling the attrs classes, so that converters and validators run. JSON names are the
-    parameters of ``__init__``. Dataclasses and TypedDicts with attrs classes are read by their annotations.
-    An undefined name in an annotation raises NameError.
+    Attrs classes are called, so that converters and validators run; JSON names are the parameters of
+    ``__init__``. An undefined name in an annotation raises NameError.
     """
     return _Rewriting().root(output_type) if _needs_help(output_type, set()) else output_type
 
@@ -48,7 +47,7 @@ class _Field:
 
 @attrs.frozen
 class _Reference:
-    """Marks an annotation as a reference to the class whose definition has the key ``ref``."""
+    """Refers an annotation to the definition with the key ``ref``."""
 
     ref: str
 
@@ -57,7 +56,7 @@ class _Reference:
 
 
 class _Rewriting:
-    """Rewrites one output type: each class becomes a definition, its uses become references."""
+    """Rewrites classes of one output type to definitions and references."""
 
     def __init__(self) -> None:
         self._refs: dict[Any, str] = {}
@@ -95,7 +94,7 @@ class _Rewriting:
     def _ref(self, cls: Any) -> str:
         if cls not in self._refs:
             origin = get_origin(cls) or cls
-            # Pydantic names a definition in JSON Schema by the part between the last dot and the colon.
+            # Pydantic's name is the part between the last dot and the colon.
             self._refs[cls] = f"{origin.__module__}.{origin.__qualname__}:{id(origin)}-{len(self._refs)}"
         return self._refs[cls]
 
@@ -132,7 +131,7 @@ def _constructor(cls: Callable[..., Any]) -> Callable[[dict[str, Any]], Any]:
         try:
             return cls(**values)
         except (ValueError, TypeError) as error:
-            # Validators of attrs append attribute and value to the arguments of their error.
+            # attrs appends attribute and value to an error's arguments.
             reason = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
             raise PydanticCustomError("class_error", "{reason}", {"reason": reason}) from error
 
@@ -145,7 +144,7 @@ def _serializer(fields: list[_Field]) -> Callable[[Any], dict[str, Any]]:
 
 
 def _kind(annotation: Any) -> Literal["attrs", "dataclass", "TypedDict"] | None:
-    """Return the kind of a class with fields; None for others and pydantic's own."""
+    """Return the kind of a class with fields that pydantic does not own."""
     cls = get_origin(annotation) or annotation
     if not isinstance(cls, type) or hasattr(cls, "__get_pydantic_core_schema__"):
         return None

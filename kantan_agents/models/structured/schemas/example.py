@@ -1,4 +1,4 @@
-"""An example value of a JSON Schema, for models that follow examples better than schemas."""
+"""Example values, which some models follow better than schemas."""
 
 from __future__ import annotations
 
@@ -32,9 +32,8 @@ _OF_FORMAT: Final[Mapping[str, str]] = {
 def example_of(schema: Mapping[str, Any]) -> Any:
     """Return a JSON value of the form that a schema describes.
 
-    Strings are ``"..."``; the author's ``examples`` and ``default`` take precedence. Keywords such as
-    ``pattern`` are ignored, so the example need not fit. In recursive or very large schemas, optional parts
-    are missing, nullable parts null, and lists empty.
+    Strings are ``"..."``; ``examples`` and ``default`` take precedence. It need not fit: ``pattern`` and the
+    like are ignored. Recursive or very large schemas lose optional parts.
     """
     return _Example(schema).of(schema, 0)
 
@@ -67,7 +66,7 @@ class _Example:
 
     def _branch(self, node: Any, depth: int) -> Mapping[str, Any]:
         branches = [one for one in self._nodes.branches(node) if one]
-        if not self._has_space(depth):  # a tree with required links would have 2 ** 16 nodes
+        if not self._has_space(depth):  # required links would make 2 ** 16 nodes
             if any(one.get("type") == "null" for one in branches):
                 return _NULL
             branches = [one for one in branches if id(properties_of(one)) not in self._open] or branches

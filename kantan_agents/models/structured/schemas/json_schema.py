@@ -1,4 +1,4 @@
-"""``JSONSchemaType``: a JSON Schema used as an output type, with its validation."""
+"""``JSONSchemaType``: a JSON Schema as an output type."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", *DE
 
 @attrs.frozen
 class JSONSchemaType:
-    """A validated JSON Schema that validates values; remote references are never fetched.
+    """A JSON Schema that validates values, without remote references.
 
     Attributes:
         schema: The schema, wrapped as ``{"response": ...}`` if its values need not be objects.
@@ -44,7 +44,7 @@ class JSONSchemaType:
         return tuple(dict.fromkeys(found))
 
     def checked(self, value: Any) -> Any:
-        """Return a value with its defaults; raise PydanticCustomError if it does not fit."""
+        """Return a value with defaults; raise PydanticCustomError if it does not fit."""
         if not self._validator.is_valid(value):
             listed = "; ".join(map(str, self.problems(value)))
             raise PydanticCustomError("json_schema", "{problems}", {"problems": listed})
@@ -56,7 +56,7 @@ class JSONSchemaType:
 
 
 def as_text(schema: Mapping[str, Any]) -> str:
-    """Return a schema as JSON, a cache key with properties in order; raise E41 if it is not JSON."""
+    """Return a schema as JSON, in order, for use as a cache key; E41 if it is not JSON."""
     try:
         text = json.dumps(schema, ensure_ascii=False, allow_nan=False)
         text.encode()
@@ -76,11 +76,7 @@ def as_text(schema: Mapping[str, Any]) -> str:
 
 
 def json_schema_type(text: str) -> JSONSchemaType:
-    """Return the output type for a schema given as JSON text.
-
-    Raises:
-        OutputSchemaError: E41, the schema is invalid, or contains an unresolvable reference.
-    """
+    """Return the type for a schema as JSON; E41 if it is invalid or has unresolvable references."""
     schema = json.loads(text)
     validator_of(schema)  # before any change, so that errors show the author's paths
     _reject_circular_references(schema)
@@ -93,14 +89,9 @@ def json_schema_type(text: str) -> JSONSchemaType:
 
 
 def validator_of(schema: dict[str, Any], mask: str | None = None) -> Any:
-    """Return a validator that fetches nothing and matches patterns in linear time.
+    """Return a validator that fetches nothing and takes linear time; E41 as for ``json_schema_type``.
 
-    Args:
-        schema: A JSON Schema.
-        mask: Replaces values in messages.
-
-    Raises:
-        OutputSchemaError: E41, as for ``json_schema_type``.
+    ``mask`` replaces values in messages.
     """
     try:
         return jsonschema_rs.validator_for(
@@ -111,7 +102,7 @@ def validator_of(schema: dict[str, Any], mask: str | None = None) -> Any:
             pattern_options=jsonschema_rs.RegexOptions(size_limit=_PATTERN_SIZE),
         )
     except jsonschema_rs.ValidationError as error:
-        # An invalid keyword has a path, an unresolvable reference has none.
+        # Only an invalid keyword has a path, not an unresolvable reference.
         at = path_text(error.instance_path)
         raise _error(schema, f"{at}: {error.message}" if at else error.message) from None
     except ValueError as error:
@@ -154,12 +145,12 @@ def _is_object(schema: dict[str, Any]) -> bool:
 
 
 def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object with the value as its only property."""
+    """Return an object's schema with the value as its only property."""
     at_top = ("$schema", *DEFINITIONS)
     inner: Any = {key: value for key, value in schema.items() if key not in {*at_top, "$id"}}
     top = {key: schema[key] for key in at_top if key in schema}
     if any(not _is_definition(node["$ref"]) for node in _references(schema)):
-        # References into the root must point to its new location among the definitions.
+        # References into the root must point to its new location.
         name = "output"
         while name in top.get("$defs", {}):
             name += "_"

@@ -1,4 +1,4 @@
-"""Problems of a value, each with a path and a message that a model can act on."""
+"""Problems of a value that a model can act on."""
 
 from __future__ import annotations
 
@@ -11,12 +11,7 @@ from pydantic import ValidationError
 
 @attrs.frozen
 class OutputProblem:
-    """One problem; as a str, ``"items[0].price: Input should be a valid number"``.
-
-    Attributes:
-        path: The path of the invalid part; empty for the whole value.
-        message: What is wrong.
-    """
+    """One problem; as a str, ``"items[0].price: Input should be a valid number"``."""
 
     path: str
     message: str
@@ -29,9 +24,7 @@ class OutputProblem:
 class Examined:
     """The result of validating a JSON value.
 
-    Attributes:
-        value: The value to use: restored, and wrapped if the schema wraps. Unchanged if it does not fit.
-        problems: The problems; empty if it fits.
+    ``value`` is restored, and wrapped if the schema wraps; unchanged if it does not fit.
     """
 
     value: Any

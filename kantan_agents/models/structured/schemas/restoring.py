@@ -18,11 +18,7 @@ Mode = Literal["exact", "loose", "filled"]
 
 
 class Restorer:
-    """Restores values of one schema; does not copy unchanged parts.
-
-    Attributes:
-        adapts: Whether any value may need restoring.
-    """
+    """Restores values of one schema; ``adapts`` is whether any may need it."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._nodes = Nodes(schema)
@@ -30,14 +26,14 @@ class Restorer:
         self.adapts = self._nodes.adapts(schema)
 
     def exact(self, value: Any) -> Any:
-        """Restore a value in strict form; other values stay unchanged.
+        """Restore a value in strict form; others stay unchanged.
 
         In a union, the branch must have exactly the value's properties.
         """
         return self._restored(value, "exact")
 
     def loose(self, value: Any) -> Any:
-        """Restore a value with both null and absent properties, as written without strict mode."""
+        """Restore a value with both null and absent properties."""
         return self._restored(value, "loose")
 
     def filled(self, value: Any) -> Any:
@@ -125,15 +121,15 @@ class Restorer:
 
 
 def restored(schema: Mapping[str, Any], value: Any) -> Any:
-    """Convert a value from the form of ``strict_schema(schema)`` to the form of ``schema``.
+    """Convert a value of ``strict_schema(schema)`` to the form of ``schema``.
 
-    A null is removed if the property may be absent but not null, so that its default applies.
+    A null is removed if the property may be absent but not null.
     """
     return Restorer(schema).exact(value)
 
 
 def with_ints(value: Any) -> Any:
-    """Return JSON data with floats without a fraction as ints; the same value if none changes."""
+    """Return JSON data with floats such as 2.0 as ints."""
     try:
         return _with_ints(value)
     except RecursionError:

@@ -1,7 +1,6 @@
-"""Final outputs as plain data: ``as_dict`` for the context (spec 11), ``json_data`` for records.
+"""Final outputs as plain data, for the context (spec 11) and records.
 
-Neither raises, since the model has answered: a value that cannot be converted becomes its ``str``, with a log
-entry.
+Neither function raises: a value that cannot be converted becomes its ``str``, with a log entry.
 """
 
 from __future__ import annotations
@@ -21,12 +20,8 @@ _log = get_logger("kantan_agents.structured")
 def as_dict(output: Any, *, json: bool = False) -> dict[str, Any] | None:
     """Return a structured output as a dict; None for values without fields.
 
-    Nested models, dataclasses and attrs classes become dicts. Keys become strings, as in JSON: a date becomes
-    ``"2026-01-31"``, an enum member its value, the int 1 becomes ``"1"``.
-
-    Args:
-        output: The SDK's ``final_output``.
-        json: Whether to convert the values to JSON types, as a trace requires.
+    Nested objects with fields become dicts, and keys strings, as in JSON: a date ``"2026-01-31"``, an enum
+    member its value, 1 ``"1"``. ``json`` converts the values too, for traces.
     """
     if not _has_fields(output):
         return None
@@ -38,10 +33,7 @@ def as_dict(output: Any, *, json: bool = False) -> dict[str, Any] | None:
 
 
 def json_data(output: Any) -> Any:
-    """Return any output as JSON data, in pydantic's form; NaN and infinity become None.
-
-    A value without a JSON form becomes its ``str``.
-    """
+    """Return any output as JSON data; NaN and infinity become None."""
     if output is None or isinstance(output, str):
         return output
     data = output
@@ -68,7 +60,7 @@ def _has_fields(output: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Replace objects with fields by dicts; the same value if it contains none."""
+    """Replace objects with fields by dicts; the same value without any."""
     kind = type(value)
     if isinstance(value, BaseModel):
         return _plain(_dumped(value))
@@ -93,7 +85,7 @@ def _plain_dict(value: dict[Any, Any]) -> dict[str, Any]:
     if len(plain) < len(value):
         _log.warning("keys_became_equal", count=len(value) - len(plain))
     elif all(key in plain and plain[key] is inner for key, inner in value.items()):
-        # An equal key may be another object, such as a str enum's member.
+        # A str enum's member equals its str.
         return value if all(type(key) is str for key in value) else plain
     return plain
 
@@ -116,7 +108,7 @@ def _dumped(model: BaseModel) -> Any:
     try:
         return model.model_dump()
     except Exception as error:  # noqa: BLE001 - the serializers of a user's type may raise anything
-        # Sets of models fail too: pydantic cannot put dicts into a set.
+        # Pydantic cannot put dicts into a set.
         _warn(model, error)
         return {
             name: getattr(model, name) for name in (*type(model).model_fields, *(model.model_extra or ()))

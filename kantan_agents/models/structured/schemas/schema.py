@@ -1,4 +1,4 @@
-"""``OutputSchema``: an output type's schema for the SDK, and its validation (spec 11)."""
+"""``OutputSchema``: an output type's schema and validation (spec 11)."""
 
 from __future__ import annotations
 
@@ -35,15 +35,10 @@ _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 class OutputSchema(AgentOutputSchema):
     """The schema of an output type.
 
-    The provider gets it in strict mode if that is lossless, otherwise unchanged. Validation first reverses
-    the changes for strict mode.
+    The provider gets it in strict mode if that is lossless; validation reverses the changes.
 
-    Instances are callable and have no dataclass fields for speed: the SDK computes each agent's identity
-    twice per run. It identifies callables by name, but walks the fields of dataclasses, here the whole JSON
-    schema: a third of the cost of a structured run.
-
-    Args:
-        output_type: A type other than plain text, or a ``JSONSchemaType``.
+    Instances are callable and have no dataclass fields: the SDK identifies callables by name, but walks the
+    fields of dataclasses twice per run, a third of the cost of a structured run.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]] = {}
@@ -59,7 +54,7 @@ class OutputSchema(AgentOutputSchema):
             self.output_type = output_type
             inner = pydantic_type(output_type)
             self._checks, self._is_wrapped = None, not _is_object_type(output_type)
-            # The SDK wraps like this: a value that may not be an object becomes the only property of one.
+            # As in the SDK, a value that may not be an object becomes the only property of one.
             wrapped = _typed_dict("OutputType", {RESPONSE: inner}) if self._is_wrapped else inner
             self._type_adapter = TypeAdapter(wrapped)
             plain = self._type_adapter.json_schema()
@@ -98,7 +93,7 @@ class OutputSchema(AgentOutputSchema):
             return
         given, plain = self._output_schema, self._type_adapter.json_schema()
         adapted = strict_schema(plain)
-        # A schema that was declared strict stays strict, although null may then be ambiguous.
+        # A declared strict schema stays strict, although null may be ambiguous.
         self._express(plain, given if adapted is None else adapted)
         self._is_restored_first = self._is_restored_first and adapted is not None
 
@@ -108,7 +103,7 @@ class OutputSchema(AgentOutputSchema):
 
     @property
     def plain(self) -> dict[str, Any]:
-        """The unadapted JSON Schema, for a tool's parameters or a prompt. Do not change it."""
+        """The unadapted JSON Schema. Do not change it."""
         return self._plain
 
     @property
@@ -121,11 +116,7 @@ class OutputSchema(AgentOutputSchema):
         return super().name() if self._checks is None else self._checks.name
 
     def validate_json(self, json_str: str) -> Any:
-        """Return the value of a JSON text as the output type.
-
-        Raises:
-            ModelBehaviorError: It does not fit.
-        """
+        """Return the value of JSON text in the output type; raise ModelBehaviorError if it does not fit."""
         try:
             _, validated = self._fit(json_str)
         except ValidationError:
@@ -141,12 +132,9 @@ class OutputSchema(AgentOutputSchema):
         return True
 
     def examine(self, value: Any) -> Examined:
-        """Validate a parsed JSON value. It need not be wrapped, even if the schema wraps.
+        """Validate a parsed JSON value, wrapped or not. 2.0 fits an integer.
 
-        Models may write the integer 2 as 2.0: both fit.
-
-        Returns:
-            The value and its problems. Without problems, ``validate_json`` accepts its JSON text.
+        Without problems, ``validate_json`` accepts the value's JSON text.
         """
         examined = self._examine(value)
         whole = with_ints(value) if examined.problems else value
@@ -183,7 +171,6 @@ class OutputSchema(AgentOutputSchema):
         return tuple(OutputProblem(p.path.removeprefix(RESPONSE).removeprefix("."), p.message) for p in found)
 
     def _fit(self, text: str) -> tuple[str, Any]:
-        """Return the first form that fits, and its value; raise ValidationError if none fits."""
         if self._restorer is None or "null" not in text:
             return text, self._read(text)
         forms = [*self._forms(text)]
@@ -193,7 +180,7 @@ class OutputSchema(AgentOutputSchema):
         return forms[-1], self._read(forms[-1])
 
     def _forms(self, text: str) -> Iterator[str]:
-        """Yield the possible forms: restored from strict mode, unchanged, and loosely restored."""
+        """Yield the possible forms: restored from strict mode, unchanged, loosely restored."""
         value = _parsed(text) if self._restorer is not None and "null" in text else _NOTHING
         if self._restorer is None or value is _NOTHING:
             yield text
@@ -222,14 +209,9 @@ def _schema_of_text(text: str) -> OutputSchema:
 
 
 def output_schema(output_type: Any) -> AgentOutputSchemaBase | None:
-    """Return the value for the SDK agent's ``output_type``; built once per type and process.
+    """Return the value for the SDK agent's ``output_type``, cached; E41 if JSON Schema cannot express it.
 
-    Args:
-        output_type: A type, a JSON Schema as a dict, a schema object of the SDK, or None or str for plain
-            text.
-
-    Raises:
-        OutputSchemaError: E41, the type cannot be expressed as a JSON schema.
+    ``output_type`` is a type, a JSON Schema, a schema object of the SDK, or None or str for plain text.
     """
     if output_type is None or output_type is str:
         return None
@@ -264,7 +246,7 @@ def _shown(output_type: Any) -> str:
 
 
 def _is_object_type(output_type: Any) -> bool:
-    """Return whether the type's values are objects, which the SDK does not wrap; checks root models."""
+    """Return whether values are objects, even in root models; the SDK wraps others."""
     origin = get_origin(output_type) or output_type
     if not isinstance(origin, type) or not issubclass(origin, (BaseModel, dict)):
         return False

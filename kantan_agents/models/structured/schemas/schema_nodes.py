@@ -1,4 +1,4 @@
-"""``Nodes``: the nodes of a JSON Schema with references resolved and ``allOf`` merged."""
+"""``Nodes``: JSON Schema nodes with resolved references and merged ``allOf``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Nodes:
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.root = root
-        # Keyed by identity: the root and these caches keep the nodes alive.
+        # By identity: the root and these caches keep nodes alive.
         self._applying: dict[int, tuple[Any, dict[str, Any] | None]] = {}
         self._nullable: dict[int, bool] = {}
 
@@ -52,7 +52,7 @@ class Nodes:
         return node
 
     def applying(self, node: Any) -> dict[str, Any] | None:
-        """Return a node with ``$ref`` and ``allOf`` resolved; None if one node cannot express it."""
+        """Return a node with ``$ref`` and ``allOf`` resolved, if possible."""
         known = self._applying.get(id(node))
         if known is None:
             self._applying[id(node)] = (node, None)  # for a reference back to itself
@@ -100,7 +100,7 @@ class Nodes:
         return name not in node.get("required", ()) and not self.permits_null(node["properties"][name])
 
     def branches(self, node: Any) -> Iterator[dict[str, Any] | None]:
-        """Yield a union's branches, nested unions expanded; None for an unresolvable branch."""
+        """Yield a union's branches, flattened; None if unresolvable."""
         waiting, seen = [node], set()
         while waiting:
             applying = self.applying(waiting.pop(0))
@@ -149,7 +149,7 @@ def fixed_values(node: Mapping[str, Any] | None) -> list[Any] | None:
 
 
 def is_json_equal(left: Any, right: Any) -> bool:
-    """Return whether JSON values are equal; unlike in Python, true is not 1."""
+    """Return whether JSON values are equal; true is not 1."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     return bool(left == right)
@@ -160,7 +160,7 @@ def _beside(node: Mapping[str, Any], *without: str) -> dict[str, Any]:
 
 
 def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the conjunction of two nodes; None if it is not a simple union of keywords."""
+    """Return the conjunction of two nodes, if their keywords combine."""
     merged = dict(first)
     for key, value in second.items():
         if key not in merged:

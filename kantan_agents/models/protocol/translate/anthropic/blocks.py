@@ -1,4 +1,4 @@
-"""Content blocks of Anthropic's Messages API: text, tool calls, images and documents."""
+"""Content blocks of Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TEXT: Final = "text/plain"
 
 
 def blocks_of(segment: ContentSegment, role: str, losses: Losses, path: str) -> list[dict[str, Any]]:
-    """Return a segment as a block, with the unknown blocks stored around it."""
+    """Return a segment as a block, with unknown blocks around it."""
     own = losses.format_extra(extra_of_file(segment), path, "fields", "before", "after")
     block: dict[str, Any] = {}
     if segment.type == "text":
@@ -56,7 +56,7 @@ def _tool_use(call: ProviderToolCall, losses: Losses, path: str) -> dict[str, An
 
 
 def checked_id(call_id: str | None, losses: Losses, path: str) -> str | None:
-    """Return a call's id; an id that the format rejects is a loss."""
+    """Return a call's id; an invalid id is a loss."""
     if not IDS.fullmatch(call_id or ""):
         losses.add(path, f"is {call_id!r}, but an id must match {IDS.pattern}"[:200])
     return call_id
@@ -141,7 +141,7 @@ def _document_source(segment: ContentSegment, losses: Losses, path: str) -> dict
 
 
 def _document_payload(source: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the segment fields of a document's source, if the protocol has them."""
+    """Return the segment fields of a document's source, if possible."""
     kind, fields = source.get("type"), set(source)
     if kind == "url" and fields == {"type", "url"}:
         return {"data": source["url"]}

@@ -146,7 +146,7 @@ def _messages(
     fields = unknown_fields(item, "role", "content")
     group: list[tuple[str, dict[str, Any]]] = []
     blocks = _blocks(item.get("content"), reader, f"{path}content")
-    # If a message has only results, the first gets the message's unknown fields.
+    # The first of only results gets the message's unknown fields.
     of_message = fields if all(block.get("type") == "tool_result" for _, block in blocks) else {}
     for where, block in blocks:
         if block.get("type") == "tool_result" and item["role"] == "user":

@@ -1,4 +1,4 @@
-"""Output schemas in the subset of JSON Schema that Anthropic's structured outputs support."""
+"""Output schemas in Anthropic's subset of JSON Schema."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _is_described(keyword: str, value: Any) -> bool:
 
 
 def _convert_nested(keyword: str, value: Any, out: dict[str, Any], where: str, losses: Losses) -> bool:
-    """Convert a keyword that contains schemas; return whether the API supports it."""
+    """Convert a keyword that contains schemas, if supported."""
     if keyword in _SCHEMA_MAPS and isinstance(value, Mapping):
         out[keyword] = {name: _convert(part, f"{where}.{name}.", losses) for name, part in value.items()}
     elif keyword in _SCHEMA_LISTS and isinstance(value, (list, tuple)):

@@ -123,7 +123,7 @@ def _messages(
         return
     group: list[tuple[str, dict[str, Any]]] = []
     blocks = _blocks(item, reader, path)
-    # If a content has only results, the first gets the content's unknown fields.
+    # The first of only results gets the content's unknown fields.
     is_results = all("functionResponse" in part for _, part in blocks)
     of_content = unknown_fields(item, "role", "parts") if is_results else {}
     for where, part in blocks:
@@ -152,7 +152,7 @@ def _message(
 
 
 def _function_response(message: Message, names: CallNames, losses: Losses, path: str) -> dict[str, Any]:
-    """Return a tool result as a function response: text under ``result``, media as ``parts``."""
+    """Return a tool result as a function response, with media as ``parts``."""
     name = message.tool_name or names.get(message.tool_call_id)
     if name is None:
         losses.add(f"{path}toolName", "is missing, and no earlier call has this id")
@@ -185,14 +185,8 @@ def _tool_message(
 ) -> Message | None:
     """Return the message of a ``functionResponse``.
 
-    Without an id, it belongs to the tool's first call without a result.
-
-    Args:
-        part: The part.
-        of_content: Unknown fields of the surrounding content, for this message.
-        names: The calls so far.
-        reader: Collects the problems.
-        path: Path of the part.
+    Without an id, it belongs to the tool's first call without a result. ``of_content`` are the content's
+    unknown fields.
     """
     inside = f"{path}functionResponse."
     given = reader.required(part, "functionResponse", dict, path) or {}

@@ -26,7 +26,7 @@ def call_to_chat(
 
 
 def call_from_chat(item: dict[str, Any], reader: WireReader, path: str) -> ContentSegment | None:
-    """Return the segment of an item of ``tool_calls``; None if invalid, which is a problem."""
+    """Return an item of ``tool_calls`` as a segment; None, and a problem, if invalid."""
     if item.get("type") not in (None, "function"):
         reader.add(f"{path}type", f"must be function, not {item['type']!r}"[:200])
         return None
@@ -47,7 +47,7 @@ def call_from_chat(item: dict[str, Any], reader: WireReader, path: str) -> Conte
 
 
 def args_of(text: str) -> Any:
-    """Return parsed arguments: ``{}`` if blank, the string itself if it is not JSON."""
+    """Return parsed arguments: ``{}`` if blank, else the string if invalid."""
     if not text.strip():
         return {}
     try:

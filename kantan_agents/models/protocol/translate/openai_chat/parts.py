@@ -24,7 +24,7 @@ _DETAIL = "detail"
 
 
 def part_to_chat(segment: ContentSegment, role: str, losses: Losses, path: str) -> list[dict[str, Any]]:
-    """Return a segment other than a call as a part, with the unknown parts around it."""
+    """Return a segment, not a call, as a part."""
     extra = {
         name: value
         for name, value in extra_of_file(segment).items()
@@ -81,7 +81,7 @@ def _file(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any]:
 def parts_from_chat(
     content: Any, reader: WireReader, path: str
 ) -> tuple[list[ContentSegment], list[dict[str, Any]]]:
-    """Return a message's content as segments, and the parts without a segment."""
+    """Return content as segments, and the parts without a segment."""
     if content is None:
         return [], []
     if isinstance(content, str):

@@ -1,4 +1,4 @@
-"""``AssistantItems``: joins successive assistant items to one message, in the original order."""
+"""``AssistantItems``: joins assistant items in the original order."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ from kantan_agents.models.protocol.types import ContentSegment
 class AssistantItems:
     """Collects the segments of successive items.
 
-    Args:
-        losses: Collects untranslatable content.
-        keep_unknown: Whether ``extra`` stores what the protocol does not define. An item without a segment
-            goes to the next segment, or else the last.
+    ``keep_unknown``: ``extra`` stores fields that the protocol does not define, and items without a segment.
     """
 
     def __init__(self, losses: Losses, *, keep_unknown: bool) -> None:
@@ -36,7 +33,7 @@ class AssistantItems:
         self._blocks: list[Any] = []
 
     def add(self, item: Mapping[str, Any], path: str) -> list[ContentSegment] | None:
-        """Add an item and return its segments; None for another author's item."""
+        """Add an item and return its segments, if it is the assistant's."""
         found = segments_of_item(item, path, self._losses, keep_unknown=self._keep_unknown)
         if found is None:
             return None
@@ -59,7 +56,7 @@ class AssistantItems:
         return found
 
     def _release(self, calls: int | None) -> None:
-        """Append held segments that follow this number of calls; None for all."""
+        """Append held segments after this number of calls."""
         while self._after_calls and (calls is None or self._after_calls[0][0] <= calls):
             self._segments.append(self._after_calls.pop(0)[1])
 
@@ -74,7 +71,7 @@ class AssistantItems:
         return segments, blocks
 
     def message(self) -> list[Message]:
-        """Return and clear the message, as a list of at most one."""
+        """Return and clear the message, if any."""
         segments, blocks = self.take()
         extra = {OWNER: {"before": blocks}} if blocks else {}
         return [Message("assistant", segments, extra=extra)] if segments or blocks else []

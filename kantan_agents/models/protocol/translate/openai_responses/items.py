@@ -1,4 +1,4 @@
-"""Output items of the Responses API as the SDK stores them: to and from segments."""
+"""Segments as the SDK's output items, and back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kantan_agents.models.protocol.translate.reader import unknown_fields, with_
 from kantan_agents.models.protocol.types import ContentSegment, ProviderToolCall
 
 NO_ID = "__fake_id__"
-"""The SDK's id for messages that have no id at a provider."""
+"""The SDK's placeholder for a missing message id."""
 
 IMAGE = "image_generation_call"
 _OF_CALL = ("type", "call_id", "name", "arguments", "provider_data")
@@ -40,18 +40,14 @@ BOOKKEEPING = frozenset(
         "tool_search_output",
     }
 )
-"""Items that record a provider's own steps; other providers cannot use them."""
+"""Items of a provider's own steps, useless to others."""
 
 
 def output_items(segments: Iterable[ContentSegment], used_ids: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Return a response's segments as the SDK's output items: one message, then the calls.
+    """Return segments as the SDK's output items: one message, then the calls.
 
-    Text after a call moves before it, because results must directly follow calls. The message records the
-    original order, which reading restores.
-
-    Args:
-        segments: The segments; without any, the result is an empty message.
-        used_ids: Ids of earlier calls. A repeated id is replaced, because results refer to calls by id.
+    Results must directly follow calls, so text after a call moves before it; the message records the order. A
+    call id in ``used_ids`` is replaced.
     """
     ids = set(used_ids)
     others: list[ContentSegment] = []
@@ -67,7 +63,7 @@ def output_items(segments: Iterable[ContentSegment], used_ids: Collection[str] =
 
 
 def message_item(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) -> dict[str, Any]:
-    """Return an assistant's segments as one message; ``calls`` has the number of calls before each."""
+    """Return segments as one message; ``calls`` counts the calls before each."""
     texts = [segment.text for segment in segments if segment.type == "text"]
     parts: list[dict[str, Any]] = [
         {"type": "output_text", "text": text, "annotations": [], "logprobs": []} for text in texts or [""]
@@ -86,7 +82,7 @@ def message_item(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) 
 def call_item(segment: ContentSegment, call: ProviderToolCall, ids: set[str]) -> dict[str, Any]:
     """Return a call as an item, and add its id to ``ids``.
 
-    A new id replaces one in ``ids``; a digest replaces one that is too long for OpenAI.
+    A new id replaces a repeated one; a digest one that is too long for OpenAI.
     """
     call_id = call.id if len(call.id) <= _LONGEST_ID else _digest(call.id)
     call_id = str(uuid4()) if call_id in ids else call_id
@@ -110,11 +106,7 @@ def segments_of_item(
 ) -> list[ContentSegment] | None:
     """Return the segments of an assistant's item; None for another item.
 
-    Args:
-        item: The item.
-        path: Path of the item, for ``losses``.
-        losses: Collects untranslatable content.
-        keep_unknown: Whether ``extra`` gets fields that the protocol does not define.
+    ``keep_unknown``: ``extra`` gets fields that the protocol does not define.
     """
     kind = item.get("type")
     if kind == "function_call":
@@ -172,7 +164,7 @@ def _call(item: Mapping[str, Any], path: str, losses: Losses, *, keep_unknown: b
 
 
 def arguments_of(text: Any) -> Any:
-    """Return a call's parsed arguments; the string itself if it is not valid JSON."""
+    """Return parsed arguments; the string itself if it is not JSON."""
     if text is None or text == "":
         return {}
     try:

@@ -29,7 +29,7 @@ _PDF_START = base64.b64encode(b"%PDF-").decode()[:6]
 _DATA_URL = re.compile("data:", re.IGNORECASE)
 _MIME = re.compile(r"[\w.+-]+/[\w.+-]+")
 REFUSAL = {"openai": {"fields": {"type": "refusal"}}}
-"""``extra`` of text in which the model declines (``refusal``), in both OpenAI formats."""
+"""``extra`` of text in which the model declines, in both OpenAI formats."""
 
 _TEXTS = ("input_text", "output_text", "text", "summary_text")
 
@@ -39,11 +39,7 @@ def segments_of_content(
 ) -> list[ContentSegment]:
     """Return the segments of a message's content: a str, or a list of parts.
 
-    Args:
-        content: The content.
-        path: Its path, for ``losses``.
-        losses: Collects untranslatable content.
-        keep_unknown: Whether ``extra`` gets fields that the protocol does not define.
+    ``keep_unknown``: ``extra`` gets fields that the protocol does not define.
     """
     if isinstance(content, str):
         return [ContentSegment.of_text(content)]
@@ -165,13 +161,9 @@ def _file(data: str, name: Any) -> ContentSegment:
 def parts_of(
     segments: Iterable[ContentSegment], path: str, losses: Losses, *, has_audio: bool = True
 ) -> list[dict[str, Any]]:
-    """Return a user, system or tool message's segments as content parts.
+    """Return a user, system or tool message's segments as parts.
 
-    Args:
-        segments: The segments.
-        path: Their path, for ``losses``.
-        losses: Collects untranslatable content.
-        has_audio: Whether audio parts are allowed; if not, audio becomes a file.
+    Without ``has_audio``, audio becomes a file.
     """
     parts = []
     for index, segment in enumerate(segments):

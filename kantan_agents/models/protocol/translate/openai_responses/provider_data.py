@@ -1,4 +1,4 @@
-"""Stores segments and fields that an SDK item cannot hold in its ``provider_data``.
+"""Stores in ``provider_data`` what an SDK item cannot hold.
 
 The SDK preserves it in sessions, stored runs and further turns, and never sends it to OpenAI.
 """
@@ -22,11 +22,8 @@ _SEGMENT, _CALL = "segment", "call"
 def message_data(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) -> dict[str, Any] | None:
     """Return an assistant message's ``provider_data``, if needed.
 
-    It excludes text, so that a middleware that rewrites the message leaves no copy.
-
-    Args:
-        segments: The segments, without tool calls.
-        calls: For each segment, the number of preceding calls.
+    It excludes text: a middleware that rewrites the message must leave no copy. ``calls`` counts the calls
+    before each segment.
     """
     others: list[Any] = []
     extras: dict[str, Any] = {}
@@ -46,7 +43,7 @@ def message_data(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) 
 
 
 def message_segments(item: Mapping[str, Any], texts: Iterable[str]) -> list[ContentSegment]:
-    """Return an assistant message's segments in order, from its content and ``provider_data``."""
+    """Return an assistant message's segments in order."""
     data = _data(item)
     extras = data.get(_EXTRAS) or {}
     written = [
@@ -65,9 +62,9 @@ def message_segments(item: Mapping[str, Any], texts: Iterable[str]) -> list[Cont
 
 
 def calls_before(item: Mapping[str, Any], segments: Sequence[ContentSegment]) -> list[int]:
-    """Return for each segment of a message the number of preceding calls."""
+    """Return the number of calls before each segment."""
     calls = _data(item).get(_CALLS)
-    # After a change of the number of parts, the recorded order does not apply.
+    # The recorded order does not apply to another number of parts.
     if not isinstance(calls, list) or len(calls) != len(segments):
         return [0] * len(segments)
     return [count if isinstance(count, int) else 0 for count in calls]

@@ -80,6 +80,6 @@ def fields_extra(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def listed_items(given: Any) -> Any:
-    """Return an iterable of items as a list; other values, such as a mapping, unchanged."""
+    """Return an iterable of items as a list."""
     is_listed = isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping))
     return list(given) if is_listed else given

@@ -1,4 +1,4 @@
-"""Assistant segments as items that the Responses API accepts, without the SDK's fields."""
+"""Assistant segments as items for the Responses API."""
 
 from __future__ import annotations
 
@@ -14,13 +14,7 @@ from kantan_agents.models.protocol.types import ContentSegment, ProviderToolCall
 
 
 def wire_items(segments: Iterable[ContentSegment], losses: Losses, path: str) -> list[dict[str, Any]]:
-    """Return the segments as items in order; text between two calls becomes one message.
-
-    Args:
-        segments: The segments.
-        losses: Collects untranslatable content.
-        path: Path of the surrounding object, ending in a dot.
-    """
+    """Return the segments as items; text between calls becomes one message."""
     items: list[dict[str, Any]] = []
     content: list[dict[str, Any]] | None = None
     for index, segment in enumerate(segments):
