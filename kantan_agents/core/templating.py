@@ -76,7 +76,6 @@ class Marker:
 
 
 def _missing_key(context: Mapping[str, Any], path: str) -> str | None:
-    """Return the missing key of a path, if any."""
     stop = _stop(context, path)
     if stop is None:
         return None
@@ -138,7 +137,6 @@ def _look_up(context: Mapping[str, Any], path: str) -> Any:
 
 
 def _inner(value: Any, segment: str) -> Any:
-    """Return the value of a key or an index, or ``_UNDEFINED``."""
     if isinstance(value, Mapping):
         if segment in value:  # not `get`, which a mapping may define differently
             return value[segment]

@@ -147,12 +147,10 @@ class _Exchange:
             self.request["prompt"] = whole_request(given["prompt"])
 
     def output(self, items: list[Any]) -> list[Any]:
-        """Return the output of the complete answer."""
         made = whole_answer(items)
         return self._ids.items([self._own(item) for item in made])
 
     def event(self, event: Any) -> Any:
-        """Return a stream event other than a delta of text."""
         kind = getattr(event, "type", "")
         if kind in _ITEMS:
             item = self._own(whole_answer(event.item))

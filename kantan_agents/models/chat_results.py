@@ -51,7 +51,6 @@ def _is_media(part: Any) -> bool:
 
 
 def _as_text(item: Mapping[str, Any], shown: list[dict[str, Any]]) -> dict[str, Any]:
-    """Move images and files of a result to ``shown``."""
     output: list[Any] = []
     for part in item["output"]:
         if not _is_media(part):

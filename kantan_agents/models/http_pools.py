@@ -40,7 +40,6 @@ class _Reclaiming(PoolPerLoop):
         return [*lost, *closing]
 
     async def close_idle(self) -> None:
-        """Close all idle connections."""
         used = {request.connection for request in self._requests}
         idle = [
             connection for connection in self._connections if connection.is_idle() and connection not in used
@@ -50,14 +49,12 @@ class _Reclaiming(PoolPerLoop):
         await self._close_connections(idle)
 
     def on_copy(self, copied: Any) -> None:
-        """Count the copy's connections too."""
         if self.counted_as is not None:
             copied.counted_as = self.counted_as
             with _pools_lock:
                 _pools[copied] = self.counted_as
 
     async def aclose(self) -> None:
-        """Close the pool, and stop counting it."""
         with _pools_lock:
             _pools.pop(self, None)
         await super().aclose()
@@ -108,7 +105,6 @@ _NEEDED = (
 
 
 def _mix(mixin: type, target: Any) -> bool:
-    """Add a mixin to an object's class; return whether that is possible."""
     try:
         kind: Any = type(target)
         target.__class__ = _mixed(mixin, kind)
@@ -174,7 +170,6 @@ def _transports_of(client: Any) -> list[Any]:
 
 
 def _pools_in(transport: Any, depth: int = _NESTED) -> list[Any]:
-    """Return the pools of a transport and of the transports inside."""
     values = getattr(transport, "__dict__", {})
     if (pool := values.get("_pool")) is not None:
         return [pool]

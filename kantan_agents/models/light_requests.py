@@ -86,7 +86,6 @@ def _is_unmodified(
 
 
 def _defer_lists(kind: type, options: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Move the named plain JSON lists to ``extra_body``."""
     extra = options.get("extra_body")
     if not isinstance(extra, (Mapping, type(None))) or _is_wrapped(kind):
         return options

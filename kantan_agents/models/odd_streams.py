@@ -129,11 +129,9 @@ class _ChunkFitter:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing was odd, and only text follows."""
         return not self.is_odd and self._reader is not None and self._reader.is_text
 
     def fit(self, chunk: Any, *, is_odd: bool) -> None:
-        """Change a chunk so that the SDK can read it."""
         self.is_odd = self.is_odd or is_odd
         received = _received_in(chunk)
         if isinstance(received, str) and self._received and isinstance(self._received[-1], list):
@@ -164,7 +162,6 @@ class _ChunkFitter:
             self.is_odd = self.is_odd or self._reader.has_reasoning
 
     def rest(self) -> Iterator[Any]:
-        """Yield a last chunk with everything held until the end."""
         if self._reader is not None and self._last is not None:
             delta = self._last.choices[0].delta = ChoiceDelta.construct()
             self._show(delta, self._reader.rest())
@@ -207,7 +204,6 @@ def _is_continued(before: Any, received: Any) -> bool:
 
 
 def _received_in(chunk: Any) -> Any:
-    """Return the text of a chunk, or all of it as data."""
     choice: Any = next(iter(objects_in(chunk.choices)), None)
     delta: Any = getattr(choice, "delta", None)
     is_only_text = (

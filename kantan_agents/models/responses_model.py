@@ -91,7 +91,6 @@ class _Stream:
 
 
 def _complete(response: Response, most: object) -> bool:
-    """Complete a cut-off response; return whether it was cut off."""
     if response.status != "incomplete":
         return False
     said = getattr(response.incomplete_details, "reason", response.status)

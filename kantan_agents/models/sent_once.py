@@ -67,7 +67,6 @@ async def stream_sent_once(model: Any, events: Any) -> AsyncIterator[Any]:
 
 @cache
 def _sdk_switch() -> Callable[[bool], AbstractContextManager[None]]:
-    """Return the SDK's private context manager for client retries."""
     name = "provider_managed_retries_disabled"
     try:
         switch = getattr(import_module("agents.models._retry_runtime"), name)

@@ -83,7 +83,6 @@ def _asked(
 
 
 def _decides(settings: Any) -> bool:
-    """Return whether the user's settings decide about usage."""
     if getattr(settings, "include_usage", True) is not None:
         return True
     extra = (getattr(settings, name, None) for name in ("extra_args", "extra_body"))

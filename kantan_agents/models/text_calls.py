@@ -65,7 +65,6 @@ def _callable_tools(
     tools: Sequence[Any],
     handoffs: Sequence[Any],
 ) -> Collection[str]:
-    """Return the tools that the answer's text may call."""
     functions = [tool for tool in tools if isinstance(tool, FunctionTool)]
     names = {tool.name for tool in functions} | {handoff.tool_name for handoff in handoffs}
     choice = settings.tool_choice

@@ -90,7 +90,6 @@ class TextReader:
         return Reading(reasoning, text)
 
     def _begin(self) -> None:
-        """Decide how the held text starts, if that is clear."""
         begins = self._held.lstrip()
         if self._is_after_reasoning:
             self._held = begins

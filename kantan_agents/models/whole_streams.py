@@ -78,7 +78,6 @@ async def _check(response: Any) -> None:
 
 
 def _object_in(response: Any, api: _Api, read: Callable[..., Any], **options: Any) -> Any:
-    """Return the JSON object of an unstreamed answer."""
     try:
         data = read(**options)
     except ValueError:

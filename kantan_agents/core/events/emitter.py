@@ -220,7 +220,6 @@ class Emitter:
 
 
 _Pending = tuple[Awaitable[None], Event]
-"""A handler's awaitable, and its event."""
 
 
 def _is_being_cancelled() -> bool:
@@ -265,7 +264,6 @@ def emitter_for(
 
 
 def _kinds_for(handlers: Sequence[Handler]) -> frozenset[type] | None:
-    """Return the event classes that any handler receives; None for all."""
     found: set[type] = set()
     for handler in handlers:
         if not isinstance(handler, OnlyKinds):

@@ -23,7 +23,6 @@ class WithRawEvents:
     handler: Handler
 
     def __call__(self, event: Event) -> Awaitable[None] | None:
-        """Call the handler."""
         return self.handler(event)
 
 
@@ -35,7 +34,6 @@ class OnlyKinds:
     kinds: frozenset[type]
 
     def __call__(self, event: Event) -> Awaitable[None] | None:
-        """Call the handler."""
         return self.handler(event)
 
 

@@ -46,8 +46,6 @@ def _enter(
 
 
 class _Below:
-    """The ``call_next`` of one middleware in one call; remembers the result."""
-
     def __init__(self, layer: Any, following: Callable[[Any], Awaitable[Any]], kind: type) -> None:
         self._layer = layer
         self._following = following

@@ -131,7 +131,6 @@ def _is_inside(stage: Any) -> bool:
 
 
 def _levels(value: Any) -> list[str] | None:
-    """Return the levels that an object wraps; None for a stage."""
     if isinstance(value, type):
         if issubclass(value, Middleware):
             raise NotAStageError(value=repr(value), reason="it is a class; pass an instance")

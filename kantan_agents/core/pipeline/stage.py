@@ -31,9 +31,7 @@ class Stage(Protocol):
     concurrently.
     """
 
-    def __call__(self, run: Run, call_next: Next, /) -> Awaitable[None]:
-        """Run code around the rest of the pipeline."""
-        ...
+    def __call__(self, run: Run, call_next: Next, /) -> Awaitable[None]: ...
 
 
 @attrs.frozen
@@ -152,7 +150,6 @@ class _CallNext:
 
     @property
     def was_called(self) -> bool:
-        """Whether the stage has called it."""
         return self._before is not None
 
     def abandon(self) -> bool:

@@ -121,7 +121,6 @@ def changed_settings(settings: ModelSettings) -> dict[str, Any]:
 
 
 def _lent(value: Any) -> Any:
-    """Return a copy of a setting."""
     if isinstance(value, Mapping):
         return {key: _lent(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

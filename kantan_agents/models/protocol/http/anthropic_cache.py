@@ -54,7 +54,6 @@ def _turns(messages: Any) -> tuple[dict[str, Any] | None, dict[str, Any] | None]
 
 
 def _marked(blocks: Any, control: Mapping[str, Any]) -> list[Any] | None:
-    """Return blocks with a breakpoint at the last possible one."""
     if isinstance(blocks, str):
         blocks = [{"type": "text", "text": blocks}] if blocks else []
     if not isinstance(blocks, list):
@@ -74,7 +73,6 @@ def _is_markable(block: Mapping[str, Any]) -> bool:
 
 
 def _count(value: Any) -> int:
-    """Return the number of breakpoints in a request."""
     count = 0
     pending = [value]
     while pending:

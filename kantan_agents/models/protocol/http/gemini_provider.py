@@ -244,7 +244,6 @@ def _with_collection(model: str) -> str:
 
 
 def _is_blocked(response: ProviderResponse) -> bool:
-    """Return whether the API rejected the prompt."""
     feedback = response.extra.get(OWNER, {}).get("fields", {}).get("promptFeedback")
     return isinstance(feedback, Mapping) and "blockReason" in feedback
 

@@ -130,13 +130,11 @@ class HttpProvider:
         return await off_loop(lambda: self._read(data), size)
 
     async def _post(self, request: HttpRequest) -> tuple[Any, int]:
-        """Return the parsed response, and its size in bytes."""
         content = await off_loop(lambda: _encoded(request.body), request.size)
         data = await self._api.post(self._path(is_stream=False), content, request.headers)
         return await off_loop(lambda: parse_json(data), len(data)), len(data)
 
     async def _events(self, request: HttpRequest) -> AsyncGenerator[tuple[Any, int], None]:
-        """Yield the parsed events, and their sizes in bytes."""
         content = await off_loop(lambda: _encoded(request.body), request.size)
         raw = self._api.stream(self._path(is_stream=True), content, request.headers)
         async with aclosing(raw):

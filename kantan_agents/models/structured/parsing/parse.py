@@ -82,11 +82,9 @@ class _Head:
         return cls(opener, start, end, value)
 
     def is_all(self, text: str) -> bool:
-        """Return whether the text contains nothing else."""
         return self.value is not NOTHING and not text[: self.start].strip() and not text[self.end :].strip()
 
     def is_outermost(self, text: str) -> bool:
-        """Return whether it ends at the last closing bracket."""
         return self.value is not NOTHING and self.end == text.rfind(_CLOSER[self.opener]) + 1
 
 
@@ -116,7 +114,6 @@ def _values(text: str, openers: str, *, is_inner: bool = False) -> Iterator[Any]
 
 
 def _specified(text: str, heads: list[_Head]) -> Iterator[Found]:
-    """Yield the values of the three strict steps, possibly repeated."""
     for head in heads:
         if head.is_all(text):
             yield head.start, head.end, head.value

@@ -91,7 +91,6 @@ def reply_in(text: str) -> str:
 
 
 def _bounds(source: TokenSource, marks: list[re.Match[str]]) -> tuple[int, int]:
-    """Return where the reply starts and ends."""
     start, pos = 0, 0
     left = iter(marks)
     for mark in left:
@@ -135,7 +134,6 @@ def _is_mentioned(mark: re.Match[str]) -> bool:
 
 
 def _kind(mark: re.Match[str]) -> tuple[str, bool]:
-    """Return a mark's form, and whether it closes."""
     if (tag := mark["tag"]) is not None:
         return REASONING_TAGS[tag.lower()], mark["end"] is not None
     name = str(mark.lastgroup)

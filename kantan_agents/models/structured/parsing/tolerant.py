@@ -42,8 +42,6 @@ _UNREADABLE = re.compile(r'[^,，{}｛｝\[\]［］"“”＂\n]*')
 
 
 class _Open:
-    """An object or array that is still open."""
-
     __slots__ = ("closers", "items", "key", "separated", "spoiled")
 
     def __init__(self, opener: str) -> None:
@@ -108,7 +106,6 @@ class _Reader:
         return Partial(self._last) if self._is_partial else self._last, pos
 
     def _step(self, pos: int) -> int:
-        """Read one member, comma or closing bracket, and return its end."""
         self._source.spend(1)
         top, here = self._open[-1], self._next(pos)
         char = self._source.text[here]
@@ -198,7 +195,6 @@ class _Reader:
         return end
 
     def _cut_off(self) -> Any:
-        """Return the complete members of a value that is cut off."""
         value: Any = NOTHING
         while self._open:
             top = self._open.pop()

@@ -211,7 +211,6 @@ class TokenSource:
         return _PROSE.match(self.text, pos) is None
 
     def _closing(self, quote: str, pos: int) -> int:
-        """Return the next unescaped quote."""
         while True:
             self.spend(1)
             place = self.find(quote, pos)

@@ -86,7 +86,6 @@ def _with_text(answer: ModelResponse, text: str) -> ModelResponse:
 
 
 def _feedback(reading: OutputReading, mode: str | None) -> str:
-    """Return the message to the model about a rejected reply."""
     if reading.is_partial:
         problem = (
             "The JSON in your reply breaks off, or part of it cannot be read. Be brief, and write valid JSON."

@@ -86,9 +86,10 @@ DEEPSEEK = Family(
 )
 
 # Ollama, LM Studio, llama.cpp, vLLM. A schema becomes a grammar for the whole reply and prevents tool calls,
-# so with tools it comes last. If a grammar cannot express it, it is a server error or not enforced. Ollama
-# ignores `tool_choice`, and returns HTTP 400, "does not support tools", for models without a tool template.
-# llama-cpp-python ignores `json_schema` but takes a schema in JSON mode. Small models need the example.
+# so with tools it follows the tool forms. If a grammar cannot express it, it is a server error or not
+# enforced. Ollama ignores `tool_choice`, and returns HTTP 400, "does not support tools", for models without a
+# tool template. llama-cpp-python ignores `json_schema` but takes a schema in JSON mode. Small models need the
+# example.
 LOCAL = Family(
     "local",
     providers=("ollama", "lmstudio", "compat"),

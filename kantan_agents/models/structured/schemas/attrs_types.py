@@ -220,7 +220,6 @@ def _unqualified(hint: Any) -> tuple[Any, set[str]]:
 
 
 def _filled(hint: Any, given: Mapping[Any, Any]) -> Any:
-    """Substitute the type arguments of a generic class in an annotation."""
     if isinstance(hint, TypeVar):
         return given.get(hint, hint)
     parameters = getattr(hint, "__parameters__", ()) if given else ()
@@ -230,7 +229,6 @@ def _filled(hint: Any, given: Mapping[Any, Any]) -> Any:
 
 
 def _is_json(default: Any) -> bool:
-    """Return whether a default can be expressed in a JSON Schema."""
     if not isinstance(default, _JSON_DEFAULTS):
         return False
     try:

@@ -145,7 +145,6 @@ def _is_object(schema: dict[str, Any]) -> bool:
 
 
 def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return an object's schema with the value as its only property."""
     at_top = ("$schema", *DEFINITIONS)
     inner: Any = {key: value for key, value in schema.items() if key not in {*at_top, "$id"}}
     top = {key: schema[key] for key in at_top if key in schema}
@@ -174,7 +173,6 @@ def _is_definition(ref: str) -> bool:
 
 
 def _references(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield the nodes that contain a reference."""
     waiting = [schema]
     while waiting:
         node = waiting.pop()

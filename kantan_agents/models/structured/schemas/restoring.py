@@ -110,7 +110,6 @@ class Restorer:
         return next((branch for test in tests for branch in consistent if test(branch)), None)
 
     def _is_consistent(self, branch: dict[str, Any], value: dict[str, Any]) -> bool:
-        """Return whether a value agrees with the branch's listed values."""
         for name, inner in branch["properties"].items():
             listed = fixed_values(self._nodes.applying(inner)) if name in value else None
             if listed is None or any(is_json_equal(value[name], one) for one in listed):

@@ -123,7 +123,6 @@ def _image(
 
 
 def _document_source(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any]:
-    """Return a document's source; an unsupported type is a loss."""
     media = Media.of(segment)
     if media.url is not None:
         if media.mime is not None:

@@ -72,7 +72,6 @@ def _is_described(keyword: str, value: Any) -> bool:
 
 
 def _convert_nested(keyword: str, value: Any, out: dict[str, Any], where: str, losses: Losses) -> bool:
-    """Convert a keyword that contains schemas, if supported."""
     if keyword in _SCHEMA_MAPS and isinstance(value, Mapping):
         out[keyword] = {name: _convert(part, f"{where}.{name}.", losses) for name, part in value.items()}
     elif keyword in _SCHEMA_LISTS and isinstance(value, (list, tuple)):

@@ -146,7 +146,6 @@ class _Converter:
         return describe_keywords(out, described)
 
     def _convert_keyword(self, keyword: str, value: Any, kind: str, out: dict[str, Any]) -> bool:
-        """Convert a keyword to its form in the subset, if possible."""
         if keyword in _IGNORED or keyword == "type":
             return True
         if keyword == "additionalProperties":
