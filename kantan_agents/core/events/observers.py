@@ -23,6 +23,7 @@ class WithRawEvents:
     handler: Handler
 
     def __call__(self, event: Event) -> Awaitable[None] | None:
+        """Call the handler."""
         return self.handler(event)
 
 
@@ -34,6 +35,7 @@ class OnlyKinds:
     kinds: frozenset[type]
 
     def __call__(self, event: Event) -> Awaitable[None] | None:
+        """Call the handler."""
         return self.handler(event)
 
 

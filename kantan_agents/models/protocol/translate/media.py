@@ -73,6 +73,6 @@ def named(name: object, mime: str | None = None) -> dict[str, Any]:
 
 
 def split_url(url: str) -> tuple[str, str | None]:
-    """Split a base64 data URL into base64 and type."""
+    """Return base64 and media type of a base64 data URL; another URL, and None."""
     match = _DATA_URL.match(url)
     return (url[match.end() :], match["mime"]) if match else (url, None)

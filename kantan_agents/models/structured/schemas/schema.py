@@ -98,6 +98,7 @@ class OutputSchema(AgentOutputSchema):
         self._is_restored_first = self._is_restored_first and adapted is not None
 
     def __call__(self, json_str: str) -> Any:
+        """Return ``validate_json(json_str)``."""
         return self.validate_json(json_str)
 
     @property
