@@ -27,8 +27,8 @@ class Stage(Protocol):
     """``async def stage(run, call_next)``: a function, bound method or object with ``__call__``.
 
     Code before ``await call_next(run)`` runs before all later stages, code after it when they are done. A
-    stage that does not call it skips all later stages. It may be awaited several times in sequence (a retry), never
-    concurrently.
+    stage that does not call it skips all later stages. It may be awaited several times in sequence (a
+    retry), never concurrently.
     """
 
     def __call__(self, run: Run, call_next: Next, /) -> Awaitable[None]:
