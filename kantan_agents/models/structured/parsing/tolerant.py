@@ -64,7 +64,7 @@ class _Open:
             self.items[self.key] = value
 
     def value(self) -> Any:
-        """Return the value so far; ``NOTHING`` if it is spoiled or empty."""
+        """Return the value so far; ``NOTHING`` for a spoiled array or without readable members."""
         if self.spoiled and (isinstance(self.items, list) or not self.items):
             return NOTHING
         return self.items
