@@ -44,7 +44,7 @@ def why_cut_off(said: Any) -> FinishReason | None:
 
 
 def finish_reason_of(items: Iterable[Any]) -> FinishReason:
-    """Return an answer's finish reason, from its output items."""
+    """Return the finish reason of output items."""
     found: FinishReason = "stop"
     for item in items:
         kind = get(item, "type")
@@ -62,7 +62,7 @@ def last_marked(items: Sequence[Any]) -> int | None:
 
 
 def answer_items(output: Any) -> list[Any]:
-    """Return a span's output as the SDK's output items; unknown values become items."""
+    """Return a span's output as the SDK's output items."""
     if output is None:
         return []
     listed = output if isinstance(output, (list, tuple)) else [output]
@@ -70,7 +70,7 @@ def answer_items(output: Any) -> list[Any]:
 
 
 def answer_text(items: Iterable[Any]) -> str:
-    """Return the text of a model's messages, including ``refusal`` parts."""
+    """Return the text of a model's messages."""
     return "".join(
         str(get(part, "text") or get(part, "refusal") or "")
         for item in items
@@ -143,7 +143,7 @@ def _text(text: str) -> dict[str, Any]:
 
 
 def is_item(item: Any) -> bool:
-    """Return whether this is an item of a conversation."""
+    """Return whether this is a conversation item."""
     if not isinstance(item, Mapping):
         return False
     return "role" in item if is_message(item) else isinstance(item["type"], str)

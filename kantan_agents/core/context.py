@@ -1,6 +1,6 @@
 """The context of a run: one dict in, the same dict out (spec 2.5 to 2.7, 8, 10).
 
-Each write returns its own undo, so that a failed run restores a shared context.
+Each write returns its undo, for failed runs.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ Code that writes foreign data (of a subagent file, a model, a middleware) checks
 
 
 def is_reserved(key: object) -> bool:
-    """Return whether ``key`` is reserved, or resembles a permission key (``userRules``, ``User Rules``)."""
+    """Return whether ``key`` is reserved, or resembles a permission key (``userRules``)."""
     return isinstance(key, str) and (key in RESERVED_KEYS or meant_permission(key) is not None)
 
 
 def meant_permission(key: str) -> str | None:
-    """Return the permission key that ``key`` resembles, or None."""
+    """Return the permission key that ``key`` resembles."""
     folded = _folded(key)
     return next((known for known in PERMISSIONS if _folded(known) == folded), None)
 
@@ -62,17 +62,12 @@ def check_history(history: object) -> list[Any]:
 
 
 def empty_tool_rules() -> dict[str, Any]:
-    """Return empty tool rules in their public dict shape (spec 8.2)."""
+    """Return empty tool rules (spec 8.2)."""
     return {"allow": None, "deny": None, "params": {}}
 
 
 def fill_defaults(context: Context, *, keep_history: bool) -> None:
-    """Complete the reserved keys in place (spec 2.6); nothing is written on an error.
-
-    Raises:
-        ToolRulesTypeError: E18, ``tool_rules`` is neither absent, None nor a dict.
-        HistoryTypeError: E6, ``history`` is needed and not a list.
-    """
+    """Complete the reserved keys in place (spec 2.6), or raise E18 or E6 without a change."""
     rules = context.get("tool_rules")
     if rules is not None and not isinstance(rules, dict):
         raise ToolRulesTypeError(got=type(rules).__name__)
@@ -86,7 +81,7 @@ def fill_defaults(context: Context, *, keep_history: bool) -> None:
 
 
 def store(context: Context, key: str, value: Any) -> Undo:
-    """Set ``context[key]``; return an undo, without effect after another write."""
+    """Set ``context[key]``; return an undo."""
     before = context.get(key, _ABSENT)
     context[key] = value
 
@@ -104,7 +99,8 @@ def store(context: Context, key: str, value: Any) -> Undo:
 def append_history(history: list[Any], entries: list[dict[str, str]], limit: int) -> Undo:
     """Append ``entries``, retain the latest ``limit``; return an undo (spec 10.2).
 
-    Entries have the shape ``{"role": "user" | "assistant", "text": str}``.
+    Their shape is ``{"role": "user"
+     "assistant", "text": str}``.
     """
     history.extend(entries)
     dropped = history[: max(0, len(history) - limit)]

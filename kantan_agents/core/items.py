@@ -43,12 +43,12 @@ def is_call(item: Any) -> bool:
 
 
 def is_result(item: Any) -> bool:
-    """Return whether an item is a function tool's result."""
+    """Return whether an item is a tool's result."""
     return bool(get(item, "type") == "function_call_output")
 
 
 def is_message(item: Any) -> bool:
-    """Return whether an item is a message; a caller's has no type."""
+    """Return whether an item is a message, with or without a type."""
     return get(item, "type") in (None, "message")
 
 
@@ -82,7 +82,7 @@ def text_of(content: Any, separator: str = "\n") -> str:
 
 
 def parsed(text: Any) -> Any:
-    """Return JSON arguments or results as data."""
+    """Return parsed JSON, or the value itself."""
     if not isinstance(text, str):
         return text
     try:

@@ -34,7 +34,7 @@ _log = get_logger("kantan_agents.run")
 
 
 def without_markers(text: str) -> str:
-    """Disable placeholders with an invisible character after their braces."""
+    """Disable placeholders with an invisible character."""
     return _MARKER.sub(lambda found: f"{{{{\u2060{found[0][2:]}", text)
 
 
@@ -47,7 +47,7 @@ class Marker:
     expression: str
 
     def value(self, context: Mapping[str, Any], allow_env: bool) -> str:
-        """Return the replacement; an undefined value renders as the empty string."""
+        """Return the replacement; empty if undefined."""
         if self.source == "env":
             # Windows ignores the case of these names.
             is_readable = allow_env and self.path.upper() != KEY_VARIABLE
@@ -63,7 +63,7 @@ class Marker:
             raise RenderError(expression=self.expression, reason=reason) from error
 
     def problem(self, context: Mapping[str, Any], allow_env: bool) -> str | None:
-        """Return why the value is missing, with the nearest existing name, or None."""
+        """Return why the value is missing, with the nearest name."""
         if self.source == "env":
             if self.path.upper() == KEY_VARIABLE:
                 return "this variable is never readable"
@@ -165,7 +165,7 @@ def compile_template(text: str) -> tuple[str | Marker, ...]:
 
 
 def values_read(text: str, context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the context values that rendering ``text`` reads, by path."""
+    """Return the context values that ``text`` reads."""
     found: dict[str, Any] = {}
     for part in compile_template(text):
         if isinstance(part, Marker) and part.source == "ctx":
@@ -178,10 +178,7 @@ def values_read(text: str, context: Mapping[str, Any]) -> dict[str, Any]:
 def render_strictly(
     text: str, context: Mapping[str, Any] | None, allow_env: bool = False, *, prompt: str = "the text"
 ) -> str:
-    """Render ``text`` like ``render_template``, but raise E48 for a placeholder without a value.
-
-    ``prompt`` describes the template in the error.
-    """
+    """Like ``render_template``, but raise E48 for a placeholder without a value."""
     values = context if context is not None else {}
     for part in compile_template(text):
         if isinstance(part, str):
@@ -199,11 +196,8 @@ def render_strictly(
 def render_template(text: str, context: Mapping[str, Any] | None, allow_env: bool = False) -> str:
     """Fill the placeholders of ``text``; the default renderer of an Agent (spec 8.1).
 
-    ``{{ $ctx.a.b.0 }}`` follows mapping keys and list indexes; ``{{ $env.NAME }}`` reads an environment
-    variable, or is empty without ``allow_env``. Other braces are unchanged.
-
-    Raises:
-        RenderError: E77, reading a value or converting it to a str failed.
+    ``{{ $ctx.a.b.0 }}`` follows mapping keys and list indexes; ``{{ $env.NAME }}`` needs ``allow_env``, or is
+    empty. Other braces stay. E77 if reading or converting a value fails.
     """
     parts = compile_template(text)
     if len(parts) == 1 and isinstance(parts[0], str):

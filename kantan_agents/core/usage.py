@@ -1,4 +1,4 @@
-"""Usage as numbers, from the SDK's counters and from records."""
+"""Usage as numbers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tokens_of(counted: Any) -> tuple[int, int]:
 
 
 def used_tokens(usages: Iterable[Any]) -> dict[str, int]:
-    """Sum tokens of model calls by kind, ignoring other values."""
+    """Sum tokens of model calls by kind."""
     given, answered, total = 0, 0, 0
     for usage in usages:
         if isinstance(usage, dict):

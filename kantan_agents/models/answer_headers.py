@@ -1,4 +1,4 @@
-"""Exposes the headers of a provider's answers, which the SDK hides."""
+"""Exposes headers of answers, which the SDK hides."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_answer_headers(listener: Listener) -> Iterator[None]:
 
 
 def report_answer_headers(client: Any) -> None:
-    """Make an ``AsyncClient`` report answer headers, if it has event hooks."""
+    """Make an ``AsyncClient`` report answer headers."""
     hooks = getattr(client, "event_hooks", None)
     if isinstance(hooks, dict) and _report not in hooks.setdefault("response", []):
         hooks["response"].append(_report)

@@ -91,7 +91,7 @@ def _is_sent_as_it_is(item: Any) -> bool:
 
 
 def stream_model(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> AsyncIterator[Any]:
-    """Call a model with the arguments of ``stream_response``; see ``ask_model``."""
+    """Like ``ask_model``, for ``stream_response``."""
     if isinstance(model, ModelWrapper):
         return model.stream_response(*args, **kwargs)
     return _events(model, args, kwargs)

@@ -26,7 +26,7 @@ _SEEN: Final = object()
 
 
 def ids_in(items: Any) -> set[str]:
-    """Return the ids of calls in a request's input."""
+    """Return the call ids in a request's input."""
     ids: set[str] = set()
     for item in items if isinstance(items, list) else ():
         if isinstance(item, dict):
@@ -46,12 +46,12 @@ def is_made(call_id: Any) -> bool:
 
 
 def is_of_server(call_id: Any) -> bool:
-    """Return whether a call's server may have assigned its id."""
+    """Return whether the server may have assigned the id."""
     return not isinstance(call_id, str) or _WITHOUT_ID.fullmatch(call_id) is None
 
 
 def with_servers_ids(items: Any, ids: Collection[str], model: Model) -> Any:
-    """Return ``items`` with the ids that ``model``'s server assigned."""
+    """Restore the ids of ``model``'s server in ``items``."""
     made = {one: found for one in ids if is_made(one) and (found := _MADE.fullmatch(one))}
     if not made:
         return items
@@ -61,7 +61,7 @@ def with_servers_ids(items: Any, ids: Collection[str], model: Model) -> Any:
 
 
 class UniqueIds:
-    """The call ids of one answer; ``known`` are the request's."""
+    """The call ids of one answer."""
 
     def __init__(self, model: Model, known: set[str]) -> None:
         run = current_run.get()
@@ -73,13 +73,13 @@ class UniqueIds:
         self._streamed: dict[Any, list[str]] = {}
 
     def items(self, output: Sequence[Any]) -> list[Any]:
-        """Return the complete output; calls retain their streamed ids."""
+        """Return the complete output with its streamed ids."""
         made = [self.item(item) for item in output]
         self._of_run |= ids_in(made)
         return made
 
     def item(self, item: Any) -> Any:
-        """Return an output item; a call gets a unique id."""
+        """Return an output item with a unique id."""
         if get(item, "type") not in NAMED_CALLS:
             return item
         return self._with_unique(item, (self._streamed, self._begun))

@@ -41,7 +41,7 @@ class CallParts:
         self._used: set[int] = set()
 
     def place(self, part: Any) -> Any:
-        """Return a part with its call's unique index."""
+        """Return a part with its call's index."""
         begun = self._by_index.get(part.index)
         if begun is None or begun.is_ended_by(part):
             is_free = isinstance(part.index, int) and part.index not in self._used

@@ -25,7 +25,7 @@ _SETTINGS = 2
 
 
 def results_as_text(items: Any) -> Any:
-    """Return items with text results, and a message with their media."""
+    """Return items with text results, then their media."""
     if isinstance(items, str) or not any(map(_has_media, items)):
         return items
     changed: list[Any] = []

@@ -46,7 +46,7 @@ unimported: list[str] = []
 
 
 def expect_requests() -> None:
-    """Make the next run import the request code; many agents never run."""
+    """Make the next run import the request code."""
     if _REQUESTS not in sys.modules:
         unimported[:] = [_REQUESTS]
 
@@ -61,7 +61,7 @@ async def import_for_requests() -> None:
 
 
 def sdk_model(bundle: AsyncClientBundle) -> Model:
-    """Return the SDK's model for a client of kantan-llm."""
+    """Return the SDK's model for a kantan-llm client."""
     # Late: it loads 500 modules. A run has imported it in a thread.
     from kantan_agents.models.light_requests import use_light_requests
 
@@ -78,7 +78,7 @@ def sdk_model(bundle: AsyncClientBundle) -> Model:
 def own_connections(model: object) -> None:
     """Make an SDK model's client usable on every event loop and after cancelled requests.
 
-    This includes the client of a wrapped model. OpenAI models become this library's.
+    OpenAI models become this library's, even wrapped ones.
     """
     adopt(model)
     client = getattr(model, "_client", None)  # not by type: test doubles have the attribute too
@@ -112,7 +112,7 @@ def _own_wrapped(model: object, depth: int = _WRAPPED) -> None:
 class ApiClients:
     """The clients of one API and key, one per event loop.
 
-    All models of the API share them. They close when nothing uses them.
+    They close when nothing uses them.
     """
 
     def __init__(self, resolved: ResolvedLLM) -> None:
@@ -132,7 +132,7 @@ class ApiClients:
         return self._clients.get()
 
     def close_idle(self) -> None:
-        """Close all idle connections, on all loops."""
+        """Close all idle connections."""
         self._clients.on_each_loop(_close_idle)
 
 
@@ -152,7 +152,7 @@ _shared_lock = Lock()
 
 
 def shared_clients(resolved: ResolvedLLM) -> ApiClients:
-    """Return the clients for an API and key."""
+    """Return an API's clients."""
     key = (resolved.base_url, resolved.api_key, settings_in_environment())
     with _shared_lock:
         clients = _shared.get(key)
@@ -164,13 +164,13 @@ def shared_clients(resolved: ResolvedLLM) -> ApiClients:
 
 
 def settings_in_environment() -> tuple[tuple[Any, ...], ...]:
-    """Return the variables that the OpenAI client reads at creation."""
+    """Return variables that the OpenAI client reads."""
     names = [name for name in os.environ if name.startswith(_PREFIXES) or name.endswith(_PROXIES)]
     return (*((name, os.environ.get(name, "")) for name in sorted(names)), trusted_certificates())
 
 
 class ClientPool:
-    """Holds the model of one resolved name for each event loop."""
+    """Holds one model for each event loop."""
 
     def __init__(self, resolved: ResolvedLLM, clients: ApiClients) -> None:
         self.clients = clients
@@ -181,7 +181,7 @@ class ClientPool:
         return self._models.get()
 
     def client(self) -> AsyncOpenAI:
-        """Return the running loop's client, which closes without a reference to this pool."""
+        """Return the running loop's client; hold the pool meanwhile."""
         self.model()
         return self.clients.get()
 
@@ -189,11 +189,11 @@ class ClientPool:
 class RecentPools(LRUCache[Hashable, ClientPool]):
     """The pools used last. Evicting an API's last pool closes its idle connections.
 
-    The clients stay open, since an agent may still use them.
+    An agent may still use its clients.
     """
 
     def popitem(self) -> tuple[Hashable, ClientPool]:
-        """Remove the least recently used pool."""
+        """Evict the least recently used pool."""
         key, pool = super().popitem()
         # Not by `values()`: reading a pool counts as using it.
         if all(Cache.__getitem__(self, kept).clients is not pool.clients for kept in self):

@@ -36,7 +36,7 @@ def claim_all_retries(policy: Any) -> None:
 
 
 def makes_all_retries(settings: Any) -> bool:
-    """Return whether the retry policy in ``ModelSettings`` is the only one."""
+    """Return whether the settings' retry policy is the only one."""
     policy = getattr(getattr(settings, "retry", None), "policy", None)
     return getattr(policy, _ONLY, False) is True
 

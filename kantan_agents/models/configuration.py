@@ -1,4 +1,4 @@
-"""The environment variables of model providers, and their checks."""
+"""Environment variables of model providers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ PROVIDERS: Final = (("anthropic", ANTHROPIC), *_BY_PROVIDER.items())
 
 
 def url_of(provider: str) -> str | None:
-    """Return a provider's URL, from its variable or by default."""
+    """Return a provider's URL, if known."""
     try:
         return resolve_provider_config(provider=provider, api_key=None, base_url=None).base_url
     except MissingConfigError:
@@ -84,7 +84,7 @@ def not_configured(model: str, error: Exception) -> ModelNotConfiguredError:
 
 
 def missing(model: str, variables: Variables) -> ModelNotConfiguredError:
-    """Return the error for a missing key or, for local providers, URL."""
+    """Return the error for a missing variable."""
     variable = variables.deciding
     state = "is empty" if variable in os.environ else "is not set"
     if variables.needs_url:
@@ -100,7 +100,7 @@ def missing(model: str, variables: Variables) -> ModelNotConfiguredError:
 
 
 def check_resolved(model: str, resolved: ResolvedLLM) -> None:
-    """Raise E47 if kantan-llm's key or URL cannot be used."""
+    """Raise E47 for an unusable key or URL."""
     variables = _BY_PROVIDER.get(resolved.provider)
     if variables is not None:
         check_key(model, variables.key, resolved.api_key)

@@ -1,4 +1,4 @@
-"""One HTTP client per event loop, and complete closing."""
+"""One HTTP client per event loop."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ _log = get_logger("kantan_agents.connections")
 class PerLoop(Generic[T]):
     """Holds one object per event loop and drops it when the loop is closed.
 
-    Args:
-        make: Creates the object on its loop. A reference to the owner of this ``PerLoop`` would be a cycle
-            that delays the release.
-        close: Closes an object on its loop, after this ``PerLoop``.
+    ``make`` and ``close`` run on the object's loop. ``make`` must not refer to the owner: the cycle would
+    delay the release.
     """
 
     def __init__(
@@ -35,7 +33,7 @@ class PerLoop(Generic[T]):
             finalize(self, _on_each_loop, self._made, close).atexit = False
 
     def get(self) -> T:
-        """Return the running loop's object; create it if needed."""
+        """Return the running loop's object."""
         loop = asyncio.get_running_loop()
         found = self._made.get(loop)
         if found is None:
@@ -44,11 +42,11 @@ class PerLoop(Generic[T]):
         return found
 
     def pop(self) -> T | None:
-        """Remove and return the running loop's object, or None."""
+        """Remove the running loop's object."""
         return self._made.pop(asyncio.get_running_loop(), None)
 
     def on_each_loop(self, do: Callable[[T], Coroutine[Any, Any, None]]) -> None:
-        """Start ``do`` for each object, on its loop; thread-safe."""
+        """Start ``do`` for each object on its loop."""
         _on_each_loop(self._made, do)
 
     def __len__(self) -> int:
@@ -79,7 +77,7 @@ def _on_each_loop(
 
 
 def start_on(loop: asyncio.AbstractEventLoop, do: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Start ``do`` on a loop, unless it is closed; thread-safe."""
+    """Start ``do`` on a loop that is open, from any thread."""
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(_start, loop, do)
 
@@ -97,10 +95,9 @@ def _ended(task: asyncio.Task[None]) -> None:
 
 
 async def shield_closing(response: Any) -> None:
-    """Finish closing a response even if the task is cancelled; an httpx response hook.
+    """Close a response despite cancellations; an httpx response hook.
 
-    The HTTP library does not shield this from asyncio. If a client disconnected just then, the connection
-    would count as used forever.
+    The HTTP library does not shield this from asyncio: the connection would count as used forever.
     """
     response.stream.aclose = partial(_close_shielded, response.stream.aclose)
 
@@ -110,7 +107,7 @@ async def _close_shielded(close: Callable[[], Coroutine[Any, Any, None]]) -> Non
 
 
 async def finish_closing(closing: Coroutine[Any, Any, None]) -> None:
-    """Await ``closing`` to its end; then raise any ``CancelledError``."""
+    """Await ``closing`` despite cancellations, then raise them."""
     task = asyncio.ensure_future(closing)
     try:
         await asyncio.shield(task)

@@ -71,7 +71,7 @@ def _said_in_response(response: Any) -> FinishReason | None:
 
 
 def mark_cut_off(answer: Any, reason: FinishReason) -> None:
-    """Mark a ``ModelResponse`` or a stream's final response as cut off."""
+    """Mark an answer or final response as cut off."""
     if isinstance(answer, ModelResponse):
         setattr(answer, _ATTRIBUTE, reason)
     else:
@@ -89,7 +89,7 @@ def mark_streamed(response: Any) -> None:
 
 
 def replaced(answer: ModelResponse, **changes: Any) -> ModelResponse:
-    """Return an answer with changes and the same finish reason."""
+    """Return a changed answer with its finish reason."""
     changed = dataclasses.replace(answer, **changes)
     reason = getattr(answer, _ATTRIBUTE, None)
     if reason is not None:
@@ -98,10 +98,7 @@ def replaced(answer: ModelResponse, **changes: Any) -> ModelResponse:
 
 
 def note_end(said: Any, model: object, most: object) -> FinishReason | None:
-    """Record, on a span inside the model's, and log a cut-off answer; return the reason.
-
-    ``said`` is the provider's finish reason, ``most`` the request's ``max_tokens``.
-    """
+    """Record and log a cut-off answer, on a span inside the model's; return the reason."""
     reason = why_cut_off(said)
     if reason is None:
         return None
@@ -130,7 +127,7 @@ def note_choice(choice: Any, model: object, most: object, *, is_known: bool = Fa
 
 
 async def with_end(asked: Awaitable[ModelResponse]) -> ModelResponse:
-    """Return the awaited answer, marked if it was cut off."""
+    """Return the answer, marked if it was cut off."""
     found: list[FinishReason] = []
     token = _found.set(found)
     try:
@@ -143,7 +140,7 @@ async def with_end(asked: Awaitable[ModelResponse]) -> ModelResponse:
 
 
 def described_cut(answer: Any, most: object) -> str | None:
-    """Return for an error message how an answer was cut off, if it was."""
+    """Return how an answer was cut off, for errors."""
     reason = finish_reason(answer)
     if reason not in CUT_OFF:
         return None

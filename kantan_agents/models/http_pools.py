@@ -1,4 +1,4 @@
-"""Makes HTTP connection pools survive cancelled requests, and counts the connections."""
+"""Connection pools that survive cancelled requests, and their statistics."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ class _Reclaiming(PoolPerLoop):
     """Mixin for a pool: a connection without a request is idle or leaves the pool.
 
     When a request is cancelled between two steps, the HTTP library forgets it but not its connection, which
-    would block the pool forever.
-
-    Two private methods are the only hook between the end of a request and the next search for a connection.
-    ``reclaim_connections`` checks that they exist.
+    would block the pool forever. The only hook is two private methods, which ``reclaim_connections`` checks.
     """
 
     counted_as: str | None = None
@@ -119,7 +116,7 @@ def _mixed(mixin: type, kind: Any) -> type:
 
 
 def reclaim_connections(client: Any, base_url: str) -> None:
-    """Recover the connections of cancelled requests of an ``AsyncClient``, and count them per ``base_url``.
+    """Recover connections of an ``AsyncClient``, and count them per ``base_url``.
 
     Clients without event hooks and transports without a pool stay unchanged.
     """
@@ -149,10 +146,7 @@ async def close_idle_connections(client: Any) -> None:
 
 
 def transports_of_one_loop(client: Any) -> list[Any]:
-    """Return the client's transports that do not separate event loops.
-
-    They lack a pool of the HTTP library, or ``reclaim_connections`` could not change it.
-    """
+    """Return transports whose pool ``reclaim_connections`` could not change."""
     return [
         transport
         for transport in _transports_of(client)

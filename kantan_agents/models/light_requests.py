@@ -57,7 +57,7 @@ class _DeferredLists(dict[str, Any]):
 
 
 def use_light_requests(client: AsyncOpenAI, model: Model) -> None:
-    """Make ``client`` skip the conversion for ``model``, unless its resources were customized."""
+    """Skip the conversion for ``model``, unless resources were customized."""
     if not isinstance(client, AsyncOpenAI):
         return
     # Both are cached properties, so they can be replaced.
@@ -70,7 +70,7 @@ def use_light_requests(client: AsyncOpenAI, model: Model) -> None:
 
 
 def sends_light_requests(model: object) -> bool:
-    """Return whether ``model``'s requests go through this module's resources."""
+    """Return whether ``model`` skips the conversion."""
     client = getattr(model, "_client", None)
     if isinstance(model, OpenAIResponsesModel):
         return isinstance(getattr(client, "responses", None), _LightResponses)

@@ -1,4 +1,4 @@
-"""``PoolPerLoop``: an HTTP connection pool that separates event loops."""
+"""``PoolPerLoop``: separates event loops in a connection pool."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PoolPerLoop:
             self.__dict__["_home"] = _unknown
 
     def handle_async_request(self, request: Any) -> Coroutine[Any, Any, Any]:
-        """Send a request over a connection of the running loop."""
+        """Send a request on the running loop's connections."""
         loop = asyncio._get_running_loop()  # None under trio
         home = self.__dict__.get("_home")
         if loop is None or (home is not None and home() is loop):
@@ -44,7 +44,7 @@ class PoolPerLoop:
         return pool._send(request)
 
     async def aclose(self) -> None:
-        """Close each loop's connections on that loop."""
+        """Close each loop's connections on it."""
         loop = asyncio._get_running_loop()
         home = self.__dict__.get("_home", _unknown)()
         if self._others is not None and loop is not None:
@@ -66,7 +66,7 @@ class PoolPerLoop:
         return home is not None and home.is_closed()
 
     async def close_idle(self) -> None:
-        """Close the pool's own idle connections."""
+        """Close the own idle connections."""
 
     def forget_connections(self) -> None:
         """Drop a closed loop's connections and requests."""

@@ -1,4 +1,4 @@
-"""Base class of models that wrap another, unnoticed by the SDK."""
+"""Base class of wrapped models, unnoticed by the SDK."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ModelWrapper(Model):
 
     @classmethod
     def for_model(cls, inner: Model, *args: Any) -> Self:
-        """Wrap a model; further arguments go to the constructor."""
+        """Wrap a model; ``args`` go to the constructor."""
         made = cast("Self", _class_for(cls, type(inner))(*args))
         made.inner = inner
         return made
@@ -41,7 +41,7 @@ class ModelWrapper(Model):
         return self.inner.stream_response(*args, **kwargs)
 
     def get_retry_advice(self, request: Any) -> Any:
-        """Return the model's advice on retrying a failed request."""
+        """Return the model's retry advice."""
         return self.inner.get_retry_advice(request)
 
     def _cleanup_on_run_end(self, owner: object) -> Coroutine[Any, Any, None]:

@@ -21,7 +21,7 @@ from kantan_agents.models.stream_usage import stream_with_usage
 
 
 class ModelFinder(Protocol):
-    """Finds the model of the running loop or run."""
+    """Finds the current model."""
 
     def model(self) -> Model:
         """Return the model; E47 without its key or URL."""
@@ -42,7 +42,7 @@ class NamedModel(Model):
         self.clients = clients
 
     def current_model(self) -> Model:
-        """Return the model of the run's provider, or of the running loop."""
+        """Return the run's or the loop's model."""
         run = current_run.get()
         if run is not None and run.model_provider is not None:
             model: Model = run.model_provider.get_model(self.name)
@@ -63,7 +63,7 @@ class NamedModel(Model):
     def stream_response(
         self, system_instructions: str | None, input: Any, model_settings: Any, *args: Any, **kwargs: Any
     ) -> AsyncIterator[Any]:
-        """Call the model and stream its response, with its usage."""
+        """Call the model and stream its response."""
         model = self.current_model()
         return stream_with_usage(
             model,
@@ -72,7 +72,7 @@ class NamedModel(Model):
         )
 
     def get_retry_advice(self, request: ModelRetryAdviceRequest) -> ModelRetryAdvice | None:
-        """Return the model's advice on whether to retry a failed request."""
+        """Return the model's retry advice."""
         return self.current_model().get_retry_advice(request)
 
     async def _cleanup_on_run_end(self, owner: object) -> None:
@@ -127,7 +127,7 @@ class LaterClients:
         self._found: ModelFinder | None = None
 
     def model(self) -> Model:
-        """Return the model; E47 if the provider still lacks a key or URL, E19 for an unknown model."""
+        """Return the model; E47 if still not configured, E19 if unknown."""
         return self.resolve().model()
 
     def resolve(self) -> ModelFinder:
@@ -138,7 +138,7 @@ class LaterClients:
 
 
 class FactoryClients:
-    """Gets models from a custom provider, created once per run."""
+    """Gets models from a custom provider."""
 
     def __init__(self, factory: ProviderFactory, name: str | None) -> None:
         self._factory = factory
@@ -223,7 +223,7 @@ def _check_environment_of(model: Model, name: str | None) -> None:
 
 
 def check_configured(model: Model | None) -> None:
-    """Raise E47 if the environment lacks the model's key or URL; None is the default model."""
+    """Raise E47 if the model (by default the SDK's) is not configured."""
     if model is None:
         DefaultProvider().get_model(None)
     elif isinstance(model, NamedModel) and isinstance(model.clients, LaterClients):

@@ -46,7 +46,7 @@ def is_usual(answer: Any) -> bool:
 
 
 def fit_answer(answer: Any, new_reader: Callable[[], TextReader]) -> None:
-    """Change a complete answer so that the SDK can read it."""
+    """Fit a complete answer to the SDK."""
     choice = next(iter(objects_in(answer.choices)), None)
     message: Any = getattr(choice, "message", None)
     if not is_object(message):
@@ -86,7 +86,7 @@ def data_of(value: BaseModel) -> Any:
 
 
 def fit_call(call: Any) -> None:
-    """Change the fields of a call or a part to strings."""
+    """Change a call's fields to strings."""
     if call.type == "custom":
         return
     if not is_object(call.function):  # name and arguments next to the id
@@ -101,13 +101,13 @@ def fit_call(call: Any) -> None:
 
 
 def call_data(call: TextCall) -> dict[str, Any]:
-    """Return a textual call in the API's form, without an id."""
+    """Return a textual call in the API's form."""
     function = {"name": call.name, "arguments": call.arguments}
     return {"id": "", "type": "function", "function": function}
 
 
 def fit_content(message: Any) -> None:
-    """Change the content of a message or a part to a string."""
+    """Change a message's content to a string."""
     content = message.content
     if content is None or isinstance(content, str):
         return
@@ -141,7 +141,7 @@ def add_reasoning(message: Any, thought: str) -> None:
 
 
 def fitted_usage(usage: Any) -> Any:
-    """Return a usage with all three numbers; None without numbers."""
+    """Return a complete usage, or None."""
     given = [getattr(usage, name, None) for name in _NUMBERS]
     prompt, completion, total = (one if type(one) is int else None for one in given)
     if not is_object(usage) or prompt is completion is total is None:

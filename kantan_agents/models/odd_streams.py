@@ -25,10 +25,7 @@ _TEXTS: Final = frozenset({str, type(None)})
 
 
 class FittedStream:
-    """Chunks that the SDK can read; marks the response if it is cut off.
-
-    ``new_reader`` returns a reader of the text. ``note_call`` is called if the answer has tool calls.
-    """
+    """Chunks that the SDK can read; marks the response if it is cut off."""
 
     def __init__(
         self,
@@ -113,9 +110,9 @@ class FittedStream:
 
 
 class _ChunkFitter:
-    """Changes an answer's chunks from the first possibly odd one.
+    """Changes chunks from the first possibly odd one.
 
-    ``reader`` is None if some text has been passed on. ``parts`` are parts of calls that have been passed on.
+    ``reader`` is None and ``parts`` are set after a part has been passed on.
     """
 
     def __init__(self, reader: TextReader | None, parts: Iterable[Any]) -> None:

@@ -45,7 +45,7 @@ def default_key() -> str | None:
 
 
 def uses_responses() -> bool:
-    """Return whether ``set_default_openai_api`` selects the Responses API, its default."""
+    """Return whether the default API is Responses."""
     return sdk_defaults.get_use_responses_by_default()
 
 
@@ -57,7 +57,7 @@ class DefaultClientModel:
         self._last: tuple[AsyncOpenAI, bool, Model] | None = None
 
     def model(self) -> Model:
-        """Return the model behind the current default client."""
+        """Return the model behind the default client."""
         return self.behind(_default_client())
 
     def client(self) -> AsyncOpenAI:
@@ -79,7 +79,7 @@ class DefaultClientModel:
 def default_client_model(name: str, *, is_known: bool) -> tuple[str, DefaultClientModel] | None:
     """Return a model's name and its finder behind the SDK's default client, if set.
 
-    ``is_known``: the provider is known, and uses that client only if it is OpenAI.
+    A known provider must be OpenAI.
     """
     if sdk_defaults.get_default_openai_client() is None:
         return None
@@ -97,10 +97,7 @@ def _default_client() -> AsyncOpenAI:
 
 
 class OpenAIPool(ClientPool):
-    """Holds an OpenAI model for each event loop, while the SDK has no other default.
-
-    ``again`` resolves the name again, with the current defaults.
-    """
+    """Holds an OpenAI model for each event loop, while the SDK has no other default."""
 
     def __init__(self, resolved: ResolvedLLM, clients: ApiClients, again: Callable[[], ClientPool]) -> None:
         super().__init__(resolved, clients)
@@ -110,7 +107,7 @@ class OpenAIPool(ClientPool):
         self._behind_default = DefaultClientModel(resolved.model)
 
     def model(self) -> Model:
-        """Return the SDK model behind the default client or for the running loop."""
+        """Return the current SDK model."""
         client = sdk_defaults.get_default_openai_client()
         if client is not None:
             return self._behind_default.behind(client)
@@ -119,7 +116,7 @@ class OpenAIPool(ClientPool):
         return self._models.get()
 
     def client(self) -> AsyncOpenAI:
-        """Return the SDK's default client, or the running loop's."""
+        """Return the default client, or the loop's."""
         client = sdk_defaults.get_default_openai_client()
         if client is not None:
             return self._behind_default.client()

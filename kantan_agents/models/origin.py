@@ -1,4 +1,4 @@
-"""``ModelOrigin``: identifies a model by provider, URL and name."""
+"""``ModelOrigin``: the identity of a model."""
 
 from __future__ import annotations
 
@@ -17,12 +17,8 @@ _MOST_ORIGINS: Final = 1024
 class ModelOrigin:
     """Identifies a model by its API and name.
 
-    Attributes:
-        base_url: URL of the API, or else an identifier of the model's class or instance.
-        model: Name of the model.
-        provider: kantan-llm's name of the provider, or the family of a ``ProviderModel``.
-        is_chat: Whether it uses chat completions.
-        is_instance: Whether ``base_url`` identifies one object of this process.
+    Without a URL, ``base_url`` identifies the class or, with ``is_instance``, one object of this process.
+    ``provider`` is kantan-llm's name or a ``ProviderModel``'s family.
     """
 
     base_url: str
@@ -55,12 +51,12 @@ _numbers = count(1)
 
 
 def register_origin(model: Model, provider: str) -> None:
-    """Store a model's origin with kantan-llm's provider name."""
+    """Store a model's origin with its provider."""
     _origins[model] = _origin(model, provider)
 
 
 def origin_of(model: Model) -> ModelOrigin:
-    """Return a model's origin; for a ``NamedModel``, its current model's."""
+    """Return the origin of a model, or of a ``NamedModel``'s current one."""
     current_model = getattr(type(model), "current_model", None)  # of a NamedModel
     if current_model is not None:
         model = current_model(model)

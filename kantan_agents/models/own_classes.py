@@ -1,4 +1,4 @@
-"""Converts the SDK's models to this library's classes."""
+"""Adopts the SDK's models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OWN: Final = ((OpenAIChatCompletionsModel, ChatModel), (OpenAIResponsesModel, R
 
 
 def adopt(model: object) -> None:
-    """Make an OpenAI model show images of results and mark cut-off answers."""
+    """Give an OpenAI model this library's class."""
     kind = type(model)
     for sdk, own in _OWN:
         if issubclass(kind, sdk) and not issubclass(kind, own):

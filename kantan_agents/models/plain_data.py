@@ -1,4 +1,4 @@
-"""Packs built-in data to bytes for comparing and copying, without running its code."""
+"""Packs built-in data to bytes without running its code."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def packed(value: Any, sequences: tuple[type, ...] = (list,)) -> bytes | None:
 
 
 def unpacked(data: bytes) -> Any:
-    """Return a new copy of the data given to ``packed``."""
+    """Return a new copy of packed data."""
     return marshal.loads(data)  # noqa: S302 - written by this process

@@ -63,9 +63,7 @@ _pools_lock = Lock()
 def pool_for(name: str) -> tuple[str, ClientPool]:
     """Return a model's name at its provider, and its clients.
 
-    Raises:
-        ModelNotConfiguredError: E47, its provider's key or URL is missing or cannot be used.
-        ModelNotFoundError: E19, kantan-llm does not know the model.
+    E47 if its provider's key or URL is missing or unusable, E19 if kantan-llm does not know it.
     """
     bare = at_openai(name)
     try:
@@ -107,9 +105,9 @@ def _not_found(name: str) -> ModelNotFoundError:
 
 
 def anthropic_for(name: str) -> tuple[str, AnthropicModels] | None:
-    """Return a Claude model's name and clients if ``ANTHROPIC_API_KEY`` is the key; E47 if it is unusable.
+    """Return a Claude model's name and clients if ``ANTHROPIC_API_KEY`` is the key; else E47.
 
-    ``CLAUDE_API_KEY`` takes precedence: kantan-llm's variable, for chat completions.
+    ``CLAUDE_API_KEY`` takes precedence, for chat completions.
     """
     claude = _claude_in(name)
     key = os.environ.get(ANTHROPIC.key)
@@ -129,12 +127,12 @@ def anthropic_for(name: str) -> tuple[str, AnthropicModels] | None:
 
 
 def clients_for(name: str) -> tuple[str, ModelFinder]:
-    """Return a model's name at its provider, and its clients; errors as for ``pool_for``."""
+    """Return a model's name and clients; errors as for ``pool_for``."""
     return anthropic_for(name) or openai_clients_for(name)
 
 
 def openai_clients_for(name: str) -> tuple[str, ClientPool | DefaultClientModel]:
-    """Return a model's name at its provider, and its OpenAI clients; errors as for ``pool_for``."""
+    """Return a model's name and OpenAI clients; errors as for ``pool_for``."""
     expect_requests()
     try:
         return pool_for(name)
@@ -152,9 +150,9 @@ def _claude_in(name: str) -> str | None:
 
 
 async def embedding_clients(name: str) -> tuple[ClientPool | DefaultClientModel, str]:
-    """Return an embedding model's clients and its name there; errors as for ``pool_for``.
+    """Return an embedding model's clients and name; errors as for ``pool_for``.
 
-    ``text-embedding-`` without a provider prefix means OpenAI.
+    ``text-embedding-`` without a prefix means OpenAI.
     """
     # Creating the first client reads certificates, which is slow.
     model, pool = await anyio.to_thread.run_sync(openai_clients_for, name)
@@ -162,32 +160,24 @@ async def embedding_clients(name: str) -> tuple[ClientPool | DefaultClientModel,
 
 
 def own_client_of(model: object) -> None:
-    """Make the client of an application's SDK model usable on each event loop."""
+    """Prepare an application's SDK model for every event loop."""
     if isinstance(model, Model) and not isinstance(model, NamedModel):  # it would look for its client
         own_connections(model)
 
 
 @attrs.frozen
 class ResolvedModel:
-    """The result of resolving a ``model`` option: the SDK agent's model and default settings, if any."""
+    """The SDK agent's model and default settings."""
 
     model: Model | None
     settings: ModelSettings | None = None
 
 
 def resolve_model(model: object, provider_factory: ProviderFactory | None = None) -> ResolvedModel:
-    """Resolve the ``model`` option of an Agent.
+    """Resolve the ``model`` option of an Agent; E19 if unknown, E75 for another type.
 
     A missing key or URL fails only at the first call, so that modules with agents can be imported.
-
-    Args:
-        model: A name, kantan-llm's ``AsyncClientBundle`` or ``KantanAsyncLLM``, an SDK ``Model``, a
-            ``Provider``, or None for the default model.
-        provider_factory: Creates a custom SDK model provider, which then resolves names.
-
-    Raises:
-        ModelNotFoundError: E19, the model is unknown.
-        InvalidOptionError: E75, ``model`` is of another type.
+    ``provider_factory`` creates a custom SDK model provider.
     """
     if provider_factory is not None and (model is None or isinstance(model, str)):
         named = NamedModel(model, FactoryClients(provider_factory, model))

@@ -104,7 +104,7 @@ def _empty(rubric: type[BaseModel], scale: tuple[float, float]) -> BaseModel:
 
 
 def scale_of(output_type: Any) -> tuple[Any, tuple[float, float] | None]:
-    """Return the output type without ``with_scale``, and its scale, if any."""
+    """Undo ``with_scale``: return type and scale."""
     # Not a base class's: a subclass may have another score.
     own = vars(output_type).get(_SCALED) if isinstance(output_type, type) else None
     return (output_type, None) if own is None else own

@@ -1,4 +1,4 @@
-"""Calls a model without its client's retries."""
+"""Calls models without client retries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _retries_off(model: Any) -> Iterator[None]:
 
 
 async def answer_sent_once(model: Any, answer: Awaitable[T]) -> T:
-    """Return a model's answer, requested without client retries."""
+    """Return an answer, without client retries."""
     try:
         with _retries_off(model):
             return await answer

@@ -59,7 +59,7 @@ class AskingChatModel(ChatModel):
     def stream_response(
         self, system_instructions: str | None, input: Any, model_settings: Any, *args: Any, **kwargs: Any
     ) -> AsyncIterator[Any]:
-        """Call the model and stream its response, with its usage."""
+        """Stream a response with usage."""
         call = super().stream_response
 
         def open_stream(settings: Any) -> AsyncIterator[Any]:

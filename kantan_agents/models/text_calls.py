@@ -51,7 +51,7 @@ def reader_for(
     handoffs: Sequence[Any],
     *_: Any,
 ) -> TextReader:
-    """Return a reader of the answer's text for a request's arguments."""
+    """Return a reader for a request's answer."""
     read = os.environ.get(VARIABLE) or "all"
     offered = partial(_callable_tools, model, instructions, items, settings, tools, handoffs)
     return TextReader(offered if read == "all" else tuple, reads_reasoning=read in ("all", "reasoning"))

@@ -1,6 +1,6 @@
 """Reads reasoning and tool calls in the text of an answer.
 
-Only reasoning at the start and calls in all of the rest count: elsewhere a model may quote them.
+Reasoning must be at the start and calls be all of the rest: elsewhere a model may quote them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BEGINNINGS: Final = frozenset({"<", "[", " ", "\t", "\r", "\n"})
 
 
 class TextCall(NamedTuple):
-    """A tool call in the text of an answer, with arguments as JSON text."""
+    """A tool call in text, with JSON arguments."""
 
     name: str
     arguments: str
@@ -39,20 +39,15 @@ class Reading(NamedTuple):
 
 
 def begins_form(text: str) -> bool:
-    """Return whether a complete text starts with reasoning or a call."""
+    """Return whether reasoning or a call starts the text."""
     return text[:1] in BEGINNINGS and text.lstrip().startswith(_OPENINGS)
 
 
 class TextReader:
     """Reads the text of one answer in parts, however it is divided.
 
-    Args:
-        callable_tools: Returns the tools that the text may call. Only called if the text starts like a call.
-        reads_reasoning: Whether to read reasoning at the start.
-
-    Attributes:
-        is_text: Whether all that follows is text.
-        has_reasoning: Whether the text starts with reasoning, which may be empty.
+    ``callable_tools`` returns the tools that the text may call, and is only called if the text starts like a
+    call. ``is_text``: only text follows.
     """
 
     def __init__(self, callable_tools: Callable[[], Collection[str]], *, reads_reasoning: bool) -> None:
@@ -67,7 +62,7 @@ class TextReader:
         self._call: list[str] | None = None
 
     def feed(self, part: str) -> Reading:
-        """Return the part that is clear by now; hold the rest."""
+        """Return the part that is clear by now."""
         if self._call is not None:
             self._call.append(part)
             return Reading()
@@ -107,11 +102,11 @@ class TextReader:
             self.is_text = True
 
     def read_no_calls(self) -> None:
-        """Treat apparent calls as text, even held ones."""
+        """Treat apparent calls as text."""
         self._names, self._callable_tools = (), tuple
 
     def rest(self) -> Reading:
-        """Return the text still held at the end."""
+        """Return the held text."""
         if self._call is None:
             return Reading(self._held) if self._closing else Reading(text=self._held)
         text = "".join(self._call)

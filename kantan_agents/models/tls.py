@@ -21,7 +21,7 @@ def tls_settings(http_library: str = "httpx") -> ssl.SSLContext:
 
 
 def trusted_certificates() -> tuple[Any, ...]:
-    """Return a value that changes with the environment's certificates."""
+    """Return the environment's certificate settings."""
     file, directory = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     changed = None
     if file:
@@ -38,5 +38,5 @@ def _settings(http_library: str, *_trusted: object) -> ssl.SSLContext:
 
 @lru_cache(maxsize=1)
 def no_tls() -> ssl.SSLContext:
-    """Return TLS settings without certificates, for a server without TLS."""
+    """Return TLS settings without certificates."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

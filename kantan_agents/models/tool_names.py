@@ -27,7 +27,7 @@ _TOOL_NAME: Final = attrgetter("tool_name")
 
 
 class SentNames:
-    """The names in one request that are sent differently."""
+    """One request's changed names."""
 
     def __init__(self, tools: Iterable[Any], handoffs: Iterable[Any]) -> None:
         self._sent: dict[str, str] = {}
@@ -43,19 +43,19 @@ class SentNames:
         self._own = {sent: name for name, sent in self._sent.items()}
 
     def tools(self, tools: Sequence[Any]) -> Sequence[Any]:
-        """Return the tools, or copies with sent names."""
+        """Return tools with sent names."""
         return [_renamed(tool, "name", self._sent) for tool in tools] if self._sent else tools
 
     def handoffs(self, handoffs: Sequence[Any]) -> Sequence[Any]:
-        """Return the handoffs, or copies with sent names."""
+        """Return handoffs with sent names."""
         return [_renamed(one, "tool_name", self._sent) for one in handoffs] if self._sent else handoffs
 
     def settings(self, settings: Any) -> Any:
-        """Return the settings with the sent name of a chosen tool."""
+        """Return settings with the sent name."""
         return _renamed(settings, "tool_choice", self._sent) if self._sent else settings
 
     def items(self, items: Any) -> Any:
-        """Return the input items, even with other requests' tools."""
+        """Return input items with sent names."""
         if not isinstance(items, list):
             return items
         odd = {
@@ -77,7 +77,7 @@ class SentNames:
         ]
 
     def own(self, item: Any) -> Any:
-        """Return an answer's item with the tool's original name."""
+        """Restore the tool's name in an item."""
         own = self._own.get(get(item, "name")) if self._sent and get(item, "type") in NAMED_CALLS else None
         if own is None:
             return item
@@ -85,12 +85,12 @@ class SentNames:
 
 
 def are_accepted(tools: Iterable[Any]) -> bool:
-    """Return whether every provider accepts all tools' names."""
+    """Return whether all names are accepted."""
     return all(map(_is_accepted, map(_NAME, tools)))
 
 
 def is_accepted_call(call: Mapping[str, Any]) -> bool:
-    """Return whether an item's tool name, if any, is accepted."""
+    """Return whether an item's name is accepted."""
     name = call.get("name")
     return not isinstance(name, str) or _is_accepted(name) or call.get("type") not in NAMED_CALLS
 

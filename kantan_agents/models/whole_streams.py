@@ -55,7 +55,7 @@ _ADVICE: Final = "Check the base URL, which usually ends with /v1, and which ser
 
 
 def check_streams(client: Any) -> None:
-    """Make an ``AsyncClient`` raise for an incomplete answer, if it has event hooks."""
+    """Make an ``AsyncClient`` reject incomplete answers."""
     hooks = getattr(client, "event_hooks", None)
     if isinstance(hooks, dict) and _check not in hooks.setdefault("response", []):
         hooks["response"].append(_check)

@@ -64,27 +64,27 @@ def whole_answer(value: Any) -> Any:
 
 
 def whole_request(value: Any) -> Any:
-    """Repair parts of a request; the same object if nothing changes."""
+    """Repair parts of a request."""
     return _whole(value, sent_arguments)
 
 
 def whole_settings(settings: Any) -> Any:
-    """Repair model settings; the same object if nothing changes."""
+    """Repair model settings."""
     return _whole_part(settings) if have_texts(settings) else settings
 
 
 def have_texts(settings: Any) -> bool:
-    """Return whether model settings have strings of the caller."""
+    """Return whether settings have strings."""
     return bool(settings.extra_body or settings.extra_args or settings.extra_query or settings.metadata)
 
 
 def are_known_whole(parts: Iterable[Any]) -> bool:
-    """Return whether ``whole_parts`` has checked all parts and changed none."""
+    """Return whether all parts are known to be whole."""
     return all(map(_seen_whole.__contains__, map(id, parts)))
 
 
 def whole_parts(parts: Sequence[Any]) -> Sequence[Any]:
-    """Return repaired tools, handoffs or output schemas, checked once per object."""
+    """Repair tools, handoffs or schemas, once per object."""
     if are_known_whole(parts):
         return parts
     return [part if id(part) in _seen_whole else _looked_through(part) for part in parts]
@@ -116,7 +116,7 @@ def _whole(value: Any, arguments: Callable[[str], str]) -> Any:
 
 
 def is_whole(value: Any, arguments: Callable[[str], str]) -> bool:
-    """Return whether all strings are whole; False if there are too many."""
+    """Return whether all strings are whole; False for too many."""
     # No function calls: every request passes its whole conversation.
     waiting = [value]
     for one in waiting:  # it grows
@@ -165,13 +165,13 @@ def _fields_of(value: BaseModel) -> dict[str, Any]:
 
 
 class WholeDeltas:
-    """Joins surrogate halves of two deltas; holds a half at the end."""
+    """Joins surrogate halves of two deltas."""
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[Any, ...], tuple[Any, str]] = {}
 
     def feed(self, event: Any) -> Any:
-        """Return the event with whole text; None if it has none."""
+        """Return the event with whole text, if any."""
         if event.delta.isascii() and not self._waiting:
             return event
         place = tuple(getattr(event, name, None) for name in ("type", "output_index", "content_index"))
@@ -182,7 +182,7 @@ class WholeDeltas:
         return _with_delta(event, text) if text else None
 
     def rest(self) -> Iterator[Any]:
-        """Yield an event for each half that waits in vain."""
+        """Yield an event for each remaining half."""
         while self._waiting:
             _, (event, half) = self._waiting.popitem()
             yield _with_delta(event, half)

@@ -13,7 +13,7 @@ from kantan_agents.core.events.kinds import Event
 class EventBuffer:
     """Holds events until they are read. Over ``size``, the run waits.
 
-    An event is added before its sender waits, so a cancelled sender loses none.
+    An event is added before its sender waits, so cancellation loses none.
     """
 
     def __init__(self, size: int) -> None:
@@ -28,11 +28,7 @@ class EventBuffer:
         self._is_closed = False
 
     def put(self, event: Event) -> Awaitable[None] | None:
-        """Add an event, unless the buffer is closed.
-
-        Returns:
-            None, or, over the size, an awaitable to await before the next event.
-        """
+        """Add an event; over the size, await the result before the next."""
         if self._is_closed:
             return None
         self._events.append(event)
@@ -65,9 +61,9 @@ class EventBuffer:
         return event
 
     async def wait_until_read(self, is_needless: Callable[[], bool]) -> None:
-        """Wait until the reader has handled all events; return immediately if it never read.
+        """Wait until the reader has handled all events, if it reads.
 
-        ``is_needless`` returns whether to stop waiting. Call ``wake`` when it changes.
+        Call ``wake`` when ``is_needless`` changes.
         """
         while self._has_unhandled() and not is_needless():
             self._asked.clear()
@@ -81,20 +77,20 @@ class EventBuffer:
         self._asked.set()
 
     def leave(self) -> None:
-        """Note that the reader is gone. Thread-safe: a garbage collector may notice it."""
+        """Note that the reader is gone; thread-safe for garbage collectors."""
         if not self._is_closed:
             self._has_reader = False
             with suppress(RuntimeError):  # the loop is closed, without runs
                 self._loop.call_soon_threadsafe(self.wake)
 
     def close(self) -> None:
-        """Accept no more events. Unread events stay readable."""
+        """Accept no more events."""
         self._is_closed = True
         self._added.set()
         self._space.set()
         self._asked.set()
 
     def clear(self) -> None:
-        """Accept no more events, and drop unread ones."""
+        """Close, and drop unread events."""
         self.close()
         self._events.clear()

@@ -1,4 +1,4 @@
-"""``Emitter``: numbers the events of one run and calls its handlers."""
+"""``Emitter``: numbers and delivers the events of one run."""
 
 from __future__ import annotations
 
@@ -28,12 +28,7 @@ _notifying: ContextVar[Emitter | None] = ContextVar("kantan_agents_notifying", d
 
 
 class Emitter:
-    """Numbers the events of one run and passes each to all handlers before the next one.
-
-    Attributes:
-        parent: Emitter of the parent run; None if that run has no handlers.
-        raw_handlers: The handlers that also receive ``RawResponseEvent``.
-    """
+    """Numbers the events of one run and passes each to all handlers before the next one."""
 
     def __init__(
         self,
@@ -62,19 +57,13 @@ class Emitter:
         self._failures: dict[str, int] = {}
 
     def wants(self, *kinds: type[Event]) -> bool:
-        """Return whether any handler receives one of these classes.
-
-        Without one, the code that emits them is omitted from the run.
-        """
+        """Return whether any handler receives one of these classes; if not, the run omits the code."""
         return self._kinds is None or not self._kinds.isdisjoint(kinds)
 
     async def emit(
         self, kind: type[Event], *, agent: str | None = None, internal: bool = False, **fields: Any
     ) -> None:
-        """Emit an event, unless the run is over.
-
-        Every handler receives it in order even if this call is cancelled meanwhile.
-        """
+        """Emit an event in order, even if this call is cancelled, unless the run is over."""
         pending = self.begin_emit(kind, agent or self.agent, internal=internal, **fields)
         if pending is not None:
             await pending
@@ -84,7 +73,7 @@ class Emitter:
     ) -> Awaitable[None] | None:
         """Emit an event, but return an awaitable only for async handlers.
 
-        Coroutines for 1,000 text deltas lengthen a run by 4 % (``python -m benchmarks --only streaming``).
+        Coroutines for 1,000 deltas lengthen a run by 4 % (``python -m benchmarks --only streaming``).
         """
         if self._is_over or not self.wants(kind):
             return None
@@ -101,10 +90,7 @@ class Emitter:
     async def emit_end(
         self, kind: type[Event], *, agent: str | None = None, internal: bool = False, **fields: Any
     ) -> None:
-        """Emit the event of an end.
-
-        Every handler receives it, despite cancellations, ``SystemExit`` or ``KeyboardInterrupt``.
-        """
+        """Emit the event of an end, despite cancellations, ``SystemExit`` or ``KeyboardInterrupt``."""
         if self._is_over or not self.wants(kind):
             return
         count = self._add(kind, agent or self.agent, internal, fields)
@@ -156,7 +142,7 @@ class Emitter:
         return None if pending is None else self._deliver_rest_locked(pending, count)
 
     async def _deliver_in_turn(self, count: int) -> None:
-        """Wait for earlier senders, then make the first ``count`` deliveries."""
+        """Make the first ``count`` deliveries after earlier senders."""
         self._queued += 1
         try:
             async with self._lock:
@@ -181,7 +167,7 @@ class Emitter:
     def _deliver_until_async(self, count: int) -> _Pending | None:
         """Make the first ``count`` deliveries; stop at an async handler and return its awaitable.
 
-        Later deliveries belong to other tasks, which this task's cancellation must not interrupt.
+        Other tasks' deliveries must not be interrupted.
         """
         before, deliveries = _notifying.get(), self._deliveries
         _notifying.set(self)
@@ -241,9 +227,9 @@ def emitter_for(
     parent: tuple[str, Emitter | None] | None = None,
     handlers: Sequence[Handler] = (),
 ) -> Emitter | None:
-    """Return the emitter of a run, or None if the run has no handlers.
+    """Return the emitter of a run with handlers.
 
-    The parent's handlers receive these events too, unless one of them starts this run.
+    It includes the parent's handlers, unless one of them starts this run.
     """
     if parent is None and not handlers and not everywhere.handlers:
         return None
@@ -280,7 +266,7 @@ def _is_in_handler_of(emitter: Emitter | None) -> bool:
 
 
 class Stopwatch:
-    """Measures the seconds since its creation."""
+    """Measures seconds since its creation."""
 
     def __init__(self) -> None:
         self._start = time.perf_counter()

@@ -77,7 +77,7 @@ _changing = Lock()  # one for all agents, which must be copyable
 
 
 class Observers:
-    """The handlers of one agent or of the process, in order."""
+    """The handlers of one agent or the process."""
 
     def __init__(self) -> None:
         self._subscriptions: tuple[Subscription, ...] = ()
@@ -93,7 +93,7 @@ class Observers:
         return subscription
 
     def remove(self, subscription: Subscription) -> None:
-        """End a subscription, if it has not ended."""
+        """End a subscription."""
         with _changing:
             self._set(tuple(known for known in self._subscriptions if known is not subscription))
 

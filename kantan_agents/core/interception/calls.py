@@ -1,4 +1,4 @@
-"""``ModelCall`` and ``ToolCall``, which a middleware may change."""
+"""The calls that a middleware may change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chain of middleware around a model call or a tool call."""
+"""The chain of middleware around a call."""
 
 from __future__ import annotations
 

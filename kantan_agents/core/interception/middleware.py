@@ -62,10 +62,7 @@ class Middleware:
 
 @attrs.frozen
 class Layers:
-    """The middleware of one agent by level, outermost first.
-
-    ``middleware`` has the objects, even if only one of their methods was given.
-    """
+    """The middleware of one agent by level, outermost first."""
 
     stages: tuple[Stage | tuple[str, Stage], ...] = ()
     model_calls: tuple[Any, ...] = ()
@@ -86,11 +83,7 @@ _NO_LAYERS = Layers()
 
 
 def layers_of(middleware: Iterable[Any]) -> Layers:
-    """Sort middleware by level.
-
-    ``middleware`` has stages, objects with methods of ``Middleware``, or pairs of a name and one of these.
-    E73 for other entries and for methods that are not async.
-    """
+    """Sort middleware by level: stages, objects with such methods, or named pairs; else E73."""
     stages: list[Any] = []
     model_calls: list[Any] = []
     tool_calls: list[Any] = []

@@ -1,4 +1,4 @@
-"""``NamedTools``: tools named by a middleware, checked to exist."""
+"""``NamedTools``: tools that a middleware names."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NamedTools:
 
     @property
     def unmatched(self) -> tuple[str, ...]:
-        """The entries without a match so far."""
+        """The entries without a match."""
         return tuple(self._unmatched) if self._unmatched else ()
 
     @property
@@ -51,7 +51,7 @@ class NamedTools:
             return list(self._agents)
 
     def add_agent(self, agent: Any) -> None:
-        """Record an agent that has the middleware."""
+        """Record an agent with the middleware."""
         with suppress(TypeError), _lock:  # another class may not support weak references
             self._agents.add(agent)
 
@@ -65,11 +65,11 @@ class NamedTools:
                 return
 
     def concerns(self, tool: ToolFacts) -> bool:
-        """Return whether an entry names the tool or some calls."""
+        """Return whether an entry covers calls of the tool."""
         return self.rules.denying(tool.names) is not None or bool(self.rules.denied_calls(tool.names))
 
     def entries_about(self, tool: ToolFacts) -> Iterator[tuple[str, ToolRules]]:
-        """Yield the entries for the tool, as rules that deny it."""
+        """Yield the entries for the tool as ``deny`` rules."""
         for entry, rules in self.entries.items():
             if rules.denying(tool.names) is not None or rules.denied_calls(tool.names):
                 yield entry, rules

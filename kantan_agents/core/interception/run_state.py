@@ -24,27 +24,27 @@ _MANY_TASKS = 64
 
 
 class Redactor(Protocol):
-    """Redacts errors, metadata, and later input of a run."""
+    """Redacts a run's errors, metadata and later input."""
 
     def input(self, items: Any, where: str) -> Any:
-        """Return the redacted input; raise if a finding aborts the run."""
+        """Return redacted input; raise to abort the run."""
         ...
 
     def exception(self, error: BaseException) -> BaseException:
-        """Return a redacted exception, or the same object."""
+        """Return a redacted exception."""
         ...
 
     def data(self, data: Any) -> Any:
-        """Return redacted data, or the same object."""
+        """Return redacted data."""
         ...
 
     def recorded(self, items: Any) -> Any:
-        """Return a run's or model's input for the record."""
+        """Return input for the record."""
         ...
 
 
 def add_redactor(run: Run, redactor: Redactor) -> None:
-    """Redact errors of ``run`` before anything else sees them."""
+    """Redact errors of ``run`` at their source."""
     if redactor not in run.state.setdefault(_REDACTORS, []):
         run.state[_REDACTORS].append(redactor)
 
@@ -80,7 +80,7 @@ def redacted_data(run: Run, data: Any) -> Any:
 
 
 def redacted_new_input(run: Run, items: Any, where: str) -> Any:
-    """Return redacted input that replaces the user's; E84 if a finding aborts the run."""
+    """Return redacted new input; E84 aborts the run."""
     for redactor in run.state.get(_REDACTORS, ()):
         items = redactor.input(items, where)
     return items
@@ -94,26 +94,26 @@ def redacted_input(run: Run, items: Any) -> Any:
 
 
 def end_run_with(run: Run, error: Exception) -> None:
-    """Make ``run`` fail with ``error``, at the latest in the next turn.
+    """Make ``run`` fail with the first such error, at the latest in the next turn.
 
-    For code whose errors the SDK would show to the model. The first error counts.
+    For code whose errors the SDK would show to the model.
     """
     if _PENDING not in run.state:
         run.state[_PENDING] = redacted_error(run, error)
 
 
 def pending_error(run: Run | None) -> Exception | None:
-    """Return the error with which ``run`` is to fail, or None."""
+    """Return the error that ``run`` must raise."""
     return run.state.get(_PENDING) if run is not None else None
 
 
 def forget_pending_error(run: Run) -> None:
-    """Remove the pending error: a middleware may try the run again."""
+    """Remove the pending error, for a retry."""
     run.state.pop(_PENDING, None)
 
 
 def track_call(run: Run) -> None:
-    """Register this task as one that makes a call for ``run``."""
+    """Register this task as a caller for ``run``."""
     tasks: set[asyncio.Task[Any]] | None = run.state.get(_OPEN)
     if tasks is None:
         return
@@ -128,7 +128,7 @@ def track_call(run: Run) -> None:
 
 
 class tracked_calls:  # noqa: N801 - used like a function
-    """Track the calls of a run; the block gets their tasks, for which a failing run waits."""
+    """Track the tasks that make the calls of a run; a failing run waits for them."""
 
     # Not a generator, which is slower; most runs use this.
     def __init__(self, run: Run) -> None:

@@ -1,4 +1,4 @@
-"""Runs one tool call through its middleware and emits its events."""
+"""Runs tool calls through middleware."""
 
 from __future__ import annotations
 
@@ -40,14 +40,9 @@ Settle = Callable[[ToolCall, ToolNext], Awaitable[Any]]
 def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle | None = None) -> Awaitable[Any]:
     """Run a tool through its middleware, and emit the events of the call.
 
-    A middleware's error aborts the run, even if the SDK turns it into a result for the model.
-
-    Args:
-        run: The run.
-        call: The call.
-        invoke: Checks the rules inside ``checking_rules(call)`` and runs the tool. Passes the tool's errors
-            to ``record_failure``.
-        settle: Wraps the middleware. The events report its result.
+    ``invoke`` checks the rules inside ``checking_rules(call)``, runs the tool, and calls ``record_failure``.
+    ``settle`` wraps the middleware. A middleware's error aborts the run, even if the SDK turns it into a
+    result for the model.
     """
     track_call(run)
     if run.is_only_captured and settle is None and not is_redacted(run):
@@ -170,7 +165,7 @@ async def _with_events(events: Emitter, call: ToolCall, settled: Callable[[], Aw
 
 
 async def make_call(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
-    """Make an allowed call, or return an earlier one's stored result (replay, durable run)."""
+    """Make an allowed call, or return its stored result."""
     if call._gate is not None:
         refused = await call._gate(call)
         if refused is not None:
@@ -196,10 +191,7 @@ async def make_call(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
 
 
 def note_results(tool: Any, note: Callable[[ToolCall, Any], None]) -> None:
-    """Call ``note`` with each result of a tool, even one stored by an earlier process.
-
-    For tools whose calls change something in their run.
-    """
+    """Call ``note`` with each result of a tool, even a stored one, for tools that change their run."""
     setattr(tool, _NOTE, note)
 
 
@@ -228,25 +220,25 @@ def record_refusal(error: Exception) -> None:
 
 
 def record_failure(call: ToolCall, error: Exception | None) -> None:
-    """Record the tool's own error; None clears it."""
+    """Record or clear the tool's own error."""
     call.error = error
 
 
 def capture_decision(facts: ToolFacts, layers: RuleLayers, decision: Decision | None) -> None:
-    """Capture the rules' decision about the current call."""
+    """Capture the rules' decision about the call."""
     call = _checked_call.get()
     if call is not None and call._record is not None:
         call._record.decided(facts, layers, decision, call.arguments)
 
 
 def capture_begun(call: ToolCall) -> None:
-    """Start to capture a call, if its run is captured."""
+    """Start to capture a call."""
     if call._record is None and call.run._capture is not None:
         call._record = call.run._capture.tool_call(call)
 
 
 def capture_hidden_tool(call: ToolCall, tool: Any) -> None:
-    """Capture the tool of a call whose model was not shown the tool."""
+    """Capture the tool, although the model was not shown it."""
     if call._record is not None:
         call._record.found(tool)
 
@@ -254,8 +246,7 @@ def capture_hidden_tool(call: ToolCall, tool: Any) -> None:
 async def result_of_gone(call: ToolCall, refusal: Callable[[], Awaitable[str | None]]) -> str | None:
     """Return an earlier process's result of a tool that the agent no longer has, if any.
 
-    ``refusal`` checks the rules, which may deny the call by now. E155 if an earlier process may have made the
-    call, and its result is not stored.
+    ``refusal`` checks the rules. E155 if the call may have been made and has no stored result.
     """
     journal = call.run._journal
     kept: str | None = None if journal is None else journal.result_of_gone(call)
@@ -276,7 +267,7 @@ async def result_of_gone(call: ToolCall, refusal: Callable[[], Awaitable[str | N
 
 
 async def emit_refusal(call: ToolCall, error: Exception) -> None:
-    """Emit and capture a denied call whose tool is unknown."""
+    """Emit and capture a denied call of an unknown tool."""
     call.refusal = error
     capture_begun(call)
     if call._record is not None:

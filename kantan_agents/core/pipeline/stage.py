@@ -1,4 +1,4 @@
-"""Stages: their protocol, their names, and the rules for ``call_next``."""
+"""Stages, their names, and the rules for ``call_next``."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class NamedStage:
 
     @classmethod
     def of(cls, value: Stage | tuple[str, Stage]) -> NamedStage:
-        """Name a stage: by the pair, ``name``, ``__name__`` or its class."""
+        """Name a stage by the pair, ``name``, ``__name__`` or its class."""
         if isinstance(value, tuple):
             try:
                 name, stage = value
@@ -214,14 +214,14 @@ S = TypeVar("S", bound=Stage)
 
 
 def calls_next_last(stage: S) -> S:
-    """Mark a stage function whose last statement is its only ``await call_next(run)``."""
+    """Mark a stage that only ends with ``await call_next(run)``."""
     # The function itself: `functools.wraps` copies attributes to wrappers.
     stage.calls_next_last = stage  # type: ignore[attr-defined]
     return stage
 
 
 def link(named: NamedStage, following: Chain) -> Chain:
-    """Return a callable that runs ``named`` around ``following``."""
+    """Run ``named`` around ``following``."""
     if getattr(named.stage, "calls_next_last", None) is named.stage:
         if isinstance(following, _Steps):
             return following.preceded_by(named)

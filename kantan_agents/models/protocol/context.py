@@ -1,4 +1,4 @@
-"""Builds the ``ProviderContext`` of a request from the SDK's arguments."""
+"""Builds a ``ProviderContext`` from the SDK's arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SDK_ONLY = frozenset({"retry", "preserve_raw_usage", "context_management", "inc
 
 
 class ToolSpecs:
-    """Converts tools to ``ToolSpec``s, and reuses specs of unchanged tools."""
+    """Converts tools to ``ToolSpec``s, with a cache."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
@@ -33,7 +33,7 @@ class ToolSpecs:
         self._specs: dict[int, tuple[Any, ToolSpec]] = {}
 
     def specs(self, tools: Iterable[Any], handoffs: Iterable[Handoff[Any, Any]]) -> dict[str, ToolSpec]:
-        """Return specs by name, tools first, in the given order; E59 for hosted tools."""
+        """Return specs by name, tools first; E59 for hosted tools."""
         specs: dict[str, ToolSpec] = {}
         hosted: list[str] = []
         for tool in tools:
@@ -91,7 +91,7 @@ def provider_context(
 
 
 def is_large(input: str | Iterable[Any]) -> bool:
-    """Return whether converting a conversation would block the event loop."""
+    """Return whether a conversion would block the event loop."""
     if isinstance(input, str):
         return len(input) > _LARGE_SIZE
     size = 0
@@ -109,13 +109,13 @@ def is_large(input: str | Iterable[Any]) -> bool:
 
 
 def last_user_text(messages: Iterable[Message]) -> str:
-    """Return the text of the user's last message, or ``""``."""
+    """Return the user's last text."""
     from_user = [message for message in messages if message.role == "user"]
     return from_user[-1].text if from_user else ""
 
 
 def changed_settings(settings: ModelSettings) -> dict[str, Any]:
-    """Return the settings that are not None, by the SDK's names."""
+    """Return the settings that are not None."""
     set_fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(ModelSettings)}
     return {name: value for name, value in set_fields.items() if value is not None and name not in _SDK_ONLY}
 
@@ -133,7 +133,7 @@ def _lent(value: Any) -> Any:
 
 
 def reject_server_side_state(provider: str, options: Mapping[str, Any]) -> None:
-    """Raise E75 if a request refers to data stored at OpenAI."""
+    """Raise E75 for data stored at OpenAI."""
     for name in _SERVER_SIDE:
         if options.get(name) not in (None, NO_ID):
             reason = f"refers to state stored at OpenAI, which provider {provider} cannot read"

@@ -1,4 +1,4 @@
-"""Checks and copies JSON data, which the protocol types as ``any``."""
+"""Checks and copies JSON data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Location = tuple[Any, Any, int]
 
 
 def find_problem(value: Any) -> str | None:
-    """Return why ``value`` is not JSON data, with its path."""
+    """Return the problem of JSON data, with its path."""
     if _is_valid(value, 0):
         return None
     pending: list[tuple[Any, _Location | None]] = [(value, None)]
@@ -91,7 +91,7 @@ def _scalar_problem(value: Any) -> str | None:
 
 
 def is_text(value: Any) -> bool:
-    """Return whether ``value`` is a str that UTF-8 can encode."""
+    """Return whether UTF-8 can encode ``value``."""
     if not isinstance(value, str):
         return False
     if value.isascii():
@@ -104,7 +104,7 @@ def is_text(value: Any) -> bool:
 
 
 def copied(value: Any) -> Any:
-    """Return a deep copy of JSON data; other values unchanged."""
+    """Return a deep copy of JSON data."""
     return plain(value) if find_problem(value) is None else value
 
 

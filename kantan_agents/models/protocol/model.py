@@ -1,4 +1,4 @@
-"""``ProviderModel``: run a custom model provider as an SDK model."""
+"""``ProviderModel``: a provider as an SDK model."""
 
 from __future__ import annotations
 

@@ -15,21 +15,21 @@ from kantan_agents.models.protocol.usage import usage_of
 
 
 class ModelSpan:
-    """Records one model call; input and output only if ``has_data``."""
+    """Records one model call; content only with ``has_data``."""
 
     def __init__(self, span: Any, *, has_data: bool) -> None:
         self._span = span
         self._has_data = has_data
 
     def record_input(self, instructions: str | None, input: str | Iterable[Any]) -> None:
-        """Record the request's instructions and input."""
+        """Record instructions and input."""
         if self._has_data:
             system = [{"role": "system", "content": instructions}] if instructions else []
             items = [{"role": "user", "content": input}] if isinstance(input, str) else input
             self._span.span_data.input = [*system, *map(without_media, items)]
 
     def record_output(self, answer: ModelResponse | Response, usage: Usage, metadata: Any) -> None:
-        """Record an answer's items, and known usage and model name."""
+        """Record items, usage and model name."""
         data = self._span.span_data
         if self._has_data:
             data.output = [without_media(item.model_dump(exclude_unset=True)) for item in answer.output]
@@ -47,14 +47,14 @@ class ModelSpan:
             data.model = model
 
     def record_error(self, error: Exception) -> None:
-        """Record the error of a failed call."""
+        """Record a failure."""
         data = {"error": f"{type(error).__name__}: {error}"} if self._has_data else {}
         self._span.set_error(SpanError(message="Error getting response", data=data or None))
 
 
 @contextmanager
 def model_span(provider: str, settings: ModelSettings, tracing: ModelTracing) -> Iterator[ModelSpan]:
-    """Open the generation span, as the run's tracing options allow."""
+    """Open the generation span, if tracing is on."""
     config = settings.to_traceable_dict()
     if not tracing.include_data():
         config.pop("metadata", None)

@@ -1,4 +1,4 @@
-"""Pieces of reasoning and arguments, which a provider may stream."""
+"""Pieces of reasoning and arguments in streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts a provider's response to the SDK's items and usage."""
+"""Converts responses to the SDK's items."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Item = ResponseOutputMessage | ResponseFunctionToolCall
 
 
 def parse_response(provider: str, answer: Any) -> ProviderResponse:
-    """Return a provider's value, or the protocol's JSON, as a ``ProviderResponse``; else E51."""
+    """Return a ``ProviderResponse``, from JSON if needed; else E51."""
     if isinstance(answer, ProviderResponse):
         return answer
     if not isinstance(answer, Mapping):
@@ -34,7 +34,7 @@ def parse_response(provider: str, answer: Any) -> ProviderResponse:
 
 
 def parse_piece(provider: str, piece: Any) -> ContentSegment | ProviderResponse | Piece:
-    """Return one streamed value, parsed like ``parse_response``; E51 for other values."""
+    """Return a streamed value, from JSON if needed; else E51."""
     if isinstance(piece, ContentSegment):
         return piece
     if isinstance(piece, (ReasoningPiece, ArgumentsPiece)):
@@ -54,7 +54,7 @@ def parse_piece(provider: str, piece: Any) -> ContentSegment | ProviderResponse 
 
 
 def sdk_items(segments: Iterable[ContentSegment], used_ids: Collection[str] = ()) -> list[Item]:
-    """Return a response's segments as the SDK's output items."""
+    """Return segments as the SDK's output items."""
     return [sdk_item(item) for item in output_items(segments, used_ids)]
 
 
@@ -66,7 +66,7 @@ def sdk_item(item: Mapping[str, Any]) -> Item:
 
 
 def sdk_usage(metadata: Any) -> Usage:
-    """Return the SDK's usage from a response's metadata."""
+    """Return the SDK's usage from metadata."""
     usage = Usage(requests=_requests(metadata))
     known = usage_of(metadata)
     if known is None:
@@ -85,7 +85,7 @@ def sdk_usage(metadata: Any) -> Usage:
 
 
 def response_usage(usage: Usage) -> ResponseUsage:
-    """Return the SDK's usage in a response's form."""
+    """Return usage in a response's form."""
     return ResponseUsage(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,

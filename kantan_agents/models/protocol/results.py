@@ -1,4 +1,4 @@
-"""``to_provider_response``: the result of a finished run as a ``ProviderResponse``."""
+"""``to_provider_response``, and ids of results' runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def set_run_id(result: Any, run_id: str) -> None:
 
 
 def run_id_of(result: Any) -> str | None:
-    """Return the id of a result's run, if known."""
+    """Return the id of a result's run."""
     return getattr(result, _RUN_ID, None)
 
 

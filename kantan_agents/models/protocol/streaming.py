@@ -1,4 +1,4 @@
-"""``EventWriter``: Responses API stream events, segment by segment."""
+"""``EventWriter``: Responses API events from segments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MESSAGE: dict[str, Any] = {"id": NO_ID, "type": "message", "role": "assistant"}
 
 
 class EventWriter:
-    """Writes one response's events: the message immediately, calls after it."""
+    """Writes events: the message immediately, calls after it."""
 
     def __init__(self, model: str, used_ids: Collection[str]) -> None:
         self.items: list[Item] = []
@@ -55,7 +55,7 @@ class EventWriter:
         return ResponseCreatedEvent(type="response.created", response=response, sequence_number=self._next())
 
     def write(self, segment: ContentSegment, *, continues_text: bool) -> Iterator[Any]:
-        """Yield a segment's events; ``continues_text`` joins it to the previous text."""
+        """Yield a segment's events."""
         if segment.tool_call is not None:
             yield from self._end_text()
             self._calls.append(segment)
@@ -72,7 +72,7 @@ class EventWriter:
             yield from self._text_delta(segment)
 
     def write_piece(self, piece: Piece) -> Iterator[Any]:
-        """Yield a piece's events. The first arguments start the call."""
+        """Yield a piece's events, which may start a call."""
         if not piece.text:
             return
         if isinstance(piece, ReasoningPiece):
@@ -104,7 +104,7 @@ class EventWriter:
         )
 
     def end(self, usage: Usage) -> Iterator[Any]:
-        """Yield the last events; an empty response gets an empty message."""
+        """Yield the last events."""
         if not self._calls and not self._segments and self._text is None:
             empty = sdk_item(message_item([]))
             yield self._item(ResponseOutputItemAddedEvent, "response.output_item.added", empty)

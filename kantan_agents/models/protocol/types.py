@@ -26,7 +26,7 @@ _SHOWN = 60
 
 
 def as_tuple(given: Any) -> Any:
-    """Return a list as a tuple, any other value unchanged."""
+    """Return a list as a tuple."""
     return tuple(given) if isinstance(given, list) else given
 
 
@@ -172,7 +172,7 @@ class ProviderResponse(Value):
 
 
 def segment_problems(name: str, segments: Any) -> Iterable[str]:
-    """Yield why a field is not a tuple of segments."""
+    """Yield problems of a tuple of segments."""
     if not isinstance(segments, tuple):
         yield f"{name}: must be a list, not {type(segments).__name__}"
         return

@@ -1,4 +1,4 @@
-"""Token counts in the ``usage`` of response metadata."""
+"""Token counts in response metadata."""
 
 from __future__ import annotations
 
@@ -35,15 +35,7 @@ MOST_TOKENS = 2**63 - 1
 
 @attrs.frozen
 class TokenUsage:
-    """Token counts of one response.
-
-    Attributes:
-        input_tokens: Tokens of the request.
-        output_tokens: Tokens of the response.
-        total_tokens: Their sum, or more if the provider counts other tokens too.
-        cached_tokens: Input tokens from a cache.
-        reasoning_tokens: Output tokens of hidden reasoning.
-    """
+    """Token counts of one response; the total may include other tokens."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -53,7 +45,7 @@ class TokenUsage:
 
 
 def usage_of(metadata: Any) -> TokenUsage | None:
-    """Return the counts in ``metadata["usage"]``, in any common spelling.
+    """Return the counts in ``metadata["usage"]``, in any spelling.
 
     Invalid counts are ignored: they must not lose the response.
     """
@@ -90,5 +82,5 @@ def _count(usage: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
 
 
 def is_count(value: Any) -> TypeGuard[int]:
-    """Return whether a value is a non-negative signed 64-bit integer."""
+    """Return whether a value is a 64-bit count."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS

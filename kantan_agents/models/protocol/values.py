@@ -125,7 +125,7 @@ class Value:
 
 
 def data_problems(name: str, value: Any) -> list[str]:
-    """Return why a field is not JSON data, as a list."""
+    """Return a field's problem with JSON, as a list."""
     problem = None if value is None else find_problem(value)
     return [] if problem is None else [f"{name}{problem}"]
 

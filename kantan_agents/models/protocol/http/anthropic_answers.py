@@ -1,4 +1,4 @@
-"""Assembles Anthropic's answers from stream events and paused turns."""
+"""Assembles Anthropic's streamed and paused answers."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ class AnthropicStream:
 
     @property
     def answer(self) -> dict[str, Any]:
-        """The response so far, in the API's unstreamed form."""
+        """The response so far, as if unstreamed."""
         return {**self._body, "content": self._content}
 
     def restart(self) -> None:
-        """Expect another response, which continues this one."""
+        """Expect a continuation."""
         self.is_complete = False
         self._body, self._content = {}, []
 
     def feed(self, event: Any) -> Iterator[ContentSegment | Piece]:
-        """Yield the segments that an event completes, and its pieces; raise UnreadableAnswerError."""
+        """Yield an event's segments and pieces; raise UnreadableAnswerError."""
         kind = _text(event, "type")
         if kind == "message_start":
             self._body = dict(_object(event, "message"))
@@ -142,7 +142,7 @@ class PausedTurn:
         self._container: Any = None
 
     def add(self, answer: Any) -> bool:
-        """Add a response; return whether the turn has to be continued."""
+        """Add a response; return whether it continues."""
         if not isinstance(answer, dict) or not isinstance(answer.get("content"), list):
             return False
         self.content += answer["content"]
@@ -167,13 +167,13 @@ class PausedTurn:
         return self.pauses > MAX_PAUSES or not self._sendable
 
     def joined(self, answer: Any) -> Any:
-        """Return the last response with the whole turn's content and usage."""
+        """Return the whole turn as one response."""
         if not self.pauses or not isinstance(answer, dict) or not isinstance(answer.get("content"), list):
             return answer
         return {**answer, "content": self.content, "usage": self.usage}
 
     def continued(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the request that continues the turn, from its first request."""
+        """Return the request that continues the turn."""
         said = {"role": "assistant", "content": self._sendable}
         more: dict[str, Any] = {"messages": [*body["messages"], said]}
         if self._container is not None:

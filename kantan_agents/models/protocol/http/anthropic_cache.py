@@ -14,10 +14,10 @@ _UNMARKABLE: Final = ("thinking", "redacted_thinking")
 
 
 def with_breakpoints(body: Mapping[str, Any], ttl: CacheTtl) -> dict[str, Any]:
-    """Return a request with cache breakpoints.
+    """Return a request with at most four cache breakpoints.
 
-    They mark the end of the conversation, the instructions, the tools, and the last user message before the
-    model's latest message. The API allows four.
+    They mark the end of conversation, instructions, tools, and the last user message before the model's
+    latest.
     """
     control = {"type": "ephemeral", **({"ttl": ttl} if ttl != "5m" else {})}
     free = _MOST - _count(body)

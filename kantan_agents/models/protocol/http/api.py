@@ -1,4 +1,4 @@
-"""``Api``: a provider's HTTP client, whose failures are ``ProviderRequestError``."""
+"""``Api``: a provider's HTTP client."""
 
 from __future__ import annotations
 
@@ -41,8 +41,7 @@ class UnreadableAnswerError(Exception):
 class Api:
     """Sends requests to one HTTP API, with one HTTP client per event loop.
 
-    Connections close when nothing uses this object. ``key`` is masked in errors. ``timeout`` is in seconds
-    between bytes.
+    Connections close when nothing uses this object. Errors mask ``key``. ``timeout``: seconds between bytes.
     """
 
     def __init__(
@@ -69,18 +68,14 @@ class Api:
             return await response.aread()
 
     async def delete(self, path: str) -> None:
-        """Delete something that a request has created; E53 as for ``post``."""
+        """Delete an earlier request's resource; E53."""
         async with self._open(path, b"", {}, method="DELETE"):
             pass
 
     async def stream(
         self, path: str, content: bytes, headers: Mapping[str, str]
     ) -> AsyncGenerator[bytes, None]:
-        """Send a request and yield the data of each event; E53 if it fails.
-
-        Raises:
-            UnreadableAnswerError: The response is not an event stream.
-        """
+        """Yield the data of each event; E53, or UnreadableAnswerError for no event stream."""
         async with self._open(path, content, headers) as response:
             kind = response.headers.get("content-type", "")
             if not kind.startswith("text/event-stream"):
@@ -116,13 +111,13 @@ class Api:
     def request_error(
         self, reason: str, status: int | None = None, wait: float | None = None
     ) -> ProviderRequestError:
-        """Return the error for a failed request, with the key masked."""
+        """Return an error with the key masked."""
         return ProviderRequestError(
             provider=self.provider, status=status, reason=self.redact(reason), retry_after=wait
         )
 
     def redact(self, text: str, body: str = "") -> str:
-        """Mask the key in ``text``, and append the start of the body."""
+        """Mask the key in ``text`` and the start of ``body``."""
         shown = f": {shorten(self._mask_key(body), _SHOWN)}" if body else ""
         return shorten(f"{self._mask_key(text)}{shown}")
 
@@ -144,12 +139,12 @@ def _new_client(create: Callable[[], httpx.AsyncClient], base_url: str) -> httpx
 
 
 async def off_loop(work: Callable[[], T], size: int) -> T:
-    """Return the result of ``work``, in a thread for large data."""
+    """Call ``work``, in a thread for large data."""
     return work() if size < LARGE else await anyio.to_thread.run_sync(work)
 
 
 def parse_json(data: bytes) -> Any:
-    """Return the parsed JSON of a response; raise ``UnreadableAnswerError``."""
+    """Return parsed JSON; raise ``UnreadableAnswerError``."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:

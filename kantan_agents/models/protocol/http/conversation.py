@@ -1,4 +1,4 @@
-"""``fit_conversation``: adapts content that an API would reject."""
+"""Adapts content that an API would reject."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _check_results(messages: Iterable[Message], owner: str) -> None:
 
 
 def check_has_input(messages: Sequence[Message], written: Sequence[Mapping[str, Any]], format: str) -> None:
-    """Raise E52 unless the conversation ends with something to answer."""
+    """Raise E52 unless the conversation requests an answer."""
     is_new = bool(written) and (messages[-1].role != "user" or written[-1]["role"] == "user")
     if not is_new:
         problem = f"messages[{len(messages) - 1}]: has no text and no media, and there is nothing to answer"
@@ -97,7 +97,7 @@ def _segments(message: Message, owner: str) -> Iterable[ContentSegment]:
 
 
 def _document(segment: ContentSegment, owner: str) -> ContentSegment:
-    """Return a named file; the API requires plain text for text."""
+    """Return a named file; text must be plain."""
     is_text = (segment.mime_type or "").startswith("text/") and not segment.is_url
     name = filename_of(segment)
     extra = {**_own_extra(segment.extra, owner), **({} if name is None else {FILENAME: name})}
@@ -123,7 +123,7 @@ def _without_url(segment: ContentSegment) -> ContentSegment:
 
 
 def size_of(context: ProviderContext, limit: int) -> int:
-    """Return the approximate number of characters, up to ``limit``."""
+    """Return the approximate size, up to ``limit``."""
     size = 0
     for sent in _sent(context):
         pending = [sent]

@@ -20,7 +20,7 @@ _USED_UP = {
 
 
 def parse_error_body(body: bytes) -> tuple[str, Any]:
-    """Return an error body's message and its ``error`` object."""
+    """Return an error's message and object."""
     text = body.decode(errors="replace").strip()
     try:
         data = json.loads(body)
@@ -33,7 +33,7 @@ def parse_error_body(body: bytes) -> tuple[str, Any]:
 
 
 def is_out_of_credit(error: BaseException) -> bool:
-    """Return whether an account needs a payment, by an OpenAI client's error."""
+    """Return whether the account needs a payment."""
     codes = (getattr(error, name, None) for name in ("code", "type"))
     return any(isinstance(code, str) and code in _USED_UP for code in codes)
 

@@ -1,4 +1,4 @@
-"""``GeminiCache``: instructions and tools stored at the Gemini API."""
+"""Instructions and tools stored at the Gemini API."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class CachedRequest:
 
 
 class GeminiCache:
-    """Stores prefixes of one model at the API, and again after expiry (``seconds``)."""
+    """Stores prefixes at the API, and again after ``seconds``."""
 
     def __init__(self, api: Api, model: str, seconds: float) -> None:
         self._api = api
@@ -63,7 +63,7 @@ class GeminiCache:
     async def shorten(
         self, body: Mapping[str, Any], headers: Mapping[str, str], size: int
     ) -> CachedRequest | None:
-        """Return a request without its prefix; None if it must be sent."""
+        """Return a request without its prefix, if possible."""
         prefix = {name: body[name] for name in _PREFIX if body.get(name)}
         if "cachedContent" in body or not ("systemInstruction" in prefix or "tools" in prefix):
             return None
@@ -107,7 +107,7 @@ class GeminiCache:
         return entry
 
     def forget(self, request: CachedRequest, error: ProviderRequestError) -> bool:
-        """Forget a prefix that the API has lost, according to ``error``."""
+        """Forget a prefix that ``error`` reports missing."""
         is_about_it = "cachedcontent" in error.reason.lower().replace(" ", "").replace("_", "")
         if error.status not in _NOT_FOUND and not (error.status == 400 and is_about_it):  # noqa: PLR2004
             return False
@@ -116,7 +116,7 @@ class GeminiCache:
         return True
 
     async def aclose(self) -> None:
-        """Delete the stored prefixes; failed deletions expire."""
+        """Delete the stored prefixes."""
         entries, self._entries = self._entries, OrderedDict()
         for entry in entries.values():
             if entry.name is None or entry.expires <= time.monotonic():

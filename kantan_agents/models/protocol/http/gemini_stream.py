@@ -1,4 +1,4 @@
-"""``GeminiStream``: assembles a response from Gemini's stream events."""
+"""Assembles Gemini's streamed responses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kantan_agents.models.protocol.types import ContentSegment, ProviderResponse
 
 
 class GeminiStream:
-    """Assembles one response from events, which are partial responses."""
+    """Assembles one response from partial responses."""
 
     def __init__(self) -> None:
         self.is_complete = False
@@ -25,7 +25,7 @@ class GeminiStream:
         self._candidate: dict[str, Any] = {}
 
     def feed(self, event: Any) -> Iterator[ContentSegment | Piece]:
-        """Yield the segments that an event completes, and its pieces; raise UnreadableAnswerError."""
+        """Yield an event's segments and pieces; raise UnreadableAnswerError."""
         if not isinstance(event, dict):
             raise UnreadableAnswerError("an event that is not an object", str(event))
         self._body |= {name: value for name, value in event.items() if name != "candidates"}
@@ -56,5 +56,5 @@ class GeminiStream:
             yield from self.segments.add_segment(segment)
 
     def response(self) -> ProviderResponse:
-        """Return the response's metadata and extra fields, without segments."""
+        """Return metadata and extra fields."""
         return response_from_gemini({**self._body, "candidates": [self._candidate]})

@@ -1,4 +1,4 @@
-"""Checks options and settings of the HTTP providers (E75)."""
+"""Checks options of the HTTP providers (E75)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DAY = 86_400
 
 
 def api_key_from(api_key: Any, *variables: str) -> str:
-    """Return the key, or the first set variable; ``""`` means that none is needed."""
+    """Return the key or the first set variable."""
     if api_key is None:
         api_key = next((os.environ[name] for name in variables if os.environ.get(name)), None)
     if api_key is None:
@@ -27,14 +27,14 @@ def api_key_from(api_key: Any, *variables: str) -> str:
 
 
 def checked_model(model: Any) -> str:
-    """Return a model's name, which becomes part of a URL."""
+    """Return a model's name."""
     if not isinstance(model, str) or not model.strip() or ".." in model or not model.isprintable():
         raise InvalidOptionError(option="model", reason=f"must be the name of a model, not {model!r}"[:300])
     return model
 
 
 def checked_url(base_url: Any) -> str:
-    """Return an http(s) base URL without a trailing slash."""
+    """Return an http(s) URL without a trailing slash."""
     try:
         url = httpx.URL(base_url)
         is_url = url.scheme in ("http", "https") and bool(url.host)
@@ -53,7 +53,7 @@ def checked_bool(option: str, value: Any) -> bool:
 
 
 def checked_cache_seconds(seconds: Any) -> float:
-    """Return a cache lifetime of 60 to 86,400 seconds."""
+    """Return 60 to 86,400 seconds."""
     is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
     if not (is_number and _MINUTE <= seconds <= _DAY):
         reason = f"must be a number from {_MINUTE} to {_DAY}, not {seconds!r}"[:300]
@@ -81,7 +81,7 @@ def read_tool_choice(settings: Mapping[str, Any], tools: Mapping[str, Any]) -> s
 
 
 def stop_sequences(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return ``stop`` of ``extra_args`` under the API's name."""
+    """Return ``stop`` under the API's name."""
     stop = (settings.get("extra_args") or {}).get("stop")
     if stop is None:
         return {}

@@ -1,4 +1,4 @@
-"""``HttpProvider``: the base class of the providers over HTTP."""
+"""``HttpProvider``: the base class of HTTP providers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class HttpProvider:
 
     @property
     def cache_identity(self) -> dict[str, Any]:
-        """Identity for the key of a ``Cache``; includes the API key."""
+        """Part of a ``Cache`` key; includes the API key."""
         own = {name: value for name, value in vars(self).items() if name not in _CONNECTED}
         return {**own, "request_options": getattr(self, "request_options", None), "api": self._api.identity}
 

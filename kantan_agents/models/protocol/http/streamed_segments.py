@@ -1,4 +1,4 @@
-"""``StreamedSegments``: a streamed response's segments, with unknown blocks in ``extra``."""
+"""Segments of streams, with unknown blocks in ``extra``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StreamedSegments:
         self._text_extra: dict[str, Any] | None = None
 
     def add_text(self, text: str, fields: Mapping[str, Any] | None = None) -> Iterator[ContentSegment]:
-        """Yield a piece of text; ``fields`` are unknown to the protocol."""
+        """Yield a piece of text with unknown ``fields``."""
         yield from self._release()
         own = self._text_extra or {}
         if self._unknown_blocks:
@@ -36,18 +36,18 @@ class StreamedSegments:
             yield ContentSegment("text", text=text, extra={self._owner: own} if has_changed else {})
 
     def add_segment(self, segment: ContentSegment) -> Iterator[ContentSegment]:
-        """Hold back a segment other than text; yield the previous one."""
+        """Hold back a segment; yield the previous one."""
         yield from self._release()
         self._text_extra = None
         self._pending = with_extra(segment, self._owner, before=self._unknown_blocks)
         self._unknown_blocks = []
 
     def add_unknown(self, block: dict[str, Any]) -> None:
-        """Store a block for which the protocol has no segment."""
+        """Store a block without a segment."""
         self._unknown_blocks.append(block)
 
     def end(self) -> Iterator[ContentSegment]:
-        """Yield the last segment, with the unknown blocks after it."""
+        """Yield the last segment."""
         after, self._unknown_blocks = self._unknown_blocks, []
         if self._pending is not None:
             self._pending = with_extra(self._pending, self._owner, after=after)

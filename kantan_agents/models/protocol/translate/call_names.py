@@ -1,4 +1,4 @@
-"""``CallNames``: tool names by call id during a translation."""
+"""``CallNames``: tool names by call id."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kantan_agents.models.protocol.provider import Message
 
 
 class CallNames:
-    """Maps the ids of tool calls so far to tool names."""
+    """Maps call ids to tool names."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -19,7 +19,7 @@ class CallNames:
                 self._names[segment.tool_call.id] = self._open[segment.tool_call.id] = segment.tool_call.name
 
     def get(self, call_id: str | None) -> str | None:
-        """Return a call's tool name, if there was such a call."""
+        """Return a call's tool name."""
         return None if call_id is None else self._names.get(call_id)
 
     def next_open(self, name: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""JSON Schema helpers: references and unsupported keywords."""
+"""JSON Schema helpers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def resolve(schema: Mapping[str, Any], reference: Any) -> Any:
 
 
 def find_cycle(schema: Mapping[str, Any]) -> str | None:
-    """Return a ``$ref`` that leads back to itself, if any."""
+    """Return a recursive ``$ref``, if any."""
     edges = {
         reference: set(_references(resolve(schema, reference))) for reference in set(_references(schema))
     }
@@ -50,7 +50,7 @@ def find_cycle(schema: Mapping[str, Any]) -> str | None:
 
 
 def describe_keywords(schema: dict[str, Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Append keywords that the format does not support to the description."""
+    """Move unsupported keywords to the description."""
     if not keywords:
         return schema
     listed = ", ".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in keywords.items())

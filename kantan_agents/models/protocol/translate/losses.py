@@ -1,4 +1,4 @@
-"""``Losses``: collects all problems of a value for one error."""
+"""``Losses``: collects problems for one error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OWNERS = ("openai", "openai_responses", "anthropic", "gemini")
 
 
 class TranslationProblems:
-    """Collects the problems of one value with their paths."""
+    """Collects problems with their paths."""
 
     def __init__(self, format: str, owner: str) -> None:
         self.format = format
@@ -22,15 +22,15 @@ class TranslationProblems:
         self.problems: list[str] = []
 
     def add(self, path: str, reason: str) -> None:
-        """Add the problem of the value at ``path``."""
+        """Add a problem."""
         self.problems.append(f"{path}: {reason}")
 
 
 class Losses(TranslationProblems):
-    """Collects the losses of a translation to one format."""
+    """Collects losses of a translation."""
 
     def check(self) -> None:
-        """Raise E52 with every loss, if there are any."""
+        """Raise E52 if there are losses."""
         if self.problems:
             raise UntranslatableError(format=self.format, problems=self.problems)
 
@@ -54,7 +54,7 @@ class Losses(TranslationProblems):
         return {name: plain(part) for name, part in own.items() if name in parts}
 
     def with_fields(self, written: dict[str, Any], own: Mapping[str, Any], path: str) -> dict[str, Any]:
-        """Return a wire object with the fields stored in ``own``."""
+        """Add stored fields to a wire object."""
         fields = own.get("fields", {})
         if not isinstance(fields, Mapping):
             self.add(f"{path}extra.{self.owner}.fields", "must be an object")
@@ -65,7 +65,7 @@ class Losses(TranslationProblems):
         return {**fields, **written}
 
     def blocks(self, own: Mapping[str, Any], name: str, path: str) -> list[Any]:
-        """Return the wire blocks stored in ``own`` from around a segment."""
+        """Return stored wire blocks."""
         found = own.get(name, [])
         if isinstance(found, list) and all(isinstance(block, Mapping) for block in found):
             return found

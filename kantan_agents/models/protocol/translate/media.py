@@ -20,7 +20,7 @@ _DATA_URL = re.compile(
 
 @attrs.frozen
 class Media:
-    """A media segment's payload: either ``url`` or ``base64``."""
+    """A media payload: either ``url`` or ``base64``."""
 
     mime: str | None
     url: str | None = None
@@ -28,7 +28,7 @@ class Media:
 
     @classmethod
     def of(cls, segment: ContentSegment) -> Media:
-        """Return a segment's payload; a base64 data URL counts as base64."""
+        """Return a segment's payload."""
         data = segment.data or ""
         match = _DATA_URL.match(data)
         if match and segment.mime_type in (None, match["mime"]):
@@ -39,18 +39,18 @@ class Media:
 
     @property
     def data_url(self) -> str:
-        """The payload as a URL; base64 becomes a data URL."""
+        """The payload as a URL."""
         return self.url or f"data:{self.mime};base64,{self.base64}"
 
 
 def is_document(mime: str | None) -> bool:
-    """Return whether a type belongs to file segments."""
+    """Return whether a type is for file segments."""
     kind = (mime or "").partition("/")[0].lower()
     return bool(kind) and kind not in MEDIA
 
 
 def extra_of_file(segment: ContentSegment) -> dict[str, Any]:
-    """Return a segment's ``extra`` without the file name."""
+    """Return ``extra`` without the file name."""
     is_named = segment.type == "file" and isinstance(segment.extra.get(FILENAME), str)
     return {name: value for name, value in segment.extra.items() if not (is_named and name == FILENAME)}
 
@@ -62,12 +62,12 @@ def filename_of(segment: ContentSegment) -> str | None:
 
 
 def default_filename(mime: str | None) -> str:
-    """Return a name for formats that need one."""
+    """Return a name for nameless files."""
     return (mime or "").replace("/", ".")
 
 
 def named(name: object, mime: str | None = None) -> dict[str, Any]:
-    """Return ``extra`` with a file's name, unless it is the default."""
+    """Return ``extra`` with a file's own name."""
     is_name = isinstance(name, str) and name and name != default_filename(mime)
     return {FILENAME: name} if is_name else {}
 

@@ -1,4 +1,4 @@
-"""``WireReader``: parses an API's JSON and collects all problems."""
+"""``WireReader``: parses JSON and collects problems."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _KINDS: dict[type, str] = {str: "a text", dict: "an object", list: "a list", int
 
 
 class WireReader(TranslationProblems):
-    """Parses one wire value; unknown fields go to ``extra`` under ``owner``."""
+    """Parses one wire value, with unknown fields in ``extra``."""
 
     def check(self) -> None:
-        """Raise E50 with all problems, if there are any."""
+        """Raise E50 if there are problems."""
         if self.problems:
             raise InvalidProtocolValueError(value=self.format, problems=self.problems)
 
     def expect(self, data: Any, kind: type[T], path: str = "it") -> T:
-        """Return ``data`` if it is JSON data of type ``kind``, else raise."""
+        """Return ``data`` of type ``kind``, else raise."""
         if not isinstance(data, kind):
             self.add(path, f"must be {_KINDS[kind]}, not {type(data).__name__}")
         elif (problem := find_problem(data)) is not None:
@@ -51,7 +51,7 @@ class WireReader(TranslationProblems):
         return body
 
     def field(self, data: Mapping[str, Any], name: str, kind: type[T], path: str) -> T | None:
-        """Return a field, or None; another type is a problem."""
+        """Return a field of the right type."""
         value: Any = data.get(name)
         if value is None or (isinstance(value, kind) and not isinstance(value, bool)):
             return value
@@ -59,14 +59,14 @@ class WireReader(TranslationProblems):
         return None
 
     def required(self, data: Mapping[str, Any], name: str, kind: type[T], path: str) -> T | None:
-        """Return a required field; None, and a problem, without it."""
+        """Return a required field."""
         if data.get(name) is None:
             self.add(f"{path}{name}", "is missing")
             return None
         return self.field(data, name, kind, path)
 
     def objects(self, data: Sequence[Any], path: str) -> list[tuple[str, dict[str, Any]]]:
-        """Return a list's objects with their paths; others are problems."""
+        """Return a list's objects with their paths."""
         found = []
         for index, item in enumerate(data):
             if isinstance(item, dict):
@@ -76,12 +76,12 @@ class WireReader(TranslationProblems):
         return found
 
     def extra(self, **parts: Any) -> dict[str, Any]:
-        """Return ``extra`` with these parts for the format, without empty parts."""
+        """Return ``extra`` with the non-empty parts."""
         given = {name: part for name, part in parts.items() if part}
         return {self.owner: given} if given else {}
 
     def build(self, make: Callable[[], T], path: str) -> T | None:
-        """Return the value that ``make`` creates; None, and a problem, if it is invalid."""
+        """Return the value that ``make`` creates, if valid."""
         try:
             return make()
         except InvalidProtocolValueError as error:
@@ -121,7 +121,7 @@ class WireReader(TranslationProblems):
         tool_name: str | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> Message | None:
-        """Return a message; None, and a problem, if it is invalid."""
+        """Return a message, if valid."""
         return self.build(
             lambda: Message(role, tuple(segments), call_id, tool_name, extra=extra or {}),
             path,
@@ -129,7 +129,7 @@ class WireReader(TranslationProblems):
 
 
 def with_extra(segment: ContentSegment, owner: str, **parts: Any) -> ContentSegment:
-    """Return a segment with non-empty parts added to ``extra``."""
+    """Add non-empty parts to a segment's ``extra``."""
     given = {name: part for name, part in parts.items() if part}
     if not given:
         return segment
@@ -137,5 +137,5 @@ def with_extra(segment: ContentSegment, owner: str, **parts: Any) -> ContentSegm
 
 
 def unknown_fields(data: Mapping[str, Any], *known: str) -> dict[str, Any]:
-    """Return a wire object's fields apart from the known ones."""
+    """Return a wire object's unknown fields."""
     return {name: value for name, value in data.items() if name not in known}

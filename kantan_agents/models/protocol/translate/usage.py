@@ -1,4 +1,4 @@
-"""Translates token counts between ``metadata["usage"]`` and a format's usage object."""
+"""Translates token counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Paths = Mapping[str, tuple[str, ...]]
 
 
 def read_usage(wire: Mapping[str, Any], paths: Paths) -> tuple[dict[str, int], dict[str, Any]]:
-    """Return the counts of ``metadata["usage"]``, and other fields."""
+    """Return known counts, and other fields."""
     rest = _copy(wire)
     counts = {}
     for name, path in paths.items():

@@ -38,7 +38,7 @@ _FOREIGN = re.compile(r"\\(?:[av0-7\n\r]|x[0-9a-fA-F]{2}|u[0-9a-fA-F{]|U[0-9a-fA
 
 
 def has_control(text: str, start: int, end: int) -> bool:
-    """Return whether a part contains an ambiguous escape."""
+    """Return whether an escape is ambiguous."""
     return _CONTROL.search(text, start, end) is not None
 
 

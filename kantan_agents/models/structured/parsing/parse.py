@@ -57,9 +57,9 @@ def parse_structured_output(
 
 
 def parsed_values(text: str, *, arrays: bool = False) -> Iterator[Any]:
-    """Lazily yield all candidate values, best first; a ``Partial`` if a part had to be omitted.
+    """Lazily yield all candidate values, best first; a ``Partial`` for an incomplete one.
 
-    ``arrays``: also yield arrays outside of objects, after the objects of the same step.
+    ``arrays``: also arrays outside of objects, after the objects of a step.
     """
     return _values(text, "{[" if arrays else "{")
 

@@ -1,4 +1,4 @@
-"""Finds the end of reasoning that servers leave in a reply."""
+"""Skips reasoning in replies."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def decode_at(text: str, start: int, *, constants: bool = False) -> tuple[Any, i
 
 
 def unescape(body: str) -> str | None:
-    """Return a JSON string's decoded body, if it is exactly one string."""
+    """Return a JSON string's decoded body."""
     try:
         value, end = _LENIENT.raw_decode(f'"{body}"')
     except json.JSONDecodeError:
@@ -51,7 +51,7 @@ def unescape(body: str) -> str | None:
 
 
 def depth_of(value: Any, most: int) -> int:
-    """Return the nesting depth, counted up to ``most`` + 1."""
+    """Return the nesting depth, up to ``most`` + 1."""
     depth, level = 0, [value] if isinstance(value, (dict, list)) else []
     while level and depth <= most:
         depth += 1

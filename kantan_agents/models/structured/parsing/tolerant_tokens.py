@@ -61,9 +61,9 @@ class BudgetSpentError(Exception):
 
 
 class TokenSource:
-    """A reply with its cached searches and its budget.
+    """A reply with its caches and its budget.
 
-    ``broken`` has indexes of brackets that start no strictly valid JSON.
+    ``broken``: brackets that start no strict JSON.
     """
 
     def __init__(self, text: str, steps: int = MAX_STEPS, broken: Container[int] = ()) -> None:
@@ -79,17 +79,13 @@ class TokenSource:
         self._tried_length = 2 * len(text) + 10_000
 
     def spend(self, steps: int) -> None:
-        """Charge steps to the budget.
-
-        Raises:
-            BudgetSpentError: The budget is spent.
-        """
+        """Charge steps; raise BudgetSpentError."""
         self.spent += steps
         if self.spent > self._steps:
             raise BudgetSpentError
 
     def find(self, needle: str, start: int) -> int:
-        """Return the index of the next occurrence, or the end; cached."""
+        """Return the next occurrence, or the end; cached."""
         begin, place = self._found.get(needle, (1, 0))
         if begin <= start <= place:
             return place
@@ -120,11 +116,11 @@ class TokenSource:
         return pos
 
     def is_end(self, pos: int) -> bool:
-        """Return whether the reply or its code block ends at an index."""
+        """Return whether the reply or its block ends here."""
         return pos >= self.end or (self.text.startswith("```", pos) and self.text[pos - 1] == "\n")
 
     def json_at(self, pos: int, depth: int) -> tuple[Any, int]:
-        """Return the strictly valid value at an opening bracket, and its end; or ``NOTHING``."""
+        """Return the strict value at a bracket, and its end."""
         if self._tries <= 0 or self._tried_length <= 0 or pos in self._broken:
             return NOTHING, pos
         value, end = decode_at(self.text, pos, constants=True)
@@ -137,14 +133,13 @@ class TokenSource:
         return NOTHING, pos
 
     def has_control(self, start: int, end: int) -> bool:
-        """Return whether a value contains an ambiguous escape."""
+        """Return whether an escape is ambiguous."""
         return has_control(self.text, start, end)
 
     def key(self, pos: int) -> tuple[Any, int]:
-        """Return the quoted key at an index, and its end; ``NOTHING`` if it is not closed.
+        """Return the quoted key at an index, and its end; ``NOTHING`` if unclosed.
 
-        The first quote closes it, except an apostrophe within a word; else ordinary text up to the next colon
-        would match.
+        The first quote closes it, except an apostrophe within a word.
         """
         quote = QUOTES[self.text[pos]]
         place = self._closing(quote, pos + 1)
@@ -196,7 +191,7 @@ class TokenSource:
         return NOTHING, pos
 
     def ends_value(self, pos: int, *, in_object: bool) -> bool:
-        """Return whether the characters at an index can follow a value."""
+        """Return whether these characters may follow a value."""
         self.spend(1)
         pos = self.skip(pos)
         if self.is_end(pos) or self.text[pos] in CLOSERS:

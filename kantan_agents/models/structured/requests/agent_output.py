@@ -1,4 +1,4 @@
-"""``AgentOutput``: an agent's output schema with its request options."""
+"""``AgentOutput``: an agent's output schema."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class AgentOutput(OutputSchema):
     def is_violated_by(self, value: Any) -> bool:
         """Return whether a value proves that the schema is not enforced.
 
-        Only the strict form is, which cannot express every constraint.
+        The strict form cannot express every constraint.
         """
         if not self.is_strict_json_schema():
             return False
@@ -58,17 +58,12 @@ class AgentOutput(OutputSchema):
             return True
 
     def is_foreign(self, value: Any) -> bool:
-        """Return whether an object shares no property with the schema."""
+        """Return whether an object lacks all properties."""
         known = properties_of(Nodes(self.plain).applying(self.plain) or {})
         return isinstance(value, dict) and bool(known) and known.keys().isdisjoint(value)
 
     def validate_json(self, json_str: str) -> Any:
-        """Return the value in the output type.
-
-        Raises:
-            StructuredOutputError: E40, all attempts failed, and this is the last reply.
-            ModelBehaviorError: It does not fit, and the agent's model did not write it.
-        """
+        """Return the value; E40 after all attempts, ModelBehaviorError for others' text."""
         error = failure_for(self, json_str)
         if error is not None:
             raise error
@@ -78,7 +73,7 @@ class AgentOutput(OutputSchema):
 def agent_output(output_type: Any, delivery: Delivery) -> AgentOutputSchemaBase | None:
     """Return the value for the SDK agent's ``output_type``.
 
-    E41 if JSON Schema cannot express it; E75 for a custom schema object and another mode than native.
+    E41 if impossible; E75 for a custom schema object without native mode.
     """
     schema = output_schema(output_type)
     if isinstance(schema, AgentOutput):

@@ -1,4 +1,4 @@
-"""``Chain``: accepts an answer, or requests another form or a repair."""
+"""``Chain``: what follows an answer."""
 
 from __future__ import annotations
 
@@ -15,14 +15,7 @@ from kantan_agents.models.structured.requests.request import Request
 
 @attrs.define
 class Chain:
-    """All requests for one structured output.
-
-    Attributes:
-        first: The SDK's request.
-        fetch: The attempts so far.
-        next: The next request.
-        usage: The usage of all requests so far.
-    """
+    """All requests for one structured output, from the SDK's ``first`` to the ``next``."""
 
     first: Request
     fetch: Fetch
@@ -36,7 +29,7 @@ class Chain:
         return cls(request, Fetch.of(request.schema), request)
 
     def settled(self, answer: ModelResponse) -> ModelResponse | None:
-        """Return the answer for the SDK, or None to send ``next``; E40 if all failed without text."""
+        """Return the answer for the SDK, or None to send ``next``; E40 on failure."""
         answer = self._with_all_usage(answer)
         text = final_text(answer.output)
         if text is None:

@@ -1,4 +1,4 @@
-"""Encodes a request for structured output in one form."""
+"""Encodes structured output requests."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _tool_suffix(name: str) -> str:
 
 
 def schema_text(schema: AgentOutput, *, beside_tools: bool) -> str:
-    """Return the prompt form's addition to the instructions (spec structured output)."""
+    """Return the prompt form's instructions (spec structured output)."""
     when = "When you do not call a tool, you" if beside_tools else "You"
     text = json.dumps(schema.plain, ensure_ascii=False, indent=2)
     return (

@@ -1,4 +1,4 @@
-"""The error of a failed structured output, for the SDK."""
+"""The error of a failed structured output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kantan_agents.errors import StructuredOutputError
 
 
 class UnfitOutputError(StructuredOutputError, ModelBehaviorError):
-    """E40 as a ``ModelBehaviorError``, for the SDK's ``invalid_final_output`` handlers."""
+    """E40, for the SDK's ``invalid_final_output`` handlers."""
 
     def __init__(self, **data: Any) -> None:
         StructuredOutputError.__init__(self, **data)
@@ -25,18 +25,18 @@ _failure: ContextVar[tuple[object, UnfitOutputError] | None] = ContextVar(
 
 
 def set_failure(schema: object, error: UnfitOutputError) -> None:
-    """Make a schema raise an error for the next reply."""
+    """Make a schema reject the next reply."""
     _failure.set((schema, error))
 
 
 def clear_failure() -> None:
-    """Remove the failure of an earlier run in the same task."""
+    """Remove an earlier run's failure."""
     if _failure.get() is not None:
         _failure.set(None)
 
 
 def failure_for(schema: object, text: str) -> UnfitOutputError | None:
-    """Return the error to raise for this reply, if any."""
+    """Return the error for this reply, if any."""
     known = _failure.get()
     if known is None or known[0] is not schema or known[1].text != text:
         return None

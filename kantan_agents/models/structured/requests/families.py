@@ -24,11 +24,10 @@ from kantan_agents.models.structured.requests.forms import (
 
 @attrs.frozen(eq=False)
 class Family:
-    """Providers that handle requests for structured output alike.
+    """Providers that handle structured output alike.
 
-    ``providers`` are kantan-llm's names. ``hosts`` are host name suffixes of the API, for clients that
-    kantan-llm did not create. ``forms`` are tried in this order, ``forms_beside_tools`` if there are tools or
-    handoffs.
+    ``providers`` are kantan-llm's names. ``hosts`` are suffixes, for other clients. ``forms`` are in order of
+    preference.
     """
 
     name: str
@@ -42,7 +41,7 @@ class Family:
         return self.forms
 
     def answers_at(self, base_url: str) -> bool:
-        """Return whether the URL belongs to one of its providers."""
+        """Return whether the URL is a provider's."""
         host = urlsplit(base_url).hostname or ""
         return any(host == end or host.endswith(f".{end}") for end in self.hosts)
 
@@ -109,7 +108,7 @@ FAMILIES = (OPENAI, GOOGLE, ANTHROPIC, DEEPSEEK, LOCAL, PROVIDER, SCHEMA_PROVIDE
 
 @lru_cache(maxsize=256)
 def family_of(provider: str | None, base_url: str) -> Family:
-    """Return the family of a provider; the URL takes precedence over kantan-llm's name."""
+    """Return a provider's family, by URL or name."""
     # A client for OpenAI's API may point to any host.
     for family in FAMILIES:
         if family.answers_at(base_url):

@@ -1,4 +1,4 @@
-"""``Fetch``: the attempts for one structured output, and the next form."""
+"""``Fetch``: attempts for one structured output."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _NO_TOOL_MODE = (
 
 @lru_cache(maxsize=64)
 def known_forms(family: Family, wanted: OutputMode, has_tools: bool) -> tuple[Form, ...]:
-    """Return the forms to try for a family of providers, best first."""
+    """Return a family's forms, best first."""
     known = family.forms_beside_tools if has_tools else family.forms
     if wanted == "auto":
         return known
@@ -96,13 +96,13 @@ class Fetch:
 
     @property
     def mode(self) -> str | None:
-        """The mode of the latest request; None if a middleware answered."""
+        """The latest mode, if a model was called."""
         return None if self._sent is None else self._sent.form.mode
 
     def forms(self, target: FormTarget, family: Family, *, is_kept: bool) -> tuple[Form, ...]:
-        """Return the forms to try for a target, best first.
+        """Return a target's forms, best first.
 
-        E75 for output mode ``"tool"`` if the provider stores the conversation (``is_kept``).
+        E75 for output mode ``"tool"`` if the provider stores the conversation.
         """
         if self._repeated is not None and self._repeated.target == target:
             return (self._repeated.form,)
@@ -126,7 +126,7 @@ class Fetch:
             self.attempts.append(attempt)
 
     def slipped(self) -> None:
-        """Record that this answer's form is irrelevant for later requests."""
+        """Ignore this form for later requests."""
         self._slipped = True
 
     def accepted(self, text: str) -> None:
@@ -140,8 +140,7 @@ class Fetch:
     ) -> Literal["other mode", "repair", "end"]:
         """Record that the reply does not fit, and return the next step.
 
-        ``"other mode"`` if the mode is not followed, ``"repair"`` if the reply needs correction, ``"end"`` if
-        no repairs are left.
+        ``"other mode"`` if the reply ignores the mode, ``"end"`` without repairs.
         """
         self._record(text, reading.problems if cut is None else (cut, *reading.problems), fits=False)
         sent, self._sent = self._sent, None

@@ -38,7 +38,7 @@ def final_tool_name(tools: list[Any], handoffs: list[Any]) -> str:
 
 
 def final_tool(name: str, schema: dict[str, Any]) -> FunctionTool:
-    """Return the tool whose parameters are the output schema."""
+    """Return a tool with the output schema."""
     return FunctionTool(
         name=name,
         description="Give the final answer. Call this once, when everything needed for the answer is known.",
@@ -59,20 +59,17 @@ def is_final_tool(tool: Any) -> bool:
 
 
 def is_final_call(item: Any, name: str) -> bool:
-    """Return whether an output item calls the final tool."""
+    """Return whether an item calls the final tool."""
     return isinstance(item, ResponseFunctionToolCall) and item.name == name
 
 
 def message_of(call: Any) -> ResponseOutputMessage:
-    """Return a call of the final tool as a message."""
+    """Return the call as a message."""
     return text_message(call.arguments, call.status)
 
 
 def text_message(text: str, status: str | None) -> ResponseOutputMessage:
-    """Return an assistant message that the provider did not send in this form.
-
-    It has the SDK's placeholder id, and its source's ``status``, which may be cut off.
-    """
+    """Return an assistant message with the SDK's placeholder id."""
     is_cut = status == "incomplete"
     content = ResponseOutputText(type="output_text", text=text, annotations=[], logprobs=[])
     return ResponseOutputMessage(
@@ -85,7 +82,7 @@ def text_message(text: str, status: str | None) -> ResponseOutputMessage:
 
 
 def without_final_calls(answer: ModelResponse, name: str) -> ModelResponse:
-    """Turn calls of the final tool in an answer into messages."""
+    """Turn final calls in an answer into messages."""
     items = items_without_final_calls(answer.output, name)
     if items is answer.output:
         return answer
@@ -113,7 +110,7 @@ def items_without_final_calls(items: list[Any], name: str) -> list[Any]:
 
 
 async def final_calls_as_messages(events: Any, name: str) -> AsyncGenerator[Any, None]:
-    """Turn calls of the final tool in stream events into messages."""
+    """Turn final calls in events into messages."""
     indexes: set[int] = set()
     async with aclosing(events):
         async for event in events:

@@ -1,4 +1,4 @@
-"""The forms of a structured output request, and the agent's options."""
+"""Forms of structured output requests."""
 
 from __future__ import annotations
 
@@ -19,12 +19,8 @@ _MODES = get_args(OutputMode)
 class Form:
     """One form of a request: a mode, and the provider features it uses.
 
-    Attributes:
-        mode: ``"native"``: JSON schema; ``"tool"``: a tool with the schema; ``"prompt"``: instructions.
-        forces_tool: In tool mode, whether the model must call a tool.
-        json_object: In prompt mode, whether to use JSON mode, which accepts any object.
-        sends_schema: In JSON mode, whether to send the schema: some servers turn it into a grammar.
-        is_example: In prompt mode, whether an example after the user's message replaces the schema.
+    ``json_object`` is JSON mode, which accepts any object; with ``sends_schema``, some servers turn the
+    schema into a grammar. ``is_example``: an example after the user's message replaces the schema.
     """
 
     mode: Mode
@@ -50,11 +46,7 @@ TEXT_FORMS = (PROMPT, EXAMPLE)
 class Delivery:
     """The output options of an agent.
 
-    Attributes:
-        mode: The mode, or ``"auto"`` for the first that works.
-        repairs: How often the model may correct its reply.
-        is_single: Whether another mode serves only the next answer, not this one.
-        memory_key: Key of the memory of working forms; by default the schema.
+    ``is_single``: another mode serves only the next answer. ``memory_key`` is the schema by default.
     """
 
     mode: OutputMode = "auto"

@@ -41,7 +41,7 @@ class FormMemory:
         self._lock = Lock()
 
     def in_order(self, target: FormTarget, forms: tuple[Form, ...]) -> tuple[Form, ...]:
-        """Sort forms: the one that worked first, rejected ones last."""
+        """Sort forms: working first, rejected last."""
         known = self._known.get(target)
         if known is None or (known.worked is forms[0] and not known.refused):
             return forms
@@ -53,12 +53,12 @@ class FormMemory:
         return known is not None and known.worked == form
 
     def is_refused(self, target: FormTarget, form: Form) -> bool:
-        """Return whether the provider rejects or ignores this form."""
+        """Return whether the provider rejects this form."""
         known = self._known.get(target)
         return known is not None and form in known.refused
 
     def worked(self, target: FormTarget, form: Form) -> None:
-        """Record that an answer in this form fitted."""
+        """Record that this form worked."""
         known = self._known.get(target)
         if known is None or not (known.worked is form or known.worked == form):
             with self._lock:
@@ -66,7 +66,7 @@ class FormMemory:
                 self._store(target, _Known(form, known.refused - {form}))
 
     def refused(self, target: FormTarget, form: Form) -> None:
-        """Record that the provider rejected or ignored this form."""
+        """Record that this form was rejected."""
         with self._lock:
             known = self._known.get(target, _Known())
             worked = None if known.worked == form else known.worked

@@ -1,4 +1,4 @@
-"""Finds the final text, and the JSON in it that fits the schema."""
+"""Finds a reply's text and fitting JSON."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ _MAX_CANDIDATES = 1_000
 
 
 def final_text(items: list[Any]) -> str | None:
-    """Return the text of the last message, or ``""``; None if the SDK must handle the response.
-
-    That is so for tool calls, handoffs, and answers in which the model declines.
-    """
+    """Return the last message's text; None for the SDK: tool calls, handoffs, and ``refusal`` parts."""
     last: Any = None
     has_more = False
     for item in items:
@@ -47,11 +44,7 @@ def final_text(items: list[Any]) -> str | None:
 class OutputReading:
     """The result of validating a reply.
 
-    Attributes:
-        text: JSON text that fits, if any.
-        problems: Why nothing fits; empty without JSON.
-        value: The first value found, which does not fit.
-        is_partial: Whether that value is incomplete.
+    ``problems`` is empty without JSON. ``value`` is the first value that does not fit.
     """
 
     text: str | None
@@ -64,7 +57,7 @@ _PARTIAL = "the JSON breaks off, or part of it cannot be read"
 
 
 def read(text: str, schema: AgentOutput) -> OutputReading:
-    """Return the first JSON in a reply that fits a schema, unchanged if it is the whole reply.
+    """Return the first JSON in a reply that fits a schema.
 
     Incomplete values do not fit: the rest would be silently lost.
     """

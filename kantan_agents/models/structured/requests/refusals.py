@@ -90,12 +90,12 @@ def cause_of(error: RefusalError, form: Form) -> Cause:
 
 
 def is_about_choice(error: RefusalError) -> bool:
-    """Return whether an error rejects forced tool calls rather than tools."""
+    """Return whether only forced calls were rejected."""
     return _CHOICE.search(message_of(error)) is not None
 
 
 def message_of(error: RefusalError) -> str:
-    """Return the provider's own message, which the client's error may lack."""
+    """Return the provider's own message."""
     if not isinstance(error, APIStatusError):
         return error.reason if isinstance(error, ProviderRequestError) else str(error)
     inner = _inner(error)
@@ -104,7 +104,7 @@ def message_of(error: RefusalError) -> str:
 
 
 def message_and_details(error: RefusalError) -> str:
-    """Return the message with its details, where a gateway quotes the provider."""
+    """Return the message with a gateway's details."""
     return f"{message_of(error)} {_details(error)}"
 
 

@@ -1,4 +1,4 @@
-"""``Request``: the arguments of ``Model.get_response`` as one value."""
+"""``Request``: a model call's arguments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Request:
 
     @classmethod
     def of(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
-        """Return the request of a ``get_response`` or ``stream_response`` call."""
+        """Return the request of an SDK call."""
         given = dict(kwargs)
         if args:
             given.update(zip((*_PARAMETERS, *FURTHER), args, strict=False))
@@ -54,7 +54,7 @@ class Request:
 
     @property
     def is_kept(self) -> bool:
-        """Whether it continues a conversation that the provider stores."""
+        """Whether the provider stores the conversation."""
         options = self.options
         return options.get("previous_response_id") is not None or options.get("conversation_id") is not None
 

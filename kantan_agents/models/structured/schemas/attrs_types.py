@@ -30,8 +30,7 @@ _JSON_DEFAULTS = (type(None), bool, int, float, str, list, tuple, dict)
 def pydantic_type(output_type: Any) -> Any:
     """Return a type that pydantic accepts: ``output_type`` itself if it needs no help.
 
-    Attrs classes are called, so that converters and validators run; JSON names are the parameters of
-    ``__init__``. An undefined name in an annotation raises NameError.
+    Attrs classes are called, so that converters and validators run. NameError for undefined annotations.
     """
     return _Rewriting().root(output_type) if _needs_help(output_type, set()) else output_type
 

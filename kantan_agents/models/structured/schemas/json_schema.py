@@ -26,10 +26,7 @@ _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", *DE
 class JSONSchemaType:
     """A JSON Schema that validates values, without remote references.
 
-    Attributes:
-        schema: The schema, wrapped as ``{"response": ...}`` if its values need not be objects.
-        is_wrapped: Whether it is wrapped.
-        name: Its ``title``, or ``"output"``.
+    ``schema`` is wrapped as ``{"response": ...}`` if its values need not be objects.
     """
 
     schema: dict[str, Any]
@@ -44,7 +41,7 @@ class JSONSchemaType:
         return tuple(dict.fromkeys(found))
 
     def checked(self, value: Any) -> Any:
-        """Return a value with defaults; raise PydanticCustomError if it does not fit."""
+        """Return a value with defaults; raise PydanticCustomError."""
         if not self._validator.is_valid(value):
             listed = "; ".join(map(str, self.problems(value)))
             raise PydanticCustomError("json_schema", "{problems}", {"problems": listed})
@@ -56,7 +53,7 @@ class JSONSchemaType:
 
 
 def as_text(schema: Mapping[str, Any]) -> str:
-    """Return a schema as JSON, in order, for use as a cache key; E41 if it is not JSON."""
+    """Return a schema as ordered JSON, a cache key; E41 if impossible."""
     try:
         text = json.dumps(schema, ensure_ascii=False, allow_nan=False)
         text.encode()
@@ -76,7 +73,7 @@ def as_text(schema: Mapping[str, Any]) -> str:
 
 
 def json_schema_type(text: str) -> JSONSchemaType:
-    """Return the type for a schema as JSON; E41 if it is invalid or has unresolvable references."""
+    """Return the type for a schema; E41 if it is invalid or unresolvable."""
     schema = json.loads(text)
     validator_of(schema)  # before any change, so that errors show the author's paths
     _reject_circular_references(schema)
@@ -89,7 +86,7 @@ def json_schema_type(text: str) -> JSONSchemaType:
 
 
 def validator_of(schema: dict[str, Any], mask: str | None = None) -> Any:
-    """Return a validator that fetches nothing and takes linear time; E41 as for ``json_schema_type``.
+    """Return a validator that fetches nothing and takes linear time; E41.
 
     ``mask`` replaces values in messages.
     """

@@ -32,7 +32,7 @@ class Examined:
 
 
 def problems_of(error: ValidationError, value: Any) -> tuple[OutputProblem, ...]:
-    """Return pydantic's problems of a JSON value, without duplicates."""
+    """Return pydantic's problems without duplicates."""
     found = [
         OutputProblem(_path(details["loc"], value, is_missing=details["type"] == "missing"), details["msg"])
         for details in error.errors(include_url=False, include_context=False, include_input=False)

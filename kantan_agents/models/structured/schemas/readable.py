@@ -31,7 +31,7 @@ _NOT_PARTS = ("metadata", "serialization", "default", "expected", "members")
 
 
 def unreadable_parts(core_schema: Any) -> list[str]:
-    """Return the parts of a pydantic schema that JSON cannot fill."""
+    """Return parts that JSON cannot fill."""
     found = []
     definitions = {one["ref"]: one for one in _nodes(core_schema) if isinstance(one.get("ref"), str)}
     for node in _nodes(core_schema):

@@ -1,4 +1,4 @@
-"""Restores absent properties, defaults, and integers written as floats."""
+"""Restores values after strict mode."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Mode = Literal["exact", "loose", "filled"]
 
 
 class Restorer:
-    """Restores values of one schema; ``adapts`` is whether any may need it."""
+    """Restores values of one schema, if it ``adapts``."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._nodes = Nodes(schema)

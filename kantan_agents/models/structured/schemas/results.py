@@ -20,8 +20,7 @@ _log = get_logger("kantan_agents.structured")
 def as_dict(output: Any, *, json: bool = False) -> dict[str, Any] | None:
     """Return a structured output as a dict; None for values without fields.
 
-    Nested objects with fields become dicts, and keys strings, as in JSON: a date ``"2026-01-31"``, an enum
-    member its value, 1 ``"1"``. ``json`` converts the values too, for traces.
+    Nested objects become dicts, and keys strings, as in JSON. ``json`` converts the values too, for traces.
     """
     if not _has_fields(output):
         return None

@@ -33,12 +33,10 @@ _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 
 
 class OutputSchema(AgentOutputSchema):
-    """The schema of an output type.
+    """The schema of an output type, in strict mode if that is lossless.
 
-    The provider gets it in strict mode if that is lossless; validation reverses the changes.
-
-    Instances are callable and have no dataclass fields: the SDK identifies callables by name, but walks the
-    fields of dataclasses twice per run, a third of the cost of a structured run.
+    Callable and without dataclass fields: the SDK identifies callables by name, but walks dataclasses twice
+    per run, a third of a structured run's cost.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]] = {}
@@ -116,7 +114,7 @@ class OutputSchema(AgentOutputSchema):
         return super().name() if self._checks is None else self._checks.name
 
     def validate_json(self, json_str: str) -> Any:
-        """Return the value of JSON text in the output type; raise ModelBehaviorError if it does not fit."""
+        """Return the value of JSON text; raise ModelBehaviorError if it does not fit."""
         try:
             _, validated = self._fit(json_str)
         except ValidationError:
@@ -132,10 +130,7 @@ class OutputSchema(AgentOutputSchema):
         return True
 
     def examine(self, value: Any) -> Examined:
-        """Validate a parsed JSON value, wrapped or not. 2.0 fits an integer.
-
-        Without problems, ``validate_json`` accepts the value's JSON text.
-        """
+        """Validate a parsed JSON value, wrapped or not. 2.0 fits an integer."""
         examined = self._examine(value)
         whole = with_ints(value) if examined.problems else value
         if whole is value:
@@ -209,10 +204,7 @@ def _schema_of_text(text: str) -> OutputSchema:
 
 
 def output_schema(output_type: Any) -> AgentOutputSchemaBase | None:
-    """Return the value for the SDK agent's ``output_type``, cached; E41 if JSON Schema cannot express it.
-
-    ``output_type`` is a type, a JSON Schema, a schema object of the SDK, or None or str for plain text.
-    """
+    """Return the value for the SDK agent's ``output_type``, cached; E41 if impossible."""
     if output_type is None or output_type is str:
         return None
     if type(output_type) is AgentOutputSchema:

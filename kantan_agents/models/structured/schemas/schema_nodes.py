@@ -1,4 +1,4 @@
-"""``Nodes``: JSON Schema nodes with resolved references and merged ``allOf``."""
+"""``Nodes``: resolves JSON Schema nodes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNIONS = ("anyOf", "oneOf")
 
 
 class Nodes:
-    """Resolves the nodes of one schema without changing it; caches results."""
+    """Resolves the nodes of one schema, with caches."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.root = root
@@ -38,7 +38,7 @@ class Nodes:
         self._nullable: dict[int, bool] = {}
 
     def target(self, ref: Any) -> Any:
-        """Return a reference's target in this document, or None."""
+        """Return a local reference's target."""
         if ref == "#":
             return self.root
         if not isinstance(ref, str) or not ref.startswith("#/"):
@@ -96,11 +96,11 @@ class Nodes:
         return all(any(map(self.permits_null, applying[union])) for union in UNIONS if union in applying)
 
     def droppable(self, node: Mapping[str, Any], name: str) -> bool:
-        """Return whether a null under this name can only mean absence."""
+        """Return whether null can only mean absence."""
         return name not in node.get("required", ()) and not self.permits_null(node["properties"][name])
 
     def branches(self, node: Any) -> Iterator[dict[str, Any] | None]:
-        """Yield a union's branches, flattened; None if unresolvable."""
+        """Yield a union's flattened branches."""
         waiting, seen = [node], set()
         while waiting:
             applying = self.applying(waiting.pop(0))
@@ -115,7 +115,7 @@ class Nodes:
                     yield applying
 
     def adapts(self, node: Any) -> bool:
-        """Return whether strict mode may change a value, at any depth."""
+        """Return whether strict mode may change values."""
         waiting, seen = [node], set()
         while waiting:
             applying = self.applying(waiting.pop())

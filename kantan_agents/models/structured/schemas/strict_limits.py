@@ -1,4 +1,4 @@
-"""Size limits of OpenAI's strict mode, from its documentation."""
+"""Size limits of OpenAI's strict mode."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def blocks_of(segment: ContentSegment, role: str, losses: Losses, path: str) -> 
 
 
 def surrounding_blocks(segment: ContentSegment, losses: Losses, path: str) -> list[dict[str, Any]]:
-    """Return the unknown blocks stored around a segment."""
+    """Return unknown blocks around a segment."""
     own = losses.format_extra(segment.extra, path, "fields", "before", "after")
     return [*losses.blocks(own, "before", path), *losses.blocks(own, "after", path)]
 

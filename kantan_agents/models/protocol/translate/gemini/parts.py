@@ -47,7 +47,7 @@ def _function_call(call: ProviderToolCall, losses: Losses, path: str) -> dict[st
 
 
 def media_part(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any]:
-    """Return a media segment as a part, typed by its file extension if needed."""
+    """Return a media segment as a part."""
     media = Media.of(segment)
     mime = media.mime
     if mime is None and media.url is not None:

@@ -81,7 +81,7 @@ def _file(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any]:
 def parts_from_chat(
     content: Any, reader: WireReader, path: str
 ) -> tuple[list[ContentSegment], list[dict[str, Any]]]:
-    """Return content as segments, and the parts without a segment."""
+    """Return segments, and parts without a segment."""
     if content is None:
         return [], []
     if isinstance(content, str):

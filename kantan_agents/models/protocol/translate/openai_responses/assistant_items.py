@@ -33,7 +33,7 @@ class AssistantItems:
         self._blocks: list[Any] = []
 
     def add(self, item: Mapping[str, Any], path: str) -> list[ContentSegment] | None:
-        """Add an item and return its segments, if it is the assistant's."""
+        """Add an assistant's item; return its segments."""
         found = segments_of_item(item, path, self._losses, keep_unknown=self._keep_unknown)
         if found is None:
             return None
@@ -61,7 +61,7 @@ class AssistantItems:
             self._segments.append(self._after_calls.pop(0)[1])
 
     def take(self) -> tuple[list[ContentSegment], list[Any]]:
-        """Return and clear the segments, and the items without a segment."""
+        """Return and clear segments and other items."""
         self._release(None)
         segments, blocks = self._segments, self._blocks
         self._segments, self._blocks, self._calls = [], [], 0

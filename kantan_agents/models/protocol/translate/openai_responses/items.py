@@ -63,7 +63,7 @@ def output_items(segments: Iterable[ContentSegment], used_ids: Collection[str] =
 
 
 def message_item(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) -> dict[str, Any]:
-    """Return segments as one message; ``calls`` counts the calls before each."""
+    """Return segments as one message."""
     texts = [segment.text for segment in segments if segment.type == "text"]
     parts: list[dict[str, Any]] = [
         {"type": "output_text", "text": text, "annotations": [], "logprobs": []} for text in texts or [""]
@@ -125,7 +125,7 @@ def segments_of_item(
 
 
 def image_type(item: Mapping[str, Any]) -> str:
-    """Return the media type of an image that OpenAI generated."""
+    """Return the type of a generated image."""
     return f"image/{item.get('output_format') or 'png'}"
 
 
@@ -164,7 +164,7 @@ def _call(item: Mapping[str, Any], path: str, losses: Losses, *, keep_unknown: b
 
 
 def arguments_of(text: Any) -> Any:
-    """Return parsed arguments; the string itself if it is not JSON."""
+    """Return parsed arguments, or the string."""
     if text is None or text == "":
         return {}
     try:

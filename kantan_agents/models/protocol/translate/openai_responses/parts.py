@@ -37,9 +37,9 @@ _TEXTS = ("input_text", "output_text", "text", "summary_text")
 def segments_of_content(
     content: Any, path: str, losses: Losses, *, keep_unknown: bool = False
 ) -> list[ContentSegment]:
-    """Return the segments of a message's content: a str, or a list of parts.
+    """Return the segments of a message's content.
 
-    ``keep_unknown``: ``extra`` gets fields that the protocol does not define.
+    ``keep_unknown``: ``extra`` gets undefined fields.
     """
     if isinstance(content, str):
         return [ContentSegment.of_text(content)]
@@ -61,7 +61,7 @@ def segments_of_content(
 
 
 def invalid_item(error: InvalidProtocolValueError, path: str) -> InvalidProtocolValueError:
-    """Return a value's error with the path of its item."""
+    """Add an item's path to an error."""
     problems = [f"{path}.{problem}" for problem in error.problems]
     return InvalidProtocolValueError(value=error.value, problems=problems)
 
@@ -185,7 +185,7 @@ def parts_of(
 
 
 def text_part(segment: ContentSegment) -> dict[str, Any]:
-    """Return an assistant's text segment as a content part."""
+    """Return a segment of type text as a part."""
     if is_refusal(segment):
         return {"type": "refusal", "refusal": segment.text}
     return {"type": "output_text", "text": segment.text}

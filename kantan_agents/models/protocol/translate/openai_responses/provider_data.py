@@ -43,7 +43,7 @@ def message_data(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) 
 
 
 def message_segments(item: Mapping[str, Any], texts: Iterable[str]) -> list[ContentSegment]:
-    """Return an assistant message's segments in order."""
+    """Return a message's segments."""
     data = _data(item)
     extras = data.get(_EXTRAS) or {}
     written = [
@@ -71,12 +71,12 @@ def calls_before(item: Mapping[str, Any], segments: Sequence[ContentSegment]) ->
 
 
 def has_provider_data(item: Mapping[str, Any]) -> bool:
-    """Return whether an item has this library's ``provider_data``."""
+    """Return whether this library's data are present."""
     return bool(_data(item))
 
 
 def without_media(item: Any) -> Any:
-    """Replace long media in ``provider_data`` by their size, for traces."""
+    """Replace long media by their size, for traces."""
     # Only an assistant's item can have segments there.
     data = _data(item) if isinstance(item, Mapping) and item.get("role") == "assistant" else {}
     if not any(len(segment.get("data") or "") > _LONG for _, segment in data.get(_SEGMENTS) or ()):
@@ -91,13 +91,13 @@ def _shown(segment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def call_data(segment: ContentSegment, call: ProviderToolCall) -> dict[str, Any] | None:
-    """Return a function call's ``provider_data`` (both ``extra``), if any."""
+    """Return a call's ``provider_data``, if any."""
     data = {name: plain(extra) for name, extra in ((_SEGMENT, segment.extra), (_CALL, call.extra)) if extra}
     return {_KEY: data} if data else None
 
 
 def call_segment(item: Mapping[str, Any], call: ProviderToolCall) -> ContentSegment:
-    """Return a call's segment with ``extra`` from ``provider_data``."""
+    """Return a call's segment with its ``extra``."""
     data = _data(item)
     if data.get(_CALL):
         call = attrs.evolve(call, extra=copied(data[_CALL]))

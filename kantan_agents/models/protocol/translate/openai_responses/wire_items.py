@@ -14,7 +14,7 @@ from kantan_agents.models.protocol.types import ContentSegment, ProviderToolCall
 
 
 def wire_items(segments: Iterable[ContentSegment], losses: Losses, path: str) -> list[dict[str, Any]]:
-    """Return the segments as items; text between calls becomes one message."""
+    """Return the segments as items, in order."""
     items: list[dict[str, Any]] = []
     content: list[dict[str, Any]] | None = None
     for index, segment in enumerate(segments):
