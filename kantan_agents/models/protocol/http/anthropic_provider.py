@@ -68,7 +68,7 @@ class AnthropicProvider(HttpProvider):
     requests. ``dict`` outputs with free keys and recursive output types are requested with a tool or in the
     prompt.
 
-    Each event loop has its own connections. ``async with provider:`` or ``aclose()`` closes those of the
+    Each event loop has its own connections. ``async with provider:`` or ``aclose()`` closes the connections of the
     running loop. A copy of a provider is the same provider, and it cannot be pickled. The key is in no error,
     ``repr`` or trace.
 
@@ -86,7 +86,7 @@ class AnthropicProvider(HttpProvider):
             ``output_config`` cannot express the schema (see ``output_schema_to_anthropic``).
         cache: Whether the API caches the tools, the instructions and the conversation, so that the next
             request that starts alike costs less. The first request costs more. Your own ``cache_control`` in
-            ``extra_body`` counts toward the API's limit of four; its ``ttl`` must be that of ``cache_ttl``.
+            ``extra_body`` counts toward the API's limit of four; its ``ttl`` must equal ``cache_ttl``.
         cache_ttl: How long it keeps them after their last use: ``"5m"``, or ``"1h"``, which costs more.
 
     Raises:
