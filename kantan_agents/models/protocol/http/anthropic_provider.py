@@ -68,8 +68,8 @@ class AnthropicProvider(HttpProvider):
     requests. ``dict`` outputs with free keys and recursive output types are requested with a tool or in the
     prompt.
 
-    Each event loop has its own connections. ``async with provider:`` or ``aclose()`` closes the connections of the
-    running loop. A copy of a provider is the same provider, and it cannot be pickled. The key is in no error,
+    Each event loop has its own connections. ``async with provider:`` or ``aclose()`` closes the
+    connections of the running loop. A copy of a provider is the same provider, and it cannot be pickled. The key is in no error,
     ``repr`` or trace.
 
     Args:
