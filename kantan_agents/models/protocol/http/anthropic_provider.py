@@ -68,9 +68,9 @@ class AnthropicProvider(HttpProvider):
     requests. ``dict`` outputs with free keys and recursive output types are requested with a tool or in the
     prompt.
 
-    Each event loop has its own connections. ``async with provider:`` or ``aclose()`` closes the
-    connections of the running loop. A copy of a provider is the same provider, and it cannot be pickled. The key is in no error,
-    ``repr`` or trace.
+    Each event loop has its own connections. ``async with provider:`` or ``aclose()`` closes the connections
+    of the running loop. A copy of a provider is the same provider, and it cannot be pickled. The key is in
+    no error, ``repr`` or trace.
 
     Args:
         model: Name of the model.

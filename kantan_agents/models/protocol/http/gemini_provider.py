@@ -74,9 +74,9 @@ class GeminiProvider(HttpProvider):
     ``BLOCKLIST``, ``SPII``) is E53, a malformed one E51. With any other reason, the answer counts and the
     warning ``answer_ended_early`` is logged; without an answer it is E53.
 
-    Each event loop has its own connections. ``async with provider:`` or ``aclose()`` closes the
-    connections of the running loop and deletes the stored prefixes. A copy of a provider is the same provider, and it cannot be
-    pickled. The key is in no error, ``repr`` or trace.
+    Each event loop has its own connections. ``async with provider:`` or ``aclose()`` closes the connections
+    of the running loop and deletes the stored prefixes. A copy of a provider is the same provider, and it
+    cannot be pickled. The key is in no error, ``repr`` or trace.
 
     Args:
         model: Name of the model, such as ``"gemini-..."``, or with its collection, ``"tunedModels/..."``.
