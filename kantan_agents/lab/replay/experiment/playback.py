@@ -81,7 +81,7 @@ class CounterfactualTape:
         return False
 
     async def answer(self, call: ModelCall, model: Any, request: Request) -> Any:
-        """Call the model; raise if the run must stop, E93 if a request would change the provider."""
+        """Call the model; raise if the run must stop, E93 if the call would change state at the provider."""
         self._check(call, request)
         asked = request.answer(model)
         return await (answer_sent_once(model, asked) if makes_all_retries(request.settings) else asked)
@@ -146,7 +146,7 @@ class CounterfactualTape:
         raise self._diverges(call, "the recorded run has not made this call, so its result is unknown")
 
     def rejection(self, call: ToolCall) -> Any:
-        """Return the message of a rejection of an equal call; None if none is needed; diverge if undecided."""
+        """Return the recorded message of a rejection of an equal call; None if no approval is due."""
         pool = self._playback.pool
         rejected = pool.rejected(call)
         if rejected is not None:
