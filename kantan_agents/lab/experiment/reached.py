@@ -1,4 +1,4 @@
-"""The agents that a run can reach: by hand-offs, as tools, and by delegation."""
+"""The agents that a run can reach: by handoffs, as tools, and by delegation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def represented(target: Any) -> Any:
 
 
 def target_of(handoff: Any) -> Any:
-    """Return the agent that takes over; None if only the hand-off knows it."""
+    """Return the agent that takes over; None if only the handoff knows it."""
     if not isinstance(handoff, Handoff):
         return represented(handoff)
     known = getattr(handoff, "_agent_ref", None)
@@ -29,13 +29,13 @@ def target_of(handoff: Any) -> Any:
 
 
 def asked_by(tool: Any) -> Any:
-    """Return the agent that a tool asks; None for any other tool."""
+    """Return the agent that a tool runs; None for any other tool."""
     target = getattr(tool, "_agent_instance", None)
     return None if target is None else represented(target)
 
 
 def tools_of(agent: Any) -> list[Tool]:
-    """Return the tools of an agent as they were given to it."""
+    """Return the given tools of an agent."""
     if isinstance(agent, Agent):
         return [agent.sdk_agent.as_given(tool) for tool in agent.tools]
     return list(agent.tools)
@@ -44,11 +44,8 @@ def tools_of(agent: Any) -> list[Tool]:
 class Reached:
     """The agents that can be reached from one of them, itself included.
 
-    Agents of this library stand for their agents of the SDK.
-
-    Args:
-        start: The agent that is run.
-        delegated: The agents of each delegation tool, by the id of the tool.
+    Agents of this library represent their SDK agents. ``delegated`` has the agents of each delegation tool,
+    by the id of the tool.
     """
 
     def __init__(self, start: Agent[Any], delegated: Mapping[int, Sequence[AgentDefinition]]) -> None:
@@ -64,7 +61,7 @@ class Reached:
 
     @classmethod
     async def from_agent(cls, start: Agent[Any]) -> Reached:
-        """Read the agents of delegation tools too, and return what an agent can reach."""
+        """Read the agents of delegation tools too, and return all agents within reach."""
         found = {
             id(tool): await agents_of_tool(tool)
             for agent in cls(start, {}).agents
@@ -77,7 +74,7 @@ class Reached:
         return [agent for agent in self.agents if agent.name == name]
 
     def delegations(self) -> Iterator[tuple[Any, Any, AgentDefinition]]:
-        """Yield each agent that another can delegate to, after that one and its tool."""
+        """Yield each agent that another can delegate to, after the other one and its tool."""
         for agent in self.agents:
             for tool in tools_of(agent):
                 for definition in self._delegated.get(id(tool), ()):
@@ -94,7 +91,7 @@ class Reached:
         return found | {one.name for _, _, one in self.delegations() if one.name == prompt}
 
     def leading_to(self, targets: Sequence[Any]) -> set[int]:
-        """Return the ids of the agents from which one of the targets can be reached, those included."""
+        """Return the ids of the agents from which one of the targets can be reached."""
         waiting = list(targets)
         found = {id(one) for one in waiting}
         for target in waiting:

@@ -36,7 +36,7 @@ _shared: dict[Path, _Shared] = {}
 def record_too(path: Path) -> Iterator[SQLiteRecorder]:
     """Record the traces of this process in a file too, until the end of the block.
 
-    Blocks at the same time share the recorder of a file. Trace processors that are set meanwhile stay.
+    Concurrent blocks share the recorder of a file. Trace processors that are set meanwhile stay.
     """
     shared = _entered(path)
     try:
@@ -47,9 +47,9 @@ def record_too(path: Path) -> Iterator[SQLiteRecorder]:
 
 @asynccontextmanager
 async def recorded(path: Path) -> AsyncIterator[None]:
-    """Record the traces of this process in a file until the end of the block, if they are not anyway.
+    """Record the traces of this process in a file until the end of the block, unless they are already.
 
-    Even if it is cancelled, the block waits until they are in the file or the time for that is over.
+    Even if cancelled, the block waits until they are in the file or the time for that is over.
     """
     shared = None if _is_recorded_without(path) else _entered(path)
     try:
@@ -70,7 +70,7 @@ def _entered(path: Path) -> _Shared:
 
 
 def _left(shared: _Shared) -> Callable[[], object]:
-    """Take the recorder away after the last block; return what writes the rest, which may take seconds."""
+    """Remove the recorder after the last block; return a function that writes the rest."""
     with _lock:
         shared.users -= 1
         if shared.users:
@@ -81,7 +81,7 @@ def _left(shared: _Shared) -> Callable[[], object]:
 
 
 def _is_recorded_without(path: Path) -> bool:
-    """Return whether the traces of this process are recorded in the file, and not for a while only."""
+    """Return whether the traces of this process are recorded in the file permanently."""
     resolved = path.resolve()
     with _lock:
         return resolved not in _shared and any(
@@ -90,7 +90,7 @@ def _is_recorded_without(path: Path) -> bool:
 
 
 def _processors() -> list[Any]:
-    # The SDK has no public way to read its processors, or to take one away again.
+    # The SDK has no public way to read or remove its processors.
     return list(get_trace_provider()._multi_processor._processors)  # type: ignore[attr-defined]
 
 

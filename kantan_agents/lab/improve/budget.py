@@ -57,7 +57,7 @@ class SearchSpending(Spending):
             self.release(reserved)
 
     def count(self, tokens: int, cost: float | None, kind: Hashable | None = None) -> None:
-        """Count usage; without tokens, it does not count about its kind."""
+        """Count usage, of its kind only if tokens were used; raise E122 if a limited cost is unknown."""
         if cost is None and tokens and "cost" in self.limits:
             reason = "a model that was asked has no price, so max_cost cannot be kept; name it in the prices"
             raise ImproveBudgetError(reason=reason)

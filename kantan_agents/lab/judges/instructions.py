@@ -27,7 +27,7 @@ class JudgeTemplates:
 
     ``{{ conditions }}`` is the table of the rules, numbered from 1. ``{{ tags }}`` is the list of their
     tags. ``{{ $ctx.path }}`` is filled from the context passed to the judge. Conditions and output are data:
-    markers inside them are never filled.
+    placeholders inside them are never filled.
 
     Args:
         structured: Instructions of the stage ``structured_output``, which requests the rule's number and a

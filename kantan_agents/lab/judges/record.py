@@ -1,4 +1,4 @@
-"""Tracing and logging of judgements: a span for each stage, and one log line for each judgement."""
+"""Traces and logs judgments: a span for each stage, and one log line for each judgment."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ _log = get_logger("kantan_agents.judges")
 
 @contextmanager
 def judgement_trace(judge: str, config: RunConfig) -> Iterator[str | None]:
-    """Record all stages of a judgement in one trace: the current one, or a new one named after the judge.
+    """Record all stages of a judgment in one trace: the current one, or a new one named after the judge.
 
-    Yields:
-        The trace id; None if nothing is recorded.
+    Yields the trace id; None if nothing is recorded.
     """
     share_sqlite_tracers()
     outer = get_current_trace()
@@ -72,7 +71,7 @@ def record_attempt(span: Any, attempt: StageAttempt, result: StageResult, config
 
 
 def log_verdict(judge: str, verdict: StatusVerdict, seconds: float, trace_id: str | None) -> None:
-    """Log a finished judgement at level INFO."""
+    """Log a finished judgment at level INFO."""
     _log.info(
         "judgement finished",
         judge=judge,
@@ -85,7 +84,7 @@ def log_verdict(judge: str, verdict: StatusVerdict, seconds: float, trace_id: st
 
 
 def log_failure(judge: str, error: BaseException, seconds: float, trace_id: str | None) -> None:
-    """Log a judgement without a verdict at level WARNING, or at INFO if it was cancelled."""
+    """Log a judgment without a verdict at level WARNING, or at INFO if it was cancelled."""
     outcome = outcome_of(error)
     _log.log(
         logging.WARNING if outcome == "failed" else logging.INFO,

@@ -31,9 +31,7 @@ class Calls:
     Attributes:
         run: The run of the stage's agent; None before its first call.
         response: The last response; the SDK's errors do not contain it.
-        model: Name of the model that was called last.
-        mode: The output mode of the last call; None for a text.
-        usage: The usage of all calls; None without a response.
+        mode: The output mode of the last call; None for plain text.
     """
 
     run: Any = None
@@ -43,7 +41,7 @@ class Calls:
     usage: dict[str, int] | None = None
 
     def belong_to(self, call: ModelCall) -> bool:
-        """Return whether a call is made by the stage's own agent, not by another one that it runs."""
+        """Return whether the stage's own agent makes a call, rather than an agent inside its run."""
         self.run = self.run or call.run
         return self.run is call.run
 
@@ -69,10 +67,8 @@ class JudgeReply:
 
     Attributes:
         text: The last text the model wrote; None if it wrote nothing.
-        output: The final output; None without one.
         all_texts: The text of every attempt, if the structured output was requested more than once.
-        calls: The model calls that led to it.
-        problem: Why it is not to be read: it was cut off.
+        problem: Why it must not be read: it was cut off.
     """
 
     text: str | None
@@ -98,7 +94,7 @@ class ModelRecorder(AnswerLimit):
     """Limits the answer; records the model, the output mode and the usage, as the innermost middleware."""
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Call the model and record what was called."""
+        """Call the model and record the call."""
         return await super().model_call(call, partial(_recorded, call_next))
 
 
@@ -125,7 +121,7 @@ def _name_of(model: Any) -> str | None:
 
 
 def reply_of(result: Any, calls: Calls) -> JudgeReply:
-    """Return the reply in a run's result. The result may be a plain value that a middleware returned."""
+    """Return the reply in a run's result, which may be a plain value that a middleware returned."""
     output = getattr(result, "final_output", result)
     text = ItemHelpers.text_message_outputs(getattr(result, "new_items", None) or [])
     if not text and output is not None:

@@ -1,4 +1,4 @@
-"""The stages of a judgement: the output types, the model call of a stage, and how its reply is read."""
+"""The stages of a judgment: output types, model calls, and readers of their replies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NUMERAL = re.compile(r"\s*(\d{1,9})(?:\.0{1,9})?\s*")
 
 
 def _whole(value: Any) -> Any:
-    """Return a number without a fraction as an int, also from text: models write 2, 2.0 and "2"."""
+    """Return a number without a fraction as an int, even from a string: models write 2, 2.0 and "2"."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     found = _NUMERAL.fullmatch(value) if isinstance(value, str) else None
@@ -41,7 +41,7 @@ _Number = Annotated[StrictInt, BeforeValidator(_whole)]
 
 
 class Judgment(BaseModel):
-    """Output type of the stage ``structured_output``: the rule that is met (JSON schema ``judgment``)."""
+    """Output of the stage ``structured_output``: the rule that is met (JSON schema ``judgment``)."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=_match_specification)
 
@@ -50,7 +50,7 @@ class Judgment(BaseModel):
 
 
 class Evaluation(BaseModel):
-    """Output type of the stage ``ai_judge``: the condition that is met (JSON schema ``evaluation``)."""
+    """Output of the stage ``ai_judge``: the condition that is met (JSON schema ``evaluation``)."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=_match_specification)
 
@@ -61,8 +61,8 @@ class Evaluation(BaseModel):
 def single_reply(output_type: type[BaseModel]) -> AgentOutput:
     """Return an output type for which a stage takes one reply of the model, whether or not it fits.
 
-    A reply that is not JSON leads to the next stage, and to another output mode in later judgements. All
-    judges share what is known about a model, because their schemas are alike.
+    A reply that is not JSON leads to the next stage, and to another output mode in later judgments. Schemas
+    of all judges are alike, so they share their knowledge about a model.
     """
     return AgentOutput.delivered(OutputSchema(output_type), _SINGLE)
 
@@ -75,10 +75,8 @@ class StageResult:
     """The result of one stage.
 
     Attributes:
-        step: Number of the matched rule, counted from 1; None if the stage decided nothing.
-        method: How it was decided: the method of the stage, or the tag if the reply contained one instead.
-        reason: The judge's reason.
-        problem: Why the stage decided nothing.
+        step: Number of the matched rule, from 1; None if the stage decided nothing.
+        method: The method of the stage, or the tag if the reply contained one instead.
     """
 
     step: int | None
@@ -89,24 +87,14 @@ class StageResult:
 
 @attrs.frozen(eq=False)
 class JudgeStage:
-    """One stage: an agent, and a function that reads its reply.
-
-    Attributes:
-        name: Name of the stage and of its method.
-        agent: The agent of this stage, created once.
-        read: Turns the agent's reply into a ``StageResult``.
-    """
+    """One stage: an agent, created once, and a reader of its replies."""
 
     name: Method
     agent: Agent[Any]
     read: Callable[[JudgeReply], StageResult]
 
     async def run(self, content: str, context: Any, options: dict[str, Any]) -> JudgeReply:
-        """Run the agent with ``content`` and return its reply, usable or not.
-
-        Raises:
-            Exception: Any error of the run that is not about an unusable reply.
-        """
+        """Run the agent and return its reply, even an unusable one; other errors propagate."""
         with recorded_calls() as calls:
             try:
                 done = await self.agent.run_async(content, context, **options)
@@ -118,7 +106,7 @@ class JudgeStage:
             return reply_of(done["result"], calls)
 
     def result(self, reply: JudgeReply) -> StageResult:
-        """Return what a reply decides; nothing if it was cut off, whatever it says so far."""
+        """Return the decision of a reply; nothing if it was cut off, whatever it contains so far."""
         if reply.problem is not None:
             return StageResult(None, self.name, problem=reply.problem)
         return self.read(reply)

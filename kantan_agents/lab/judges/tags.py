@@ -1,4 +1,4 @@
-"""Finds tags such as ``[MOVEMENT:2]`` in a text."""
+"""Finds tags such as ``[MOVEMENT:2]`` in a string."""
 
 from __future__ import annotations
 
@@ -21,12 +21,7 @@ _LONGEST_NUMBER = 9
 
 @attrs.frozen
 class TagMatch:
-    """The tag that was found in a text.
-
-    Attributes:
-        step: The number of the last valid tag, counted from 1; None without a valid tag.
-        problem: Why no tag is valid.
-    """
+    """The number of the last valid tag, from 1, or why no tag is valid."""
 
     step: int | None
     problem: str | None = None
@@ -49,7 +44,7 @@ def find_tag(content: str, count: int, tag: str = DEFAULT_TAG) -> int | None:
             name.
 
     Returns:
-        The number, counted from 1, or None.
+        The number, from 1, or None.
     """
     return read_tags(checked_content(content), checked_int("count", count, 1), checked_tag(tag)).step
 
@@ -76,7 +71,7 @@ def read_tags(content: str, count: int, tag: str) -> TagMatch:
 
 
 def tag_text(tag: str, step: int) -> str:
-    """Return a tag as text, such as ``[MOVEMENT:2]``."""
+    """Return the tag of a rule, such as ``[MOVEMENT:2]``."""
     return f"[{tag}:{step}]"
 
 

@@ -19,28 +19,24 @@ _SHORTEST_FENCE = 3
 
 @attrs.frozen
 class Data:
-    """A text that is never rendered as a template: a condition, a prompt, an output."""
+    """A string that is never rendered as a template: a condition, a prompt, an output."""
 
     text: str
 
 
 @attrs.frozen
 class Wording:
-    """Instructions in parts: templates (str), whose markers are filled in each run, and data."""
+    """Instructions in parts: templates (str), whose placeholders are filled in each run, and data."""
 
     parts: tuple[str | Data, ...]
 
     @property
     def text(self) -> str:
-        """All parts joined, with unfilled markers."""
+        """All parts joined, with unfilled placeholders."""
         return "".join(part.text if isinstance(part, Data) else part for part in self.parts)
 
     def renderer(self, renderer: Renderer | None = None) -> Callable[..., Awaitable[str]]:
-        """Return a renderer for an ``Agent`` that renders the templates and leaves the data unchanged.
-
-        Args:
-            renderer: Renders the templates; the default engine if None.
-        """
+        """Return a renderer for an ``Agent`` that renders the templates and leaves the data unchanged."""
         render, count = checked_renderer(renderer)
 
         async def render_parts(_text: str, context: dict[str, Any], allow_env: bool) -> str:
@@ -73,7 +69,7 @@ def fill(template: str, values: Mapping[str, str]) -> Wording:
 
 
 def markers_in(template: str) -> set[str]:
-    """Return the names of the markers in ``template``."""
+    """Return the names of the placeholders in ``template``."""
     return set(_MARKER.findall(template))
 
 
