@@ -1,4 +1,4 @@
-"""A lower bound of a mean: the bets have rejected all values below it."""
+"""A lower bound of a mean."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _PRECISION: Final = 0.02
 def lower_bound(values: Floats, lowest: Floats, scale: Floats, *, extent: float, limit: float) -> float:
     """Return the largest mean that is rejected from above, found by bisection; ``-extent`` without one.
 
-    The larger the mean, the smaller each gambler's wealth at each time, so the rejected means are an
-    interval. With a fixed stake s, 1 + s * (value - mean) falls. With the largest safe stake f / (mean -
-    lowest), it is 1 - f + f * (value - lowest) / (mean - lowest), which falls too. A gambler bets the smaller
-    of both stakes, and where the smaller one changes, they are equal.
+    The larger the mean, the smaller each gambler's wealth, so the rejected means are an interval. With a
+    fixed stake s, 1 + s * (value - mean) falls. With the largest safe stake f / (mean - lowest), it is 1 - f
+    + f * (value - lowest) / (mean - lowest), which falls too. A gambler bets the smaller of both stakes, and
+    where the smaller one changes, they are equal.
 
     Args:
         values: Shape (observations,): at least one, as for `log_wealths`.

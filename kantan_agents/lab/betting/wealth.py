@@ -15,18 +15,18 @@ EFFECTS: Final = tuple(2.0**-power for power in range(9))
 """Each gambler bets optimally for a mean this many standard deviations above 0."""
 
 FIRST_WEALTH: Final = np.array([1.0, 2.0, 3.0, 3.0, 3.0, 3.0, 2.0, 1.0, 1.0]) / 19.0
-"""The initial wealth of each gambler: more for effects of common interest."""
+"""Each gambler's initial wealth: more for effects of common interest."""
 
 _EFFECTS: Final = np.array(EFFECTS)[:, np.newaxis]
 LARGEST_STAKE: Final = 0.9
-"""The largest stake, as a fraction of the one that could lose everything."""
+"""As a fraction of the stake that could lose everything."""
 
 _ROUNDING: Final = 1e-9
 
 
 @attrs.frozen(eq=False)
 class Evidence:
-    """The strength of the evidence against a hypothesis, after each observation.
+    """Evidence against a hypothesis after each observation.
 
     The wealth of a gambler starts at 1. While the hypothesis holds, no bet against it has an expected gain.
     So the wealth ever reaches 1 / alpha with a probability of at most alpha, however often one looks.
@@ -39,7 +39,7 @@ class Evidence:
 
     @property
     def current(self) -> float:
-        """Logarithm of the wealth after the last observation; 0 before the first."""
+        """Logarithm of the current wealth; 0 before the first observation."""
         return float(self.path[-1]) if len(self.path) else 0.0
 
     @property
@@ -49,7 +49,7 @@ class Evidence:
 
     @property
     def p(self) -> float:
-        """The anytime-valid p-value: the reciprocal of the largest wealth so far, from 0 to 1."""
+        """The anytime-valid p-value: the reciprocal of the largest wealth, from 0 to 1."""
         return math.exp(-self.highest)
 
     def rejects(self, alpha: float) -> bool:
@@ -57,13 +57,13 @@ class Evidence:
         return self.highest >= threshold(alpha)
 
     def rejected_at(self, alpha: float) -> int | None:
-        """Return the number of observations at the first rejection; None without one."""
+        """Return the number of observations at the first rejection, if any."""
         reached = np.flatnonzero(self.path >= threshold(alpha))
         return int(reached[0]) + 1 if len(reached) else None
 
 
 def threshold(alpha: float) -> float:
-    """Return the logarithm of the wealth that rejects at ``alpha``, which must be between 0 and 1."""
+    """Return the logarithm of the wealth that rejects at ``alpha``, between 0 and 1."""
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha must be between 0 and 1, not {alpha}")
     return -math.log(alpha)
@@ -116,7 +116,7 @@ def log_e_process(
 
 
 def log_wealths(values: Floats, lowest: Floats, scale: Floats) -> Floats:
-    """Return the logarithm of each gambler's wealth, starting at 1; shape (gamblers, observations).
+    """Return the logarithm of each gambler's wealth; shape (gamblers, observations).
 
     The arguments are as for `log_e_process`.
     """
@@ -131,12 +131,12 @@ def log_wealths(values: Floats, lowest: Floats, scale: Floats) -> Floats:
 
 
 def mixed(wealths: Floats) -> Floats:
-    """Return the logarithm of the average wealth at each time, from shape (gamblers, times)."""
+    """Return the logarithm of the average wealth, from shape (gamblers, times)."""
     largest = wealths.max(axis=0)
     result: Floats = largest + np.log(FIRST_WEALTH @ np.exp(wealths - largest))
     return result
 
 
 def with_skipped(evidence: Evidence, used: Flags) -> Evidence:
-    """Return the evidence after all observations; those not ``used``, have no effect."""
+    """Return the evidence after all observations; those that are not ``used`` have no effect."""
     return Evidence(np.concatenate(([0.0], evidence.path))[np.cumsum(used)])

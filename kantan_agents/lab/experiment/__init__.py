@@ -1,1 +1,1 @@
-"""The common parts of experiments: agents, prices, budget, work, and the database of their runs."""
+"""The common parts of experiments: agents, prices, budget, work, and recording."""

@@ -17,7 +17,7 @@ from kantan_agents.traces.store.connection import create_tables
 
 
 def database_of(store: TraceStore | str | os.PathLike[str] | None) -> Path:
-    """Return the path of the database, by default from ``record_traces``; E75 if there is none."""
+    """Return the path of the database, by default of ``record_traces``; E75 if missing."""
     if store is None:
         path = registry.main_database()
         if path is None:
@@ -32,19 +32,19 @@ def database_of(store: TraceStore | str | os.PathLike[str] | None) -> Path:
 
 
 def prepare_database(path: Path) -> None:
-    """Create the tables of traces if they are missing: a recorder may not have created them yet."""
+    """Create the tables of traces, if a recorder has not yet."""
     create_tables(path)
 
 
 def redacts(path: Path) -> bool:
-    """Return whether a recorder of this process changes or omits data that it records in the file."""
+    """Return whether a recorder of this process changes or omits data in the file."""
     resolved = path.resolve()
     return any(one.path == resolved and getattr(one, "redacts", False) for one in registry.recorders())
 
 
 @contextmanager
 def intact(path: Path, what: str) -> Iterator[None]:
-    """Raise E60 if reading stored rows fails because ``what`` is damaged."""
+    """Raise E60 if the rows of ``what`` are damaged."""
     try:
         yield
     except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:

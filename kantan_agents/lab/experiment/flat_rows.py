@@ -13,7 +13,7 @@ from typing import Any, Final
 from kantan_agents.errors import InvalidOptionError
 
 Row = dict[str, Any]
-"""One row: strings, numbers, bools and None by column."""
+"""Strings, numbers, bools and None by column."""
 
 # A spreadsheet takes such a prefix for a formula.
 _FORMULA: Final = re.compile(r"\s*[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n]")
@@ -54,7 +54,7 @@ class Tabular:
 
 
 def flat(data: Mapping[str, Any], texts: Iterable[str] = ()) -> Row:
-    """Return JSON data as one row with dotted names; values named in ``texts`` become JSON strings."""
+    """Return JSON data as one row with dotted names; ``texts`` become JSON strings."""
     whole = frozenset(texts)
     return dict(_flat(data, "", whole))
 

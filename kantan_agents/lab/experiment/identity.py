@@ -1,4 +1,4 @@
-"""The identity of a variant: the requests of its agent, and of the agents that it reaches."""
+"""The identity of a variant."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from kantan_agents.traces.recorder.plain_json import encode_anything
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON data; parts that JSON does not have become strings."""
+    """Return JSON data; other values become strings."""
     return decode(encode_anything(value))
 
 
 async def identity_of(name: str, agent: Agent[Any], options: Mapping[str, Any]) -> str:
     """Return a hash of a variant.
 
-    It covers the name of the variant and, of each agent that the run can reach: name, prompt, model, model
-    settings, recorded options, output schema, and tool definitions. It does not cover code, that is tools,
-    renderers and middleware with their options, nor the address of the model's server. ``options`` are common
-    to all runs.
+    It covers its name and, of each agent that the run can reach: name, prompt, model, model settings,
+    recorded options, output schema, and tool definitions. It does not cover code, that is tools, renderers
+    and middleware with their options, nor the address of the model's server. ``options`` are common to all
+    runs.
     """
     reached = await Reached.from_agent(agent)
     agents = [_agent(one) for one in reached.agents]
@@ -36,7 +36,7 @@ async def identity_of(name: str, agent: Agent[Any], options: Mapping[str, Any]) 
 
 
 def run_options(config: RunConfig, context: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the identity of the options of runs: nothing where there are none."""
+    """Return the identity of the options of runs, without empty ones."""
     settings = config.model_settings is not None or config.model is not None
     found = {
         "run_config": described_config(config) if settings else None,
@@ -47,7 +47,7 @@ def run_options(config: RunConfig, context: Mapping[str, Any], options: Mapping[
 
 
 def described_config(config: RunConfig) -> dict[str, Any]:
-    """Return the identity of a configuration in any process: its model and its settings."""
+    """Return the identity of a configuration: its model and its settings."""
     model = config.model
     named = model is None or isinstance(model, str)
     return {
@@ -105,7 +105,7 @@ def _name_of(model: Any) -> str | None:
 
 
 def _data(value: Any) -> Any:
-    """Return a value as JSON data, the same in every process: objects become the name of their class."""
+    """Return the same JSON data in every process: objects become the name of their class."""
     if isinstance(value, Mapping):
         return {str(key): _data(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

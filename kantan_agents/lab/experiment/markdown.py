@@ -1,4 +1,4 @@
-"""Markdown for a comment on a pull request, in which strings from models are only text."""
+"""Markdown for comments on pull requests, in which strings from models are only text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINKED: Final = re.compile(
 
 
 def markdown_text(text: str, most: int = _MOST) -> str:
-    """Return a string on one line that Markdown shows unchanged, cut if it is longer than ``most``."""
+    """Return one line that Markdown shows unchanged, cut after ``most`` characters."""
     line = " ".join(by_code(" ".join(text.split())).split())
     line = line if len(line) <= most else f"{line[: most - 3].rstrip()}..."
     escaped = _OF_A_LIST.sub(r"\1\\\2", _PUNCTUATION.sub(r"\\\g<0>", line))
@@ -27,7 +27,7 @@ def markdown_text(text: str, most: int = _MOST) -> str:
 
 
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table; the columns after the first are right-aligned."""
+    """Yield a table whose columns after the first are right-aligned."""
     yield _line(map(markdown_text, columns))
     yield _line(["---", *["---:"] * (len(columns) - 1)])
     for row in rows:
@@ -35,7 +35,7 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Ite
 
 
 def markdown_list(lines: Sequence[str], most: int, longest: int = _MOST) -> Iterator[str]:
-    """Yield a list of at most ``most`` lines, each cut at ``longest``, and how many more there are."""
+    """Yield at most ``most`` lines, each cut at ``longest``, and the number of the others."""
     for line in lines[:most]:
         yield f"- {markdown_text(line, longest)}"
     if len(lines) > most:

@@ -52,13 +52,13 @@ class Figures:
 
 @attrs.frozen
 class Prices:
-    """Prices of a million input tokens and a million output tokens, by the name of the model."""
+    """Prices of a million input and a million output tokens, by model."""
 
     of_models: Mapping[str, tuple[float, float]] = attrs.field(factory=dict)
 
     @classmethod
     def of(cls, prices: Mapping[str, tuple[float, float]] | None) -> Prices:
-        """Return the prices, checked; E75 if a price is not two numbers from 0."""
+        """Return the checked prices; E75 unless each is two numbers from 0."""
         if not isinstance(prices, (Mapping, type(None))):
             reason = f"must be a dict of (input, output) by model, not {shown(prices)}"
             raise InvalidOptionError(option="prices", reason=reason)
@@ -76,13 +76,13 @@ class Prices:
 
     @property
     def nothing(self) -> float | None:
-        """The cost of no tokens: 0, or None without any price."""
+        """The cost of no tokens: 0, or None without prices."""
         return 0.0 if self.of_models else None
 
     def cost(
         self, model: str | None, input_tokens: int, output_tokens: int, *, provider: str | None = None
     ) -> float | None:
-        """Return the cost of tokens; None if the model has no price. Cached tokens cost the same."""
+        """Return the cost of tokens, cached or not; None if the model has no price."""
         if not input_tokens and not output_tokens:
             return self.nothing
         # A name for kantan-llm may have its provider as a prefix: "ollama/llama3.2".
@@ -94,11 +94,11 @@ class Prices:
         return (input_tokens * price[0] + output_tokens * price[1]) / _PER
 
     def figures(self, model: str | None, counted: Any, seconds: float = 0.0) -> Figures:
-        """Return the usage of a model call; ``counted`` is its answer or event, None without an answer."""
+        """Return the usage of a model call, from its answer or event."""
         used = tokens_of(counted)
         return Figures(1, *used, seconds, self.cost(model, *used))
 
 
 def is_price(price: object) -> bool:
-    """Return whether a value is an amount of money: a finite number, 0 or more."""
+    """Return whether a value is a finite number, 0 or more."""
     return isinstance(price, (int, float)) and not isinstance(price, bool) and 0 <= price < math.inf

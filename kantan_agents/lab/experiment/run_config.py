@@ -1,4 +1,4 @@
-"""The SDK's configuration of the runs of an experiment: retries, and whether content may be stored."""
+"""The SDK's configuration of the runs of an experiment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kantan_agents.middleware import Redact, Retry
 
 
 def checked_config(given: RunConfig | Mapping[str, Any] | None) -> RunConfig:
-    """Return the configuration of runs; raise E75 unless it is a RunConfig or a dict of its fields."""
+    """Return the configuration of runs; E75 unless it is a RunConfig or its fields."""
     try:
         return given if isinstance(given, RunConfig) else RunConfig(**({} if given is None else given))
     except (TypeError, ValueError) as error:
@@ -23,7 +23,7 @@ def checked_config(given: RunConfig | Mapping[str, Any] | None) -> RunConfig:
 
 
 def with_retry(config: RunConfig, retry: Retry, agents: Iterable[Agent[Any]]) -> RunConfig:
-    """Return a configuration that retries model calls in all agents of a run; E75 if ``retry`` is for tools.
+    """Return a configuration that retries model calls in all agents; E75 if ``retry`` is for tools.
 
     As settings and not as middleware, so that the variants run unchanged.
     """
@@ -40,9 +40,9 @@ def with_retry(config: RunConfig, retry: Retry, agents: Iterable[Agent[Any]]) ->
 
 
 async def withholds(config: RunConfig, agents: Iterable[Agent[Any]]) -> bool:
-    """Return whether the traces of runs lack content that the experiment sees, so that it stores none.
+    """Return whether the experiment must not store content, because the traces lack it.
 
-    One agent with ``Redact`` among the agents that a run can reach is enough.
+    One reachable agent with ``Redact`` is enough.
     """
     if config.tracing_disabled or not config.trace_include_sensitive_data:
         return True

@@ -11,7 +11,7 @@ from kantan_agents.support.ledger import Amounts, Ledger, LimitReachedError, Res
 
 
 def spending_limits(max_tokens: int | None, max_cost: float | None, prices: Prices) -> Mapping[str, float]:
-    """Return the limits as ``tokens`` and ``cost``; E75 for an invalid one, or a cost without prices."""
+    """Return the limits as ``tokens`` and ``cost``; E75 if one is invalid or a price is missing."""
     if max_tokens is not None:
         checked_int("max_tokens", max_tokens, 1)
     if max_cost is not None:
@@ -25,10 +25,10 @@ def spending_limits(max_tokens: int | None, max_cost: float | None, prices: Pric
 
 
 class Spending(Ledger):
-    """The usage of an experiment, as ``tokens`` and ``cost``, within its limits.
+    """The usage of an experiment within its limits.
 
-    A call has a kind, such as the runs of a variant or a judge. The usage of a kind is unknown until its
-    first call; then the highest usage so far is reserved for each call.
+    A kind is, for example, the runs of a variant or a judge. Each call reserves the highest usage of its kind
+    so far.
     """
 
     @property
@@ -42,23 +42,23 @@ class Spending(Ledger):
         return self.known("cost")
 
     def knows(self, kinds: Iterable[Hashable]) -> bool:
-        """Return whether a call of each kind was made."""
+        """Return whether each kind has had a call."""
         return all(self.largest(kind) is not None for kind in kinds)
 
     def estimate(self, kinds: Iterable[Hashable]) -> Mapping[str, float]:
-        """Return the estimate of one call of each kind together; unknown kinds count as 0."""
+        """Return the estimate of one call of each kind; unknown kinds count as 0."""
         known = [one for kind in kinds if (one := self.largest(kind)) is not None]
         return {name: sum(one[name] for one in known) for name in ("tokens", "cost")}
 
     def count(self, tokens: int, cost: float | None, kind: Hashable | None = None) -> None:
-        """Count usage; with a kind, it is the usage of one call of this kind."""
+        """Count usage, as one call of its kind."""
         used = {"tokens": tokens, "cost": cost}
         self.spend(used)
         if kind is not None:
             self.learn(kind, used)
 
     def reservation(self, amounts: Amounts) -> Reservation | None:
-        """Reserve amounts; None if they exceed the rest. No amounts are free."""
+        """Reserve amounts; None if they exceed the rest."""
         if amounts and not self.may_spend:
             return None
         try:

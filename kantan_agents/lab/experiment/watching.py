@@ -35,12 +35,12 @@ def _notice(event: Event) -> None:
 _KINDS = (ModelCallFinished, ToolCallStarted, ToolCallFinished, ToolCallRefused)
 
 notice = OnlyKinds(_notice, frozenset(_KINDS))
-"""Passes an event to the watch of its run; a handler for all agents, as judges are watched too."""
+"""A handler for all agents, as judges are watched too."""
 
 
 @contextmanager
 def watched(prices: Prices) -> Iterator[Watch]:
-    """Watch runs that start inside the block, in this task and the tasks that it starts."""
+    """Watch runs that start in this task and its child tasks."""
     watch = Watch(prices)
     token = _current.set(watch)
     try:
@@ -50,7 +50,7 @@ def watched(prices: Prices) -> Iterator[Watch]:
 
 
 class Watch:
-    """The tool calls and usage of runs and of the runs inside them; no cost if a model has no price."""
+    """The tool calls and usage of runs, inner ones included; no cost if a model has no price."""
 
     def __init__(self, prices: Prices) -> None:
         self._prices = prices
@@ -63,7 +63,7 @@ class Watch:
         return tuple(self._calls.values())
 
     def add(self, event: Event) -> None:
-        """Add an event of the run or of one inside it."""
+        """Add an event."""
         if isinstance(event, ModelCallFinished):
             self.used += self._prices.figures(event.model, event, event.seconds)
         elif isinstance(event, ToolCallStarted):

@@ -1,4 +1,4 @@
-"""``Work``: does the work items of an experiment, several at a time, within its budget."""
+"""``Work``: does work items concurrently within a budget."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_ACCESS: Final = (401, 403, 404)
 
 
 class Work:
-    """Does the work items of an experiment until all are done, or an error stops it that each would have."""
+    """Does work items until an error occurs that each would have."""
 
     def __init__(self, spending: Spending) -> None:
         self.spending = spending
@@ -33,7 +33,7 @@ class Work:
         self._settled = anyio.Event()
 
     def stop(self, error: Exception | None) -> None:
-        """Let no more work items start; the first error counts."""
+        """Let no more items start; the first error counts."""
         self.stopped = self.stopped or error
 
     async def do(
@@ -43,9 +43,9 @@ class Work:
         workers: int,
         is_known: Callable[[_Unit], bool] = lambda _: True,
     ) -> None:
-        """Do work items in their order, ``workers`` at a time.
+        """Do work items in order, ``workers`` at a time.
 
-        With a budget, items whose usage is not known by ``is_known`` are done first, one by one.
+        With a budget, items of unknown usage (``is_known``) are first, one by one.
         """
         left = list(units)
         if self.spending.limits:
@@ -73,12 +73,7 @@ class Work:
     async def paid(
         self, estimate: Callable[[], Amounts], used_up: Callable[[], Exception]
     ) -> AsyncIterator[bool]:
-        """Reserve the usage of a work item, and yield whether it may start; otherwise the work is stopped.
-
-        Args:
-            estimate: Returns its estimated usage, by current knowledge.
-            used_up: Returns the error that stops the work if that exceeds the budget.
-        """
+        """Reserve an item's estimate, and yield whether it may start; if not, stop with ``used_up``."""
         reserved = self.spending.reservation(estimate())
         while reserved is None and self._running:
             # Another item may use less than its reservation.
@@ -100,7 +95,7 @@ class Work:
 
 
 def is_fatal(error: Exception | None) -> bool:
-    """Return whether every other run would have this error too: no server, no access, or no such model."""
+    """Return whether every run would have this error: no server, no access, or no such model."""
     if isinstance(error, openai.APITimeoutError):  # the next request may be in time
         return False
     kinds = (ModelNotConfiguredError, ModelNotFoundError, openai.APIConnectionError, httpx.ConnectError)

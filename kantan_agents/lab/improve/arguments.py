@@ -1,4 +1,4 @@
-"""``ImproveArguments``: the checked arguments of a search, and the key by which it is found again."""
+"""``ImproveArguments``: the checked arguments of a search, and its key."""
 
 from __future__ import annotations
 
@@ -58,12 +58,7 @@ class RunOptions:
 
 @attrs.frozen
 class ImproveArguments:
-    """The arguments of ``improve``.
-
-    Attributes:
-        selection: Arguments for ``Cohort.select`` if ``cohort`` is None.
-        limits: The budget, as ``tokens`` and ``cost``.
-    """
+    """The arguments of ``improve``; ``selection`` is for ``Cohort.select`` if ``cohort`` is None."""
 
     agent: Any
     store: TraceStore
@@ -90,7 +85,7 @@ class ImproveArguments:
 
 
 def checked_arguments(agent: Any, store: Any, **options: Any) -> ImproveArguments:
-    """Return the arguments of ``improve``, checked; raise E75 if one is invalid."""
+    """Return the checked arguments of ``improve``; raise E75 if one is invalid."""
     if not isinstance(agent, Agent):
         raise InvalidOptionError(option="agent", reason=f"must be an Agent, not {type(agent).__name__}")
     if not isinstance(store, TraceStore):
@@ -150,7 +145,6 @@ def _checked_settings(given: Any) -> ModelSettings | None:
 
 
 def _described(settings: ModelSettings | None) -> dict[str, Any]:
-    """Return the settings that change a model's answers; limits only decide whether it answers."""
     if settings is None:
         return {}
     extra = {name: value for name, value in (settings.extra_args or {}).items() if name != "timeout"}
@@ -171,7 +165,7 @@ def _check_cohort(cohort: Any, store: TraceStore, selection: Mapping[str, Any]) 
 
 
 async def search_key(asked: ImproveArguments, target: ImproveTarget, limits: CandidateLimits) -> str:
-    """Return a hash of everything that changes the steps of a search; not its budget and its rounds."""
+    """Return a hash of all arguments that change the steps of a search, except budget and rounds."""
     config = checked_config(asked.runs.run_config)
     model = asked.reflection_model
     old = target.old

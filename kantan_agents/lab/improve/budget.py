@@ -1,4 +1,4 @@
-"""``SearchSpending``: limits a search to its budget, with the held-out test paid for in advance."""
+"""``SearchSpending``: limits a search, with the held-out test paid for in advance."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class BudgetUsedUpError(Exception):
 
 
 class SearchSpending(Spending):
-    """Counts the usage of a search, and reserves the estimate of the next call."""
+    """Counts usage, and reserves the estimate of the next call."""
 
     def __init__(self, limits: Mapping[str, float]) -> None:
         super().__init__(limits)
@@ -26,7 +26,7 @@ class SearchSpending(Spending):
 
     @property
     def left_for_runs(self) -> dict[str, Any]:
-        """The remaining ``max_tokens`` and ``max_cost`` for ``replay_cohort``; raises if nothing remains."""
+        """The remaining budget for ``replay_cohort``; raises if nothing remains."""
         left = self.left
         tokens = left.get("tokens")
         if not self.may_spend or (tokens is not None and tokens < 1):
@@ -34,7 +34,7 @@ class SearchSpending(Spending):
         return {"max_tokens": None if tokens is None else int(tokens), "max_cost": left.get("cost")}
 
     def set_apart(self, estimate: Amounts) -> None:
-        """Reserve the estimate of the held-out test, in place of an earlier one, which stays on errors."""
+        """Reserve the held-out test; on errors, an earlier reservation stays."""
         try:
             self._for_test = self.reserve(estimate, instead_of=self._for_test)
         except LimitReachedError:
@@ -57,7 +57,7 @@ class SearchSpending(Spending):
             self.release(reserved)
 
     def count(self, tokens: int, cost: float | None, kind: Hashable | None = None) -> None:
-        """Count usage, of its kind only if tokens were used; raise E122 if a limited cost is unknown."""
+        """Count usage; of its kind if tokens were used. E122 if a limited cost is unknown."""
         if cost is None and tokens and "cost" in self.limits:
             reason = "a model that was asked has no price, so max_cost cannot be kept; name it in the prices"
             raise ImproveBudgetError(reason=reason)
@@ -65,7 +65,7 @@ class SearchSpending(Spending):
 
 
 def needed_for_test(asked: ImproveArguments, parts: Parts, spending: SearchSpending) -> Amounts:
-    """Return the estimate of the held-out test: both versions on all held-out cases, and the judge."""
+    """Return the estimate of the held-out test: runs of both versions, and the judge."""
     runs = parts.estimates(parts.test_ids)
     judge = spending.estimate(["judge"])
     times = 2 + asked.max_cost_increase
@@ -74,7 +74,7 @@ def needed_for_test(asked: ImproveArguments, parts: Parts, spending: SearchSpend
 
 
 def check_budget(asked: ImproveArguments, parts: Parts) -> None:
-    """Raise E122 unless the budget suffices for one candidate and its held-out test."""
+    """Raise E122 unless the budget covers one candidate and its held-out test."""
     if not asked.limits:
         return
     size = min(asked.search.sample, len(parts.train))

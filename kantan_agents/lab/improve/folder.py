@@ -1,4 +1,4 @@
-"""``Folder``: the working folder of a search, and its files."""
+"""``Folder``: the working folder of a search."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILES: Final[Mapping[str, str]] = {
     "lineage": "lineage.svg",
     "summary": "summary.json",
 }
-"""Names of the result files. They are fixed, because a name that a model wrote may be any path."""
+"""Fixed names of the result files: a name that a model wrote may be any path."""
 
 _LOCK: Final = ".lock"
 _UNSAFE: Final = re.compile(r"[^\w-]+", re.ASCII)
@@ -31,7 +31,7 @@ _LONGEST: Final = 60
 
 
 def default_folder(prompt: str) -> Path:
-    """Return the working folder of a prompt in the current directory, safe for any name."""
+    """Return the working folder in the current directory, safe for any name."""
     return Path(f"{_UNSAFE.sub('-', prompt).strip('-')[:_LONGEST] or 'prompt'}-improve")
 
 
@@ -47,7 +47,7 @@ class Folder:
         return self.path / JOURNAL
 
     def prepare(self) -> None:
-        """Create the folder; raise E123 if that fails, or if it has files of something else."""
+        """Create the folder; raise E123 if that fails, or if it has other files."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             names = {one.name for one in self.path.iterdir()} - {_LOCK}
@@ -76,7 +76,7 @@ class Folder:
         return {what: self.path / FILES[what] for what in names}
 
     def write(self, contents: Mapping[str, bytes]) -> None:
-        """Write result files, by kind, and delete none; raise E123 if one cannot be written."""
+        """Write result files by kind, and delete none; raise E123 on errors."""
         for what, content in contents.items():
             place = self.path / FILES[what]
             try:
@@ -86,7 +86,7 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the folder until the end of the block; raise E123 if another process uses it."""
+        """Lock the folder; raise E123 if another process uses it."""
         try:
             import fcntl
         except ImportError:  # Windows

@@ -42,11 +42,11 @@ class SearchJournal:
     """The journal of a working folder. Open it with ``open_journal``.
 
     Attributes:
-        id: Distinguishes it from every other journal, even of the same search.
+        id: Unique, even among journals of the same search.
         rated: The scores by version and case.
         proposals: Hash of the prompt and reply of the reflection model, by round.
-        lost: Tokens and cost of runs that stopped without a result.
-        names: Names of the tested versions, by the hashes of their text.
+        lost: Tokens and cost of runs without a result.
+        names: Names of the tested versions, by their hashes.
         withholds: Whether it omits inputs and outputs of runs.
     """
 
@@ -63,13 +63,13 @@ class SearchJournal:
 
     @property
     def lacks_scores(self) -> bool:
-        """Whether three runs or more, and over half of the runs, have no score from the judge."""
+        """Whether three runs or more, and over half of them, have no score."""
         judged = [one for one in self.rated.values() if one.error is None and not one.refused]
         without = sum(one.unscored is not None for one in judged)
         return without >= _MANY and 2 * without > len(judged)
 
     def forget_failures(self) -> None:
-        """Forget the cause of the last failure, so that models are called again."""
+        """Forget failures, so that models are called again."""
         if all(one.get("text") is None for one in self.proposals.values()):
             self.proposals = {}
         if self.lacks_scores:
@@ -87,12 +87,12 @@ class SearchJournal:
         self.proposals[number] = proposal
 
     async def add_lost(self, tokens: int, cost: float | None) -> None:
-        """Store the usage of runs that have no result."""
+        """Store the usage of runs without a result."""
         await self._append({"lost": [tokens, cost]})
         self.lost.append((tokens, cost))
 
     async def add_files(self, files: Mapping[str, str]) -> None:
-        """Store the hashes of result files, before they are written."""
+        """Store the hashes of result files before they are written."""
         await self._append({"files": dict(files)})
         self.files |= set(files.items())
 
@@ -128,7 +128,7 @@ class SearchJournal:
 
 @attrs.frozen
 class BegunSearch:
-    """The cases of an earlier start, each with its trace, and its skipped traces."""
+    """The cases with their traces, and skipped traces, of an earlier start."""
 
     id: str
     cases: Mapping[str, str]
@@ -136,10 +136,9 @@ class BegunSearch:
 
 
 def read_beginning(path: Path, key: str) -> BegunSearch | None:
-    """Return the cases of an earlier start of the same search; None if it is the first.
+    """Return the start of the same search; None if it is the first. Raises E123 for another journal.
 
-    Later starts use the same cases, although others may match the filters by then. Raises E123 if the file is
-    unreadable or belongs to another search.
+    Later starts use the same cases, although others may match the filters by then.
     """
     lines = _lines(path)
     if not lines:
@@ -163,7 +162,7 @@ def read_beginning(path: Path, key: str) -> BegunSearch | None:
 def open_journal(
     path: Path, key: str, cases: Mapping[str, str], skipped: Sequence[Skipped] = ()
 ) -> SearchJournal:
-    """Open or create the journal of a search; errors as for ``read_beginning``."""
+    """Open or create the journal of a search; raise E123 for another one."""
     known = read_beginning(path, key)
     journal = SearchJournal(path, token_hex(16) if known is None else known.id, is_new=known is None)
     _drop_torn_line(path)
@@ -221,7 +220,7 @@ def _content(path: Path) -> bytes:
 
 
 def _drop_torn_line(path: Path) -> None:
-    """Cut off the line that a killed process has not finished; the file is a journal, or a prefix of one."""
+    """Cut off a line that a killed process has not finished."""
     content = _content(path)
     end = content.rfind(b"\n") + 1
     if end == len(content):

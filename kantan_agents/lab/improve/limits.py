@@ -1,4 +1,4 @@
-"""Limits of candidates: placeholders, length, denied calls and cost."""
+"""Limits of candidates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEAST: Final = 2_000
 
 @attrs.frozen
 class CandidateLimits:
-    """The limits of every candidate; ``max_cost_increase`` is a fraction of the old usage."""
+    """The limits of every candidate; ``max_cost_increase`` is a fraction."""
 
     old: Prompt
     max_length: int
@@ -28,7 +28,7 @@ class CandidateLimits:
 
     @classmethod
     def of(cls, old: Prompt, max_length: int | None, max_cost_increase: float) -> CandidateLimits:
-        """Return the limits; raise E75 for an invalid one, or if the old version is too long."""
+        """Return the limits; raise E75 if one is invalid or the old version is too long."""
         most = (
             max(2 * len(old.text), _LEAST) if max_length is None else checked_int("max_length", max_length, 1)
         )
@@ -39,11 +39,11 @@ class CandidateLimits:
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """The placeholders that every candidate must have, in their order."""
+        """The required placeholders, in their order."""
         return tuple(markers_of(self.old.text)) if not self.old.literal else ()
 
     def problem(self, text: str) -> str | None:
-        """Return why a candidate is rejected before it is run; None if it may run."""
+        """Return why a candidate must not run; None if it may."""
         if not text.strip():
             return "the text is empty"
         if len(text) > self.max_length:
@@ -61,8 +61,7 @@ class CandidateLimits:
     def obstacle(self, old: Mapping[str, Rated], new: Mapping[str, Rated]) -> str | None:
         """Return why a candidate must not win; None if it may.
 
-        Both arguments are runs by the id of the recorded run; runs missing in ``old`` are compared with the
-        recording.
+        Runs are by the id of the recorded run; those missing in ``old`` are compared with the recording.
         """
         for case_id, rated in new.items():
             before = old.get(case_id)
@@ -89,7 +88,7 @@ class CandidateLimits:
 
 
 def markers_of(text: str) -> list[str]:
-    """Return the distinct placeholders of a template in one spelling, in their order."""
+    """Return the distinct placeholders in one spelling, in order."""
     found = [one for one in compile_template(text) if isinstance(one, Marker)]
     return list(dict.fromkeys(f"{{{{ ${one.source}{'.' if one.path else ''}{one.path} }}}}" for one in found))
 

@@ -1,7 +1,7 @@
-"""Counts how often held-out cases were opened, and how much of the error rate each opening uses.
+"""Counts how often held-out cases were opened, and limits the total error rate.
 
-The error rate must stay below 5 %, however often the same cases are opened. So the first opening uses half of
-it, the second a quarter, and so on.
+However often the same cases are opened, the error rate stays below 5 %: the first opening uses half of it,
+the second a quarter, and so on.
 """
 
 from __future__ import annotations
@@ -61,10 +61,7 @@ def next_opening(path: Path, cases: Collection[str]) -> Opening:
 
 
 def open_sealed(path: Path, key: str, prompt: str, cases: Collection[str]) -> Opening:
-    """Store that held-out cases are opened; the same opening again is the same row.
-
-    ``key`` identifies the opening: the same search with the same versions on the same cases.
-    """
+    """Store an opening; the same one again, by ``key``, is the same row."""
     values = (key, prompt, datetime.now(timezone.utc).isoformat(), json.dumps(sorted(cases)))
     with changing(path) as connection, transaction(connection):
         connection.execute(_CREATE)

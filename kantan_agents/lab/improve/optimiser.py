@@ -1,4 +1,4 @@
-"""The adapter to GEPA, which requests runs and proposals from its thread."""
+"""The adapter to GEPA, which runs in a thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMPONENT: Final = "prompt"
 
 
 class SearchEnded(BaseException):
-    """Stops GEPA from inside of a call, with the error as the reason."""
+    """Stops GEPA from inside of a call."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -33,7 +33,7 @@ class SearchSteps(Protocol):
         ...
 
     async def propose(self, text: str, rated: Sequence[Rated]) -> str | None:
-        """Return a new version based on another one; None if there is none."""
+        """Return a new version based on this one; None if there is none."""
         ...
 
     def is_over(self, rounds: int) -> bool:
@@ -58,7 +58,7 @@ def optimise(
     sample: int,
     perfect: float,
 ) -> None:
-    """Let GEPA search; to be called in a worker thread of anyio.
+    """Let GEPA search, in a worker thread of anyio.
 
     GEPA stores no state in a file: it is a pickle, and the journal makes it needless.
     """
@@ -86,7 +86,7 @@ def optimise(
 
 
 class _Silent:
-    """GEPA's log: candidates and runs may hold anything, and the journal has them."""
+    """GEPA's log: the journal has everything."""
 
     def log(self, message: str) -> None:
         """Do nothing."""

@@ -1,4 +1,4 @@
-"""Turns a cohort into cases, and splits them by conversation into train, validation and held-out test."""
+"""Splits the cases of a cohort by conversation into train, validation and held-out test."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.capture.canonical import content_hash
 
 SPLIT: Final = (0.4, 0.2, 0.4)
-"""Fractions of train, validation and test. The test is large, because the verdict depends on it."""
+"""Train, validation and test. The test is large, because the verdict depends on it."""
 # The same for every seed of the search, so that the same cases stay held out.
 _SPLIT_SEED: Final = 0
 _FEWEST_VALIDATION: Final = 2
@@ -38,7 +38,7 @@ _FEWEST_VALIDATION: Final = 2
 
 @attrs.frozen
 class RecordedSource:
-    """A recorded run; ``case`` lacks the recorded output, ``used`` includes inner runs."""
+    """A recorded run; ``case`` lacks its output, ``used`` includes inner runs."""
 
     case: Case
     record: RunRecord
@@ -52,7 +52,7 @@ class RecordedSource:
 
 @attrs.frozen
 class Parts:
-    """The recorded runs in three parts. ``test`` stays held out until a winner is tested."""
+    """The recorded runs in three parts."""
 
     sources: Mapping[str, RecordedSource]
     train: Sequence[Case]
@@ -61,7 +61,7 @@ class Parts:
     skipped: Sequence[Skipped]
 
     def estimates(self, case_ids: Iterable[str]) -> Amounts:
-        """Return the total recorded usage of these cases; None where unknown."""
+        """Return the recorded usage of these cases; None where unknown."""
         listed = [expected_amounts(self.sources[case_id].used) for case_id in case_ids]
         amounts = {name: [one[name] for one in listed] for name in ("tokens", "cost")}
         return {
@@ -83,7 +83,7 @@ def parts_of(
     prices: Prices,
     split: tuple[float, float, float],
 ) -> Parts:
-    """Read a cohort and split it; raise E121 if no recorded run of the ``old`` version can be used."""
+    """Read and split a cohort; raise E121 without a usable run of the ``old`` version."""
     train, validation, test = _fractions(split)
     sources: list[RecordedSource] = []
     skipped: list[Skipped] = []
@@ -107,8 +107,8 @@ def parts_of(
 def check_sizes(parts: Parts, split: tuple[float, float, float], alpha: float) -> None:
     """Raise E121 unless the parts are large enough for a verdict.
 
-    In a paired test at ``alpha``, all conversations may favor one side by chance, unless there are enough: 7
-    at 0.025. Conversations with the same user messages count as one.
+    An ``alpha`` of 0.025 needs 7 conversations: with fewer, all may favor one side by chance. Conversations
+    with the same user messages count as one.
     """
     sealed = [parts.sources[case_id].case for case_id in parts.test_ids]
     have = [len(set(units_of_cases(part).values())) for part in (parts.train, parts.validation, sealed)]
@@ -169,7 +169,7 @@ def _of_trace(
 def _begun_with(case: Case, run: RunRecord) -> str | None:
     """Return the identity of a conversation: its first item; None for a string without a session.
 
-    Later turns repeat the earlier ones. So conversations without an id that start alike count as one.
+    Later turns repeat it. So conversations without an id that start alike count as one.
     """
     items = case.whole_input
     if isinstance(items, str) and run.has_session:  # its first turn

@@ -1,4 +1,4 @@
-"""``Rated``: the outcome of one recorded run with a version of the prompt, its score, and its mistakes."""
+"""``Rated``: the outcome of one run with a version, its score, and its mistakes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Rated:
         return self.status in ("same", "wording", "changed") and self.error is None
 
     def withheld(self) -> Self:
-        """Return it without inputs and outputs, for a database that must not store them."""
+        """Return it without inputs and outputs."""
         error, unscored = [one and one.partition(":")[0] for one in (self.error, self.unscored)]
         return attrs.evolve(self, output=None, comment=None, error=error, unscored=unscored, feedback=())
 
@@ -89,7 +89,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def feedback_of(rated: Rated, perfect: float) -> tuple[str, ...]:
-    """Return the mistakes of a run, most important first: denied calls, errors, the judge's comment."""
+    """Return the mistakes of a run, most important first."""
     found = [
         f"The call of the tool {name} was refused by the tool rules. It must not be made."
         for name in rated.refused
@@ -112,12 +112,12 @@ def feedback_of(rated: Rated, perfect: float) -> tuple[str, ...]:
 
 
 def masked(value: Any) -> Any:
-    """Return data as JSON data with secrets masked, by their form and by their names."""
+    """Return JSON data with secrets masked, by their form and by their names."""
     return mask_data(decode(encode_anything(value)), mask)
 
 
 def recorded_run(source: RecordedSource) -> tuple[Rated, tuple[ToolUse, ...]]:
-    """Return the recorded outcome and tool calls, which cost nothing."""
+    """Return the recorded outcome and tool calls, at no cost."""
     record = source.record
     error = None if record.error is None else f"{record.error.type}: {record.error.message}"
     rated = Rated(
@@ -133,7 +133,7 @@ def recorded_run(source: RecordedSource) -> tuple[Rated, tuple[ToolUse, ...]]:
 
 
 def repeated_run(source: RecordedSource, outcome: RunOutcome) -> tuple[Rated, tuple[ToolUse, ...]]:
-    """Return the outcome of a repeated run and its tool calls, with secrets masked."""
+    """Return the outcome and tool calls of a repeated run, with secrets masked."""
     error = outcome.error
     if outcome.new_call is not None:
         call = outcome.new_call
@@ -162,7 +162,7 @@ def repeated_run(source: RecordedSource, outcome: RunOutcome) -> tuple[Rated, tu
 
 
 def result_of(rated: Rated, case: Case, version: str, tool_calls: tuple[ToolUse, ...] = ()) -> CaseResult:
-    """Return the run of a case with a version as a result of an evaluation, without scores."""
+    """Return a run as a result of an evaluation, without scores."""
     return CaseResult(
         case.id,
         case.hash,
@@ -183,7 +183,7 @@ def result_of(rated: Rated, case: Case, version: str, tool_calls: tuple[ToolUse,
 
 
 def _tool_uses_after(record: RunRecord, outcome: RunOutcome) -> tuple[ToolUse, ...]:
-    """Return the recorded tool calls of a run, with the decisions that differ for a candidate."""
+    """Return the tool calls of a candidate's run: the recorded ones, with the changed decisions."""
     gone = Counter(
         _key(one, one.before)
         for one in outcome.decisions

@@ -1,4 +1,4 @@
-"""``Rater``: runs a version of the prompt on recorded runs, and has a judge score the answers."""
+"""``Rater``: runs a version on recorded runs, and has a judge score the answers."""
 
 from __future__ import annotations
 
@@ -26,22 +26,19 @@ from kantan_agents.support.secrets import mask
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
 RECORDED: Final = "recorded"
-"""The version in a journal of the recorded runs themselves."""
+"""The journal's version for the recorded runs."""
 _JUDGE: Final = "judge"
 _ATTEMPTS: Final = 3
 _OF_ANSWERS: Final = re.compile(
     r"(InvalidScore|ModelBehaviorError|ModelRefusalError|MaxTurnsExceeded):"
     r"|\w+: \[kantan-agents\]\[E(40|205|206)\]"
 )
-"""Errors of a score that concern one run; others would recur for each run."""
+"""Errors of one score; others would recur for each run."""
 
 
 @attrs.frozen
 class Rater:
-    """Scores versions of the prompt; results in the journal are not paid for again.
-
-    ``done`` is called after each score.
-    """
+    """Scores versions of the prompt, and pays for each score once."""
 
     _asked: ImproveArguments
     _target: ImproveTarget
@@ -51,17 +48,17 @@ class Rater:
     _done: Callable[[], None]
 
     async def rate_recorded(self, cases: Sequence[Case]) -> list[Rated]:
-        """Return the scores of the recorded answers; only the judge runs."""
+        """Return the scores of the recorded answers."""
         missing = self._missing(RECORDED, cases)
         sources = [self._parts.sources[case.id] for case in missing]
         await self._judge_all(RECORDED, [(one, *recorded_run(one)) for one in sources])
         return [self._journal.rated[RECORDED, case.id] for case in cases]
 
     async def rate(self, text: str, cases: Sequence[Case]) -> list[Rated]:
-        """Run a version of the prompt on recorded runs, and return the scores in their order.
+        """Run a version on recorded runs, and return the scores in their order.
 
-        Finished results are stored even if an error stops it: no budget, a judge without usable scores
-        (E125), or an error of every run, such as a model that cannot be reached.
+        Finished results are stored even if it fails: no budget, no usable scores (E125), or an error of every
+        run.
         """
         version = hash_text(text)
         missing = self._missing(version, cases)
@@ -74,7 +71,7 @@ class Rater:
         return [self._journal.rated[version, case.id] for case in cases]
 
     def _missing(self, version: str, cases: Sequence[Case]) -> list[Case]:
-        """Return the cases without a score, each once: GEPA fills up a sample with cases that it has."""
+        """Return the cases without a score, each once: GEPA repeats cases to fill up a sample."""
         by_id = {case.id: case for case in cases}
         return [case for case_id, case in by_id.items() if (version, case_id) not in self._journal.rated]
 
@@ -127,7 +124,7 @@ class Rater:
     async def _judge_all(
         self, version: str, runs: Sequence[tuple[RecordedSource, Rated, tuple[ToolUse, ...]]]
     ) -> None:
-        """Judge runs and store the scores; the first error is raised when all have finished."""
+        """Judge all runs and store the scores, then raise the first error."""
         work = Work(self._spending)
 
         async def ask(run: tuple[RecordedSource, Rated, tuple[ToolUse, ...]]) -> None:

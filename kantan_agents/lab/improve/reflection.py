@@ -1,4 +1,4 @@
-"""``Reflection``: calls a model for a new version of the prompt, with the mistakes of recorded runs."""
+"""``Reflection``: calls a model for a new version of the prompt."""
 
 from __future__ import annotations
 
@@ -53,17 +53,18 @@ class NewPrompt:
     """The reply of the reflection model.
 
     Attributes:
-        changes: The changes, and why.
-        prompt: The new prompt.
+        changes: What it has changed, and why.
+        prompt: The whole new text.
     """
 
+    # The model reads this docstring as the description of the schema.
     changes: str
     prompt: str
 
 
 @attrs.frozen
 class Proposal:
-    """A proposed version; ``text`` is None if the reply is invalid, and ``changes`` is the reason."""
+    """A proposed version; without ``text`` if the reply is invalid, and ``changes`` is the reason."""
 
     text: str | None
     changes: str
@@ -71,7 +72,7 @@ class Proposal:
 
 
 class Reflection:
-    """Calls the reflection model, unless the journal has the reply."""
+    """Calls the reflection model, and pays for each reply once."""
 
     def __init__(
         self,
@@ -97,7 +98,7 @@ class Reflection:
         self._spending = spending
 
     async def propose(self, number: int, question: str, key: str) -> Proposal:
-        """Return the proposal of a round; ``key`` is the question as a later start can repeat it."""
+        """Return the proposal of a round; a later start can repeat ``key``."""
         asked = hash_text(key)
         known = self._journal.proposals.get(number)
         if known is not None and known.get("question") == asked:
@@ -140,7 +141,7 @@ class Reflection:
 def question_of(
     text: str, runs: Sequence[tuple[Case, Rated]], limits: CandidateLimits, refused: Sequence[tuple[str, str]]
 ) -> str:
-    """Return the prompt for the reflection model; ``refused`` has rejected proposals with reasons."""
+    """Return the reflection model's prompt, with the rejected proposals and reasons."""
     parts = [f"The instructions of the agent:\n\n{fenced(text)}"]
     for number, (case, rated) in enumerate(runs, start=1):
         output = "(none)" if rated.output is None else _shown(rated.output)
@@ -160,9 +161,9 @@ def question_of(
 
 
 def check_reflection(proposals: Sequence[Proposal], *, has_ended: bool) -> None:
-    """Raise E126 unless the reflection model gave at least one valid reply.
+    """Raise E126 unless the reflection model gave a valid reply.
 
-    During the search it is too early for a verdict, except on replies without an end: each takes long.
+    During the search it is too early, except for replies without an end: each takes long.
     """
     if not proposals or any(one.text is not None for one in proposals):
         return

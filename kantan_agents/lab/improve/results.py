@@ -1,4 +1,4 @@
-"""``improvement_of``: the result of a search, its files, and code to deploy the new version."""
+"""``improvement_of``: the result of a search, its files, and code to deploy it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def improvement_of(
     new: Prompt | None,
     tested: SealedResult | None,
 ) -> Improvement:
-    """Return the result of a finished search; ``new`` is the best candidate, ``tested`` its held-out test."""
+    """Return the result of a finished search."""
     agent, old, best = asked.agent, target.old, search.best
     won = new if tested is not None and tested.reason is None else None
     reason = _why_none(search, asked.search.perfect) if tested is None else tested.reason
@@ -65,7 +65,7 @@ def improvement_of(
 
 
 def _ended(one: Candidate, old: Candidate, best: Candidate | None, tested: SealedResult | None) -> Candidate:
-    """Return a candidate with the result of the held-out test, or the reason why it was not tested."""
+    """Return a candidate with its final status and reason."""
     if best is not None and tested is not None and one.number == best.number:
         return attrs.evolve(one, status="winner" if tested.reason is None else "tested", reason=tested.reason)
     if one.status == "rejected":
@@ -110,7 +110,7 @@ def _why_none(search: PromptSearch, perfect: float) -> str:
 
 
 def contents_of(improvement: Improvement) -> dict[str, bytes]:
-    """Return the content of each result file, by kind."""
+    """Return the result files, by kind."""
     old = improvement.old
     title = f"Candidates for {old.name}, made from {old.version}"
     texts = {
@@ -127,8 +127,7 @@ def contents_of(improvement: Improvement) -> dict[str, bytes]:
 def rollout_code(old: Prompt, own: object, new: Prompt, file: Path) -> tuple[str, str]:
     """Return two lines of Python: the new version, and a rollout that gives it to no one yet.
 
-    Names, strings and paths are written as Python literals, so nothing in them is code. ``own`` is the
-    agent's instructions; ``file`` has the new prompt.
+    All values are Python literals, so nothing in them is code.
     """
     shares = f"shares={{{old.version!r}: 1, {new.version!r}: 0}}, ramp=(0, .1, .5, 1)"
     control = "agent.instructions" if old == own else _prompt(old, repr(old.text))
@@ -157,5 +156,5 @@ def _is_literal(text: str) -> bool:
 
 
 def rollout_command(agent: str, database: Path) -> str:
-    """Return the command that gives the new version to the first users."""
+    """Return the command that starts the rollout."""
     return shlex.join(["kantan-agents", "rollout", "promote", agent, "--db", str(database)])

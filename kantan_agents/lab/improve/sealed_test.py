@@ -1,4 +1,4 @@
-"""Tests the winner on the held-out cases, which are opened for it alone."""
+"""Tests the winner on the held-out cases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kantan_agents.traces.store import TraceStore
 
 @attrs.frozen
 class SealedResult:
-    """The comparison of the old version (a) and the candidate (b), and why (b) is not the new version."""
+    """The old version (a) and the candidate (b), and why (b) is not the new version."""
 
     opening: Opening
     comparison: Comparison
@@ -41,8 +41,7 @@ async def run_sealed_test(
 ) -> SealedResult:
     """Open the held-out cases and compare the old version with a candidate on them.
 
-    ``search`` is part of the opening's key: another search runs and judges both versions anew, which is
-    another chance to win even with the same prompts.
+    Another ``search`` is another opening: it runs and judges both versions anew, another chance to win.
     """
     old = limits.old
     key = content_hash([search, parts.test.hash, hash_text(old.text), hash_text(candidate.text)])

@@ -1,4 +1,4 @@
-"""``PromptSearch``: the candidates of a search, their scores, and which of them may win."""
+"""``PromptSearch``: the candidates of a search."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ class _Entry:
 class PromptSearch:
     """Searches for better versions of a prompt; never reads the held-out part.
 
-    ``begin`` is called before each step, and raises ``BudgetUsedUpError`` if the held-out test could not be
-    paid; ``done`` is called after each change. ``withholds``: the journal lacks inputs and outputs.
+    ``begin``, called before each step, raises ``BudgetUsedUpError`` if the held-out test could not be paid.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class PromptSearch:
 
     @property
     def best(self) -> Candidate | None:
-        """The earliest candidate that may win with the highest validation score above the old one."""
+        """The earliest eligible candidate with the highest validation score above the old one."""
         if self.old.score is None:
             return None
         able = [
@@ -95,15 +94,15 @@ class PromptSearch:
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """All versions in the order of their proposals, the old one first."""
+        """All versions as proposed, the old one first."""
         return tuple(one.candidate for one in self._entries)
 
     def rated(self, number: int) -> dict[str, Rated]:
-        """Return the runs of a version so far, by the id of the recorded run."""
+        """Return the runs of a version, by the id of the recorded run."""
         return dict(self._entries[number].rated)
 
     async def run(self) -> None:
-        """Search until the rounds or the budget are used up, or a candidate is perfect.
+        """Search until a limit is reached or a candidate is perfect.
 
         If cancelled, it finishes the current step and waits for its thread.
         """
@@ -140,15 +139,15 @@ class PromptSearch:
         )
 
     async def evaluate(self, text: str, cases: Sequence[Case]) -> Sequence[Rated]:
-        """Return the scores of a version on training cases, or on all validation cases."""
+        """Return the scores on training cases, or on all validation cases."""
         return await self._stoppable(partial(self._evaluated, text, cases))
 
     async def propose(self, text: str, rated: Sequence[Rated]) -> str | None:
-        """Return a new version based on this one; None if the model gave no valid reply."""
+        """Return a new version; None for an invalid reply."""
         return await self._stoppable(partial(self._proposed, text, rated))
 
     async def _stoppable(self, step: Callable[[], Awaitable[_T]]) -> _T:
-        """Await a step of the thread in a separate scope; raise if the search is cancelled."""
+        """Await a step of the thread; raise if the search is cancelled."""
         with anyio.CancelScope() as self._step:
             if not self._is_cancelled:
                 return await step()
@@ -234,5 +233,4 @@ class PromptSearch:
             entry.candidate = attrs.evolve(entry.candidate, status="not eligible", reason=reason)
 
     def _old_runs(self) -> dict[str, Rated]:
-        """Return the repeated runs of the old version: the recordings of the others are known."""
         return {key: one for key, one in self._entries[0].rated.items() if one.status != "recorded"}

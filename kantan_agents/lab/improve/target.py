@@ -1,4 +1,4 @@
-"""Finds the prompt to improve and its agent; names its next version."""
+"""Finds the prompt to improve; names its next version."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _NUMBER: Final = re.compile(r"(?P<before>.*?)(?P<number>[0-9]{1,9})", re.DOTALL)
 
 @attrs.frozen
 class ImproveTarget:
-    """The program's agent, the prompt to improve, and its recorded versions."""
+    """The agent, the prompt to improve, and its recorded versions."""
 
     agent: Agent[Any]
     old: Prompt
     recorded_versions: tuple[str, ...]
 
     def agent_with_another_text(self, text: str) -> Agent[Any]:
-        """Return the agent with any prompt but this one, so that a change to this one has an effect."""
+        """Return the agent with any prompt but this one, so that a change has an effect."""
         other = self.old.text if self.old.text != text else f"{self.old.text}\n"
         return self.agent.clone(instructions=attrs.evolve(self.old, text=other, id=None))
 
 
 def find_target(agent: Any, store: TraceStore, prompt: str | None, version: str | None) -> ImproveTarget:
-    """Return the prompt to improve; by default the agent's prompt and version."""
+    """Return the prompt to improve, by default the agent's; raise E120 if it is missing."""
     if not isinstance(agent, Agent):
         raise InvalidOptionError(option="agent", reason=f"must be an Agent, not {type(agent).__name__}")
     own = agent.instructions

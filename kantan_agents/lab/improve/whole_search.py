@@ -48,7 +48,7 @@ class WholeSearch:
         self._step: Step = "baseline"
 
     async def run(self) -> Improvement:
-        """Search, test the winner and write the files; errors as for ``improve``."""
+        """Search, test the winner and write the files."""
         asked = self._asked
         await run_sync(check_installed)
         target = await run_sync(find_target, asked.agent, asked.store, asked.prompt, asked.version)
@@ -184,7 +184,7 @@ class WholeSearch:
 
 
 def _known_cohort(asked: ImproveArguments, folder: Folder, cases: Mapping[str, str]) -> Cohort:
-    """Return the recorded runs of an earlier start; more may match by now."""
+    """Return the cohort of an earlier start; more may match by now."""
     traces = tuple(dict.fromkeys(cases.values()))
     if asked.cohort is not None and not set(traces) <= set(asked.cohort.trace_ids):
         reason = (
@@ -195,7 +195,7 @@ def _known_cohort(asked: ImproveArguments, folder: Folder, cases: Mapping[str, s
 
 
 async def _withholds(asked: ImproveArguments) -> bool:
-    """Return whether the traces of the runs lack content, so that the journal must lack it too."""
+    # The journal must not have content that the traces lack.
     return await withholds(checked_config(asked.runs.run_config), [asked.agent]) or redacts(asked.store.path)
 
 
@@ -219,7 +219,7 @@ async def _locked(folder: Folder) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _recorded_alone(asked: ImproveArguments) -> AsyncIterator[None]:
-    """Record the runs of the block, each in a separate trace, even inside a trace of the caller."""
+    """Record each run of the block in a separate trace, even inside a trace of the caller."""
     trace, span = Scope.set_current_trace(None), Scope.set_current_span(None)
     try:
         # Of all agents: judges and the reflection model are called too.

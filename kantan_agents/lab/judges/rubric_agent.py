@@ -135,7 +135,6 @@ def _fields_of(rubric: Any) -> Mapping[str, Any]:
 
 
 def _on_scale(rubric: Any, scale: Any, *, is_standard: bool) -> tuple[Any, tuple[float, float] | None]:
-    """Return the output type of a judge, and its scale if it is known."""
     if scale is not None:
         checked = checked_scale("scale", scale)
         return with_scale(rubric, checked), checked
@@ -181,7 +180,6 @@ def _line(name: str, field: Any) -> str:
 
 
 def _with_own_id(metadata: Any, judge_prompt_id: str) -> Mapping[str, Any] | Callable[..., Mapping[str, Any]]:
-    """Return the user's metadata with the id of the judge's own instructions, which takes precedence."""
     own, given = {JUDGE_PROMPT_ID: judge_prompt_id}, checked_metadata(metadata)
     if not callable(given):
         return {**(given or {}), **own}

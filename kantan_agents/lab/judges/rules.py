@@ -36,7 +36,7 @@ class StatusRule:
 
 
 def checked_rules(rules: Any) -> tuple[StatusRule, ...]:
-    """Return the rules as ``StatusRule`` objects; raise E45 with all problems if there are any."""
+    """Return the rules as ``StatusRule`` objects; raise E45 with all problems."""
     if not isinstance(rules, Iterable) or isinstance(rules, (str, bytes, Mapping)):
         raise InvalidJudgeRulesError(problems=[f"rules: must be a list, not {rules!r}"])
     given = list(rules)

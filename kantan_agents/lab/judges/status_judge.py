@@ -120,7 +120,7 @@ class StatusJudge:
         self._stages, self._fallback = self._make_stages(language, options)
 
     def _make_stages(self, language: str, options: dict[str, Any]) -> tuple[list[JudgeStage], JudgeStage]:
-        """Return the stages of ``judge``, and the fallback of ``detect_matched_rule`` for untagged output."""
+        """Return the stages of ``judge``, and the fallback of ``detect_matched_rule``."""
         count, tag, texts = len(self.rules), self.tag, self._templates
         renderer = options.pop("renderer", None)
 

@@ -21,7 +21,7 @@ _LONGEST_NUMBER = 9
 
 @attrs.frozen
 class TagMatch:
-    """The number of the last valid tag, from 1, or why no tag is valid."""
+    """The number of the last valid tag, from 1, or why there is none."""
 
     step: int | None
     problem: str | None = None
@@ -50,7 +50,7 @@ def find_tag(content: str, count: int, tag: str = DEFAULT_TAG) -> int | None:
 
 
 def read_tags(content: str, count: int, tag: str) -> TagMatch:
-    """Return the last tag with a number from 1 to ``count``, or the reason why no tag is valid."""
+    """Return the last tag with a number from 1 to ``count``, or why there is none."""
     step, out_of_range = None, None
     wanted = _folded(tag)
     for match in _pattern(len(tag)).finditer(reply_in(content)):
@@ -76,10 +76,7 @@ def tag_text(tag: str, step: int) -> str:
 
 
 def checked_tag(tag: object) -> str:
-    """Return the name of a tag in Unicode's form NFC; E75 if it is not a valid name.
-
-    A name is one letter and then letters, digits, ``_``, ``-`` and ``.``, in any script.
-    """
+    """Return the name of a tag in Unicode's form NFC; E75 if it is invalid."""
     # Vowel signs and accents (M) are part of the letters of many scripts.
     if (
         isinstance(tag, str)

@@ -18,8 +18,8 @@ from kantan_agents.tools.coerce import for_other_agent
 class AgentCopies:
     """Copies of the agents that lead to a changed one, with cycles of handoffs.
 
-    ``changed`` has the changed copies by the ids of their originals. ``alter`` returns the replacement of a
-    tool, such as one that delegates to changed agents, or the tool.
+    ``changed`` has the changed copies by the ids of their originals; ``alter`` returns a tool or its
+    replacement.
     """
 
     def __init__(

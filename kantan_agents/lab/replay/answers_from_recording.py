@@ -1,4 +1,4 @@
-"""``StrictTape``: answers the calls of a replayed run from its recording."""
+"""``StrictTape``: recorded answers for a replayed run."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class StrictTape:
                 raise error
 
     def lets_run(self, call: ToolCall) -> bool:
-        """Return whether a tool is part of the run, so that it really runs."""
+        """Return whether a tool really runs, as part of the run."""
         if not is_part_of_run(call.tool):
             return False
         recorded = self._recorded_tool_call(call)
@@ -120,7 +120,7 @@ class StrictTape:
         return True
 
     async def tool(self, call: ToolCall) -> Any:
-        """Return the recorded result or raise the recorded error; raise E92 if the call is not recorded."""
+        """Return the recorded result or raise the recorded error; raise E92 for a new call."""
         await lowlevel.checkpoint()  # parallel calls all start before the first one ends, as they did
         recorded = self._recorded_tool_call(call)
         if recorded is None:
@@ -138,7 +138,7 @@ class StrictTape:
         return result_of(recorded, call.tool)
 
     def check_offered(self, agent: str, tools: Sequence[Any]) -> None:
-        """Raise E93 if a tool of an agent is a computer, which the SDK starts before any call."""
+        """Raise E93 if an agent has a computer tool, which the SDK starts before any call."""
         if any(isinstance(tool, ComputerTool) for tool in tools):
             reason = f"{agent!r} has a computer tool, which would be started"
             error = NotReplayableError(trace_id=self.recorded.trace_id, reason=reason)
@@ -146,7 +146,7 @@ class StrictTape:
             raise error
 
     def rejection(self, call: ToolCall) -> Any:
-        """Return what the model got instead of a result if a reviewer rejected a call; None if it ran."""
+        """Return the recorded message of a rejection by a reviewer; None if the tool ran."""
         recorded = self._recorded_tool_call(call)
         if recorded is None or recorded.decision is not None or recorded.error is not None:
             return None
@@ -162,7 +162,7 @@ class StrictTape:
         return next(iter(equal), None)
 
     def listing(self, server: str) -> Sequence[Any] | str:
-        """Return the tools that an MCP server had listed at this point, or why not."""
+        """Return the recorded tools of an MCP server at this point, or why there are none."""
         listings = [one for one in self.recorded.listings if one.server == server]
         if not listings:
             place = f"the MCP server {server!r}"
@@ -176,14 +176,14 @@ class StrictTape:
         return [Tool.model_validate(tool) for tool in found.tools]
 
     def context(self, agent: str, context: dict[str, Any]) -> None:
-        """Put the recorded values into the context for the next instructions of an agent."""
+        """Restore the recorded values for the next instructions of an agent."""
         call = next((one for _, one in self._model_calls if one.agent == agent), None)
         if call is None:
             return
         context.update((path, value) for path, value in call.context.items() if path not in RESERVED_KEYS)
 
     def model(self, name: str | None) -> Any:
-        """Return a model for one whose key or URL is missing here; it is never called."""
+        """Return a placeholder, never called, for a model without a key or URL."""
         return _stand_in_for(name, [call for _, call in self._model_calls] or self.recorded.model_calls)
 
     def check_end(self) -> None:
@@ -219,7 +219,7 @@ def is_part_of_run(tool: Any) -> bool:
 
 
 def was_made(call: ToolCallRecord) -> bool:
-    """Return whether the tool of a recorded call was found."""
+    """Return whether the tool of a call was found."""
     # Calls of tools that the agent lacks end with E21.
     return not (call.error is not None and call.error.code == "E21")
 

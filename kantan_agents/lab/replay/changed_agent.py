@@ -1,4 +1,4 @@
-"""Applies changes to copies of an agent and of the agents that it reaches."""
+"""Applies changes to copies of agents."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from kantan_agents.traces.capture.canonical import content_hash, decode
 
 @attrs.frozen
 class ChangedPart:
-    """One agent before and after one change; for an agent that a delegation would create, a sample."""
+    """An agent before and after a change; a sample if a delegation would create it."""
 
     change: Change
     before: Agent[Any]
@@ -41,18 +41,17 @@ class ChangedPart:
 
 @attrs.frozen
 class ChangedAgent:
-    """A copy of an agent with all changes applied, in it and in the agents that it reaches."""
+    """A changed copy of an agent and of the agents that it reaches."""
 
     agent: Agent[Any]
     parts: Sequence[ChangedPart]
 
 
 def changed_agent(reached: Reached, changes: Sequence[Change]) -> ChangedAgent:
-    """Return a copy of an agent with all changes applied; the given agents stay unchanged.
+    """Return a changed copy of an agent; the given agents stay unchanged.
 
     Raises:
-        InvalidChangeError: E94, there is no change, two change the same part, one cannot be applied, or its
-            agent cannot be reached.
+        InvalidChangeError: E94, no changes, two of the same part, an impossible one, or an unreachable agent.
         NoChangeError: E95, a change has no effect.
         ModelNotFoundError: E19, the model is unknown.
     """
@@ -84,7 +83,6 @@ def changed_agent(reached: Reached, changes: Sequence[Change]) -> ChangedAgent:
 def _changed_agents(
     reached: Reached, change: Change, changed: dict[int, Agent[Any]]
 ) -> list[ChangedPart | NoChangeError]:
-    """Apply a change to each agent of its name, after the earlier changes."""
     found: list[ChangedPart | NoChangeError] = []
     for target in [reached.start] if change.agent is None else reached.named(change.agent):
         if not isinstance(target, Agent):
@@ -100,7 +98,7 @@ def _changed_agents(
 def _changed_children(
     reached: Reached, change: Change, earlier: Sequence[ChangedPart]
 ) -> list[ChangedPart | NoChangeError]:
-    """Apply a change to a sample of each agent of its name that a delegation creates."""
+    """Apply a change to samples of the agents that delegations create."""
     found: list[ChangedPart | NoChangeError] = []
     for source, tool, definition in reached.delegations():
         if not _is_named(change, definition.name):
@@ -162,7 +160,7 @@ def changes_of(changes: Change | Iterable[Change]) -> tuple[Change, ...]:
 
 
 def hash_of(agent: Agent[Any], changes: Sequence[Change], more: Any) -> str:
-    """Return the hash that identifies a replay; ``more`` is how its tools are answered."""
+    """Return the identity of a replay; ``more`` is how its tools are answered."""
     own = agent.instructions
     parts = {
         "changes": [_identity(change) for change in changes],

@@ -1,4 +1,4 @@
-"""Compares a replayed run with the recording, and decides which differences count."""
+"""Decides which differences from the recording count."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _LIMIT: Final = "max_tokens"
 
 @attrs.frozen
 class Checks:
-    """Which differences count: parts that may differ, and the only parts that must not."""
+    """Which differences count: parts that may differ, or the only parts that must not."""
 
     ignored: Sequence[str] = ()
     matched: Sequence[str] | None = None
 
     @classmethod
     def of(cls, ignore: str | Iterable[str], match: str | Iterable[str] | None) -> Checks:
-        """Return the checks for the options of a replay; an unknown part raises E75."""
+        """Return the checks for a replay's options; an unknown part raises E75."""
         return cls(_names("ignore", ignore), None if match is None else _names("match", match))
 
     def counts(self, part: str) -> bool:
@@ -61,7 +61,7 @@ class Checks:
     ) -> list[Difference]:
         """Return the differences that count between a recorded model call and a request.
 
-        The library's limit on requests of middleware is not compared: earlier versions had none.
+        The library's limit on requests of middleware is ignored: earlier versions had none.
         """
         before = without_generated(recorded.request)
         if is_internal and now.settings.get(_LIMIT) == MOST_TOKENS:
@@ -89,12 +89,12 @@ def _covers(name: str, part: str) -> bool:
 
 
 def request_now(data: dict[str, Any]) -> ModelRequest:
-    """Return a request as the database would store it: with secrets masked."""
+    """Return a request as recorded: with secrets masked."""
     return without_generated(model_request(mask_data(data, mask)))
 
 
 def without_generated(request: ModelRequest) -> ModelRequest:
-    """Return a request without the values that the SDK generates for each run."""
+    """Return a request without the values that the SDK generates."""
     arguments: Any = request.settings.get("extra_args")
     key = arguments.get(_KEY) if isinstance(arguments, dict) else None
     if not isinstance(key, str) or not key.startswith(GENERATED_CACHE_KEY):

@@ -134,7 +134,7 @@ class Cohort:
 
 
 def obstacle(recording: Recording, live: Iterable[str]) -> str | None:
-    """Return why a run cannot be replayed with a change and these ``live`` tools; None if it can."""
+    """Return why a run cannot be replayed with these ``live`` tools; None if it can."""
     root = recording.root
     if root.state is not None:
         return "it was resumed from a stored state, so its beginning is in another run"
@@ -156,7 +156,7 @@ def obstacle(recording: Recording, live: Iterable[str]) -> str | None:
 def recorded_figures(
     runs: Iterable[RunRecord], prices: Prices, models: Mapping[str, str] | None = None
 ) -> Figures:
-    """Return the usage of recorded runs, at the prices of ``models`` by agent or of the recorded ones."""
+    """Return the usage of recorded runs, at the prices of ``models`` by agent if given."""
     total = Figures(cost=prices.nothing)
     for run in runs:
         for call in run.model_calls:
@@ -166,17 +166,17 @@ def recorded_figures(
 
 
 def estimated_use(recording: Recording, prices: Prices, models: Mapping[str, str] | None = None) -> Amounts:
-    """Return the expected ``tokens`` and ``cost`` of a run; None where unknown."""
+    """Return the expected ``tokens`` and ``cost``; None where unknown."""
     return expected_amounts(recorded_figures(recording.runs, prices, models))
 
 
 def expected_amounts(used: Figures) -> Amounts:
-    """Return the expected ``tokens`` and ``cost`` of a run like one with this usage."""
+    """Return the expected ``tokens`` and ``cost`` of a similar run."""
     return {"tokens": used.tokens or None, "cost": used.cost if used.tokens else None}
 
 
 def check_estimates(limits: Mapping[str, float], estimates: Iterable[Amounts]) -> None:
-    """Raise E98 if the estimates of all runs together exceed a limit, or one is unknown."""
+    """Raise E98 if estimates exceed a limit together, or one is unknown."""
     listed = list(estimates)
     for name, most in limits.items():
         values = [one[name] for one in listed]

@@ -22,7 +22,7 @@ _ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]+\b")
 
 
 class StrictPlayback:
-    """Gives each run of a replay its tape, and stores the first difference."""
+    """Gives each run its tape, and stores the first difference."""
 
     def __init__(self, recording: Recording, checks: Checks) -> None:
         self.difference: KantanAgentsError | None = None
@@ -35,7 +35,7 @@ class StrictPlayback:
         self.difference = self.difference or error
 
     def tape_for(self, run: Run) -> StrictTape:
-        """Return the tape of a run that starts; raise E92 if the recording has no such run here."""
+        """Return the tape of a run; raise E92 if it is not recorded."""
         recorded = self._recorded_run(run)
         if recorded is None:
             place = f"a run of {run.agent.name!r}"
@@ -48,7 +48,7 @@ class StrictPlayback:
         return tape
 
     def check_embedding(self, model: str) -> None:
-        """Raise E93: vectors of embedding models are not recorded."""
+        """Raise E93: vectors are not recorded."""
         reason = f"its tools are found with the embedding model {model!r}, whose vectors are not recorded"
         error = NotReplayableError(trace_id=self._recording.trace_id, reason=reason)
         self._fail(error)
@@ -70,7 +70,6 @@ class StrictPlayback:
         return next(iter(same_call or left), None)
 
     def _is_done(self, run: RunRecord) -> bool:
-        """Whether a run was replayed, or was inside a tool that is not run."""
         if run.id in self._recorded.values():
             return True
         around = next((one for one in self._recording.runs if one.id == run.parent_run), None)
@@ -82,7 +81,7 @@ class StrictPlayback:
     def check_failure(self, error: Exception) -> None:
         """Check that a run failed as the recorded one did, after as many model calls.
 
-        Otherwise raises E92, or the error itself if the recorded run did not fail.
+        Raises E92 otherwise, or the error itself if the recorded run succeeded.
         """
         recorded = self._recording.root.error
         if recorded is None:
@@ -102,7 +101,7 @@ class StrictPlayback:
             tape.check_model_calls()
 
     def check_success(self, context: dict[str, Any]) -> None:
-        """Raise E92 unless a run that succeeded ended, with the same calls, as the recorded one did."""
+        """Raise E92 unless a successful run ended as recorded, with the same calls."""
         if self.difference is not None:
             raise self.difference
         for tape in self._tapes:
@@ -135,7 +134,7 @@ def _without_addresses(message: str) -> str:
 
 
 def output_of(context: dict[str, Any]) -> Any:
-    """Return the final output as JSON data, with secrets masked as in a record."""
+    """Return the final output in its recorded form: JSON data with masked secrets."""
     result = context.get("result")
     output = json_data(getattr(result, "final_output", result))
     return mask_data(decode(encode_anything(output)), mask)

@@ -1,4 +1,4 @@
-"""Work and data of a run at its provider: hosted tools, conversations and prompts."""
+"""Hosted tools, conversations and prompts of a recorded run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kantan_agents.core.items import CALLS_FOR_SDK
 from kantan_agents.traces.capture import ModelCallRecord, ToolDefinition
 
 LOCAL_KINDS: Final = ("function", "handoff", "custom", "shell", "local_shell", "apply_patch")
-"""Kinds of tools that run in this process; any other runs at the provider or is unknown."""
+"""Tools that run in this process; others run at the provider or are unknown."""
 
 _HELD: Final = ("previous_response_id", "conversation_id", "prompt")
 _LOCAL_ITEMS: Final = {
@@ -27,12 +27,12 @@ _ENDINGS: Final = ("_output", "_call")
 
 
 def held_by_provider(options: Mapping[str, Any]) -> list[str]:
-    """Return the options of a request that use a conversation or a prompt stored at the provider."""
+    """Return the options that use a conversation or a prompt stored at the provider."""
     return [name for name in _HELD if options.get(name)]
 
 
 def why_not_repeated(held: str) -> str:
-    """Return why a request with this option cannot be sent again."""
+    """Return why a request with this option cannot be repeated."""
     if held == "prompt":
         return "its prompt is held by the provider, and may have tools that would run there"
     return f"its conversation is held by the provider ({held}), a repetition would continue it"

@@ -1,4 +1,4 @@
-"""``RecordedForms``: the forms of structured output that a replayed run requests."""
+"""``RecordedForms``: the recorded forms of structured output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recreates recorded results of tools and recorded exceptions."""
+"""Recreates recorded results and exceptions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NOWHERE: Final = httpx.Request("POST", "http://replay.invalid/")
 
 
 def result_of(recorded: ToolCallRecord, tool: Any) -> Any:
-    """Return a recorded result in the type that the SDK expects of this kind of tool."""
+    """Return a recorded result in the SDK's type for this kind of tool."""
     result: Any = recorded.result
     if recorded.is_content:
         return [_content(one) for one in result] if isinstance(result, list) else _content(result)
@@ -57,7 +57,7 @@ def _content(data: Mapping[str, Any]) -> Any:
 
 
 def error_of(recorded: RecordedError) -> Exception:
-    """Return a recorded error as an exception that middleware treats as it treated the original.
+    """Return a recorded error as an exception for which middleware acts as for the original.
 
     It has the recorded class if that is a class of Python, the SDK, the OpenAI client or this library, or the
     only loaded class of that name, and can be created from a message. Otherwise it is a subclass of
@@ -116,7 +116,7 @@ def _subclasses(kind: type[Exception]) -> Iterator[type[Exception]]:
 
 
 def _made(kind: type[Exception], message: str) -> Exception | None:
-    """Return an exception of a class, if its only argument is its message."""
+    """Return an exception whose only argument is its message; None for other classes."""
     try:
         error: Exception = kind(literal_eval(message) if kind is KeyError else message)  # which is a repr
         is_same = str(error) == message

@@ -182,7 +182,7 @@ def _plain(value: Any) -> Any:
 
 
 def earlier_items(recorded: RunRecord) -> list[Any]:
-    """Return the items of a run's session before it: recorded, or else taken from its first request."""
+    """Return the items of a session before a run: recorded, or else from its first request."""
     if not recorded.has_session:
         return []
     if recorded.earlier is not None:
@@ -195,7 +195,7 @@ def earlier_items(recorded: RunRecord) -> list[Any]:
 
 
 def values_before(recorded: RunRecord) -> dict[str, Any]:
-    """Return the context values that the templates of a run read, by path, as of its start."""
+    """Return the context values that templates read, by path, as of the run's start."""
     read = recorded.given_context
     if read is None:
         read = {path: value for agent in recorded.agents for path, value in agent.context.items()}

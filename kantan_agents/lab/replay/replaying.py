@@ -130,7 +130,7 @@ _HELD: Final = {
 
 
 def check_replayable(recording: Recording, agent: Agent[Any], accept: str | Iterable[str] = ()) -> None:
-    """Raise E93 if a recording cannot be replayed; ``accept`` is as for ``replay``."""
+    """Raise E93 if a recording cannot be replayed."""
     accepted = (accept,) if isinstance(accept, str) else tuple(accept)
     found = [reason for run in recording.runs for reason in _reasons(run, accepted)]
     if agent.runner is not Runner:

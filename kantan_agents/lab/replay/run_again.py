@@ -1,4 +1,4 @@
-"""Runs an agent with the input, options and context of a recorded run."""
+"""Runs an agent with the recorded input, options and context."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kantan_agents.traces.capture.canonical import copied
 async def run_again(
     agent: Agent[Any], recorded: RunRecord, context: dict[str, Any], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Run an agent with the input, options and streaming of a recorded run; ``options`` override."""
+    """Run an agent as recorded, streamed if that was; ``options`` override the recorded ones."""
     agent = agent.like_recorded(recorded)
     given = await _input_of(recorded, agent)
     chosen = {**recorded.options, **_session_of(recorded), **options}
@@ -51,7 +51,7 @@ def _session_of(recorded: RunRecord) -> dict[str, Any]:
 
 
 def context_of(recorded: RunRecord, more: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return a context with the explicit tool rules of a recorded run; values in ``more`` override them."""
+    """Return a context with the recorded explicit tool rules; values in ``more`` override them."""
     context = dict(more or {})
     for name, rules in recorded.rules.layers:
         if name == EXPLICIT:
@@ -60,7 +60,7 @@ def context_of(recorded: RunRecord, more: Mapping[str, Any] | None) -> dict[str,
 
 
 def untraced(config: Any) -> Any:
-    """Return the ``run_config`` of a run that is not traced; an invalid one is unchanged."""
+    """Return a ``run_config`` without tracing; an invalid one is unchanged."""
     if isinstance(config, RunConfig):
         return dataclasses.replace(config, tracing_disabled=True)
     if config is None or isinstance(config, Mapping):
@@ -69,7 +69,7 @@ def untraced(config: Any) -> Any:
 
 
 class RecordedSession(SessionABC):
-    """A session in memory with the items that it held when a recorded run started."""
+    """A session in memory with the items at a recorded run's start."""
 
     session_id = "replay"
     groups_traces = False  # its id is not the id of a conversation

@@ -1,4 +1,4 @@
-"""Decides about one recorded call in this thread, and aborts slow checks."""
+"""Decides about one recorded call, and aborts slow checks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kantan_agents.tool_rules.worker import LIFETIME_SECONDS, decision_of, task_
 from kantan_agents.traces.capture import RecordedDecision
 
 Arguments: TypeAlias = "str | Mapping[str, Any]"
-"""The arguments of a call: the model's JSON, or the rules' view of a call of another kind."""
+"""The model's JSON, or the rules' view of a call of another kind."""
 
 
 class CheckFailedError(Exception):
@@ -41,10 +41,7 @@ def depends_on_arguments(layers: RuleLayers, tool: ToolFacts) -> bool:
 
 
 def decide(layers: RuleLayers, tool: ToolFacts, asked: Sequence[Arguments]) -> RecordedDecision:
-    """Return the decision of layers and limits, as a run records it.
-
-    The rules decide about each of ``asked`` in turn; the first denial counts.
-    """
+    """Return the decision of layers and limits about each of ``asked``; the first denial counts."""
     decision = Decision(allowed=True)
     for arguments in asked:
         decision = _decide_by_layers(layers, tool, arguments)
@@ -84,7 +81,7 @@ def _decide_by(rules: ToolRules, tool: ToolFacts, arguments: Arguments) -> Decis
 def _decide_elsewhere(
     rules: ToolRules, tool: ToolFacts, read: Mapping[str, Any], received: Sequence[Mapping[str, Any]]
 ) -> Decision:
-    """Decide in a process that can be aborted: a match cannot be interrupted in this one."""
+    """A match cannot be interrupted in this process."""
     decision = _ask_worker(task_of(rules, tool, read), tool)
     for one in received if decision.allowed else ():
         refusal = _ask_worker(task_of(rules, tool, one, written=read), tool)

@@ -1,4 +1,4 @@
-"""Judges one recorded call: whether its decision is the recorded one, and the decision of other rules."""
+"""Judges one recorded call with the recorded and with other rules."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _NO_RULES = ("is_enabled ", "tool_rules ")
 
 
 class NotJudgedError(Exception):
-    """The record lacks facts that are needed to judge a call."""
+    """The record lacks facts to judge a call."""
 
 
 @attrs.frozen
 class Judgement:
-    """The decision about a call, and the decision of other rules."""
+    """The decisions of the recorded and of the other rules."""
 
     before: RecordedDecision
     after: RecordedDecision
 
     @property
     def is_flip(self) -> bool:
-        """Whether one of them allows the call and the other does not."""
+        """Whether only one of them allows the call."""
         return self.before.is_allowed != self.after.is_allowed
 
 
@@ -139,5 +139,5 @@ class Judge:
 
 
 def _is_malformed(call: ToolCallRecord) -> bool:
-    """Return whether a function tool rejects the arguments because they are not an object."""
+    """Return whether a function tool rejects the arguments: they are not an object."""
     return call.tool.kind == "function" and call.arguments.lstrip()[:1] not in ("", "{")

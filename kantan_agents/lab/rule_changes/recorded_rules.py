@@ -1,4 +1,4 @@
-"""Converts records of calls to the values that the rules work with."""
+"""Converts records of calls for the rules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ValueT = TypeVar("ValueT")
 class Memo(dict[KeyT, ValueT]):
     """A cache of limited size.
 
-    Keys are often ids of objects: the value then holds the objects too, so that no other gets the id.
+    Keys may be ids of objects: the value then holds the objects, so that no other gets the id.
     """
 
     def __setitem__(self, key: KeyT, value: ValueT) -> None:
@@ -36,7 +36,7 @@ class Memo(dict[KeyT, ValueT]):
 
 
 class RecordedRules:
-    """The rules of recorded calls as layers. Equal rules are the same object, and are compiled once."""
+    """Layers of recorded rules. Equal rules are one object, and are compiled once."""
 
     def __init__(self) -> None:
         self._by_id: Memo[int, tuple[RuleSet, RuleLayers]] = Memo()
@@ -44,7 +44,7 @@ class RecordedRules:
         self._sets: Memo[bytes, ToolRules] = Memo()
 
     def layers(self, recorded: RuleSet) -> RuleLayers:
-        """Return the layers and limits of a record, or raise a ``KantanAgentsError`` if they are damaged."""
+        """Return the recorded layers and limits; raise if they are damaged."""
         known = self._by_id.get(id(recorded))
         if known is not None:
             return known[1]
@@ -70,18 +70,18 @@ class RecordedRules:
 
 
 def is_masked(recorded: RuleSet) -> bool:
-    """Return whether part of the rules may be masked in the record."""
+    """Return whether part of the rules may be masked."""
     return MASK.encode() in canonical([recorded.layers, recorded.limits])
 
 
 class RecordedTools:
-    """The tools of recorded calls as the rules know them. Equal tools are the same object."""
+    """Tools of recorded calls. Equal tools are one object."""
 
     def __init__(self) -> None:
         self._known: Memo[Any, tuple[Any, ToolFacts]] = Memo()
 
     def facts(self, call: ToolCallRecord) -> ToolFacts:
-        """Return the facts about the tool of a call, without the arguments that its function receives."""
+        """Return the facts about the tool of a call, except the received arguments."""
         origin = call.origin
         key = (
             id(call.tool),
@@ -115,7 +115,7 @@ def _origin(recorded: Mapping[str, Any]) -> Origin:
 
 
 def with_received(tool: ToolFacts, received: Sequence[Mapping[str, Any]]) -> ToolFacts:
-    """Return the facts of a tool for a call whose function receives other arguments than the model wrote."""
+    """Return the facts of a tool whose function receives other arguments than the model wrote."""
     if not received:
         return tool
     readings = [dict(one) for one in received]
@@ -123,7 +123,7 @@ def with_received(tool: ToolFacts, received: Sequence[Mapping[str, Any]]) -> Too
 
 
 def asked_about(call: ToolCallRecord) -> list[Arguments]:
-    """Return the arguments that the rules checked, in their order; ValueError if they are not recorded."""
+    """Return the arguments that the rules checked in turn; ValueError if they are missing."""
     if call.tool.kind == "custom":
         return [{"input": call.arguments}]
     if call.tool.kind != "apply_patch":

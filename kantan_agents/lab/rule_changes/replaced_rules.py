@@ -1,4 +1,4 @@
-"""Replaces one layer of the recorded rules, even where delegated runs have inherited it as a limit."""
+"""Replaces one layer of the recorded rules, also as inherited by delegated runs."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class RecordedRun(Protocol):
 
 
 class UnknownLimitsError(Exception):
-    """The limits of a delegated run cannot be traced back to the rules of the runs above it."""
+    """The limits of a delegated run do not follow from the rules above it."""
 
 
 class Replacement:
-    """Replaces a layer with other rules; ``layers_seen`` has the names of all recorded layers."""
+    """Replaces a layer; ``layers_seen`` has the names of all recorded layers."""
 
     def __init__(self, layer: str, rules: ToolRules, recorded: RecordedRules) -> None:
         self._layer = layer
@@ -55,11 +55,10 @@ class Replacement:
         self.layers_seen: dict[str, None] = {}
 
     def of(self, recorded: RuleSet, run: RecordedRun, above: Callers) -> RuleLayers:
-        """Return the rules of a call of ``run`` with the layer replaced.
+        """Return the rules of a call with the layer replaced.
 
-        Raises:
-            UnknownLimitsError: The run is delegated, and the rules of the delegating call are not recorded or
-                have changed since.
+        Raises ``UnknownLimitsError`` if the rules of a delegating call are not recorded or have changed
+        since.
         """
         layers = self._recorded.layers(recorded)
         if not any(name == DELEGATION for name, _ in layers.limits):
@@ -103,13 +102,13 @@ class Replacement:
 
 
 class Callers:
-    """The calls of a trace by run and id, to find the call inside which a run started."""
+    """The calls of a trace, to find the call inside which a run started."""
 
     def __init__(self, runs: Iterable[RecordedRun]) -> None:
         self._runs = {run.id: run for run in runs}
 
     def caller_of(self, run: RecordedRun) -> tuple[ToolCallRecord, RecordedRun] | None:
-        """Return the call inside which a run started, and its run; None if it is not recorded."""
+        """Return the call inside which a run started, and its run; None if unknown."""
         around = self._runs.get(run.parent_run) if run.parent_run is not None else None
         if around is None or around is run:
             return None

@@ -17,7 +17,7 @@ from kantan_agents.traces.capture import ToolCallRecord
 
 
 class RecordedTrace(Protocol):
-    """A trace with its recorded runs: a ``StoredTrace``, or an item of ``TraceStore.recorded_calls``."""
+    """A ``StoredTrace``, or an item of ``TraceStore.recorded_calls``."""
 
     @property
     def trace_id(self) -> str:
@@ -31,7 +31,7 @@ class RecordedTrace(Protocol):
 
     @property
     def missing(self) -> Sequence[str]:
-        """The parts of its runs that are not recorded."""
+        """The parts that are not recorded."""
         ...
 
 
@@ -122,7 +122,7 @@ class _Question:
         return judged
 
     def answer(self) -> WhatIf:
-        """Return the answer about all traces so far."""
+        """Return the answer so far."""
         if not self._judged and (self._unjudged or not self._invalid):
             raise NoRecordedCallsError(reason=self._why_none())
         seen = self._replacement.layers_seen
@@ -152,19 +152,19 @@ class _Question:
 
 @attrs.frozen(eq=False)
 class _Order:
-    """Which calls of a trace follow the first flip of their run, or of a run around it."""
+    """Which calls follow the first flip of their run, or of a run around it."""
 
     judged: Mapping[str, Sequence[tuple[ToolCallRecord, Judgement]]]
     above: Callers
     _first: dict[str, int | None] = attrs.field(factory=dict, init=False)
 
     def follows_flip(self, run: RecordedRun, place: int) -> bool:
-        """Return whether a flip precedes the call at index ``place`` among the judged calls of ``run``."""
+        """Return whether a flip precedes the judged call at index ``place``."""
         first = self._first_flip(run)
         return first is not None and first < place
 
     def _first_flip(self, run: RecordedRun) -> int | None:
-        """Return the index of the first flip; -1 if the run itself follows one."""
+        """Return the first flip's index; -1 if the run itself follows one."""
         if run.id not in self._first:
             self._first[run.id] = None  # runs around each other, in a damaged record, end here
             flips = (place for place, (_, found) in enumerate(self.judged[run.id]) if found.is_flip)

@@ -1,1 +1,1 @@
-"""Replays recorded runs with a change: models are real, tool results come from the recording."""
+"""Replays with a change: models are real, tool results are recorded."""

@@ -1,4 +1,4 @@
-"""Compares the decisions and the output of a run with the recorded ones."""
+"""Compares a run with the recorded one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Decision = tuple[DecisionKind, str, str, bytes]
 
 
 def changed_decisions(recording: Recording, seen: SeenEvents) -> list[ChangedDecision]:
-    """Return the decisions that only one of the two runs made, in any order; the recorded ones first."""
+    """Return the decisions, in any order, that only one of the two runs made."""
     before, after = Counter(_recorded_decisions(recording, seen)), Counter(_seen_decisions(seen))
     found = [ChangedDecision(*one[:3], _shown(one), None) for one in (before - after).elements()]
     return found + [ChangedDecision(*one[:3], None, _shown(one)) for one in (after - before).elements()]
@@ -31,7 +31,7 @@ def _shown(decision: Decision) -> str:
 
 
 def runs_replayed(recording: Recording, seen: SeenEvents) -> Sequence[RunRecord]:
-    """Return the recorded runs without those inside tools that are not run."""
+    """Return the recorded runs except those inside tools that are not run."""
     left_out: set[str] = set()
     for run in recording.runs[1:]:
         if run.parent_call in seen.played or run.parent_run in left_out:
@@ -79,7 +79,7 @@ def _seen_decisions(seen: SeenEvents) -> Iterator[Decision]:
 
 
 def changed_fields(agent: str, before: Any, after: Any) -> list[ChangedDecision]:
-    """Return the fields in which two structured outputs differ; a list counts as one field."""
+    """Return the fields that differ between two outputs; a list is one field."""
     return [ChangedDecision("field", agent, path, *values) for path, values in _fields("", before, after)]
 
 
@@ -92,12 +92,12 @@ def _fields(path: str, before: Any, after: Any) -> Iterator[tuple[str, tuple[Any
 
 
 def is_wording(before: Any, after: Any) -> bool:
-    """Return whether two outputs can differ only in wording."""
+    """Return whether outputs can differ only in wording."""
     return isinstance(before, str) and isinstance(after, str)
 
 
 def same_failure(recorded: RunRecord, error: BaseException) -> bool:
-    """Return whether an error is the error of the recorded run."""
+    """Return whether an error equals the recorded one."""
     before = recorded.error
     names = (type(error).__name__, getattr(error, "type_name", ""))
     return before is not None and before.type in names and before.code == code_of(error)

@@ -176,7 +176,7 @@ def of_row(
     planned: int | None = None,
     stopped: Exception | None = None,
 ) -> Experiment:
-    """Return an experiment from its row and its runs; defaults are the values stored at its start."""
+    """Return an experiment from its row and its runs; defaults are stored values."""
     body = row.body
     stored = tuple(Skipped(**one) for one in body["skipped"])
     return Experiment(

@@ -1,4 +1,4 @@
-"""Repeats one recorded run with a changed agent, and determines its outcome."""
+"""Repeats one recorded run with a changed agent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY, REPLAYED_
 
 
 def check_effect(config: RunConfig, changes: Iterable[Change]) -> None:
-    """Raise E94 if the run configuration overrides a change, so that it has no effect."""
+    """Raise E94 if the run configuration overrides a change."""
     settings = vars(config.model_settings) if config.model_settings is not None else {}
     fixed = {f"settings.{name}" for name, value in settings.items() if value is not None}
     fixed |= {"model"} if config.model is not None else set()
@@ -46,14 +46,14 @@ def check_effect(config: RunConfig, changes: Iterable[Change]) -> None:
 
 @attrs.frozen
 class Runner:
-    """Performs the runs of an experiment. ``wanted`` has the caller's options; ``spending`` counts usage."""
+    """Performs the runs of an experiment."""
 
     name: str
     wanted: WantedExperiment
     spending: Spending
 
     def notice(self, event: Event) -> None:
-        """Pass an event to the repetition that its run belongs to; a handler of the changed agent."""
+        """Pass an event to its repetition; a handler of the changed agent."""
         playback = current_playback.get()
         if not isinstance(playback, CounterfactualPlayback):
             return
@@ -62,11 +62,7 @@ class Runner:
             self.spending.count(used.tokens, used.cost)
 
     async def repeat(self, recording: Recording, number: int) -> tuple[RunOutcome | None, Exception | None]:
-        """Repeat a recorded run and compare it.
-
-        Returns:
-            The result, None if the budget ran out during the run; and the error of the run.
-        """
+        """Repeat a recorded run and compare it; return its outcome, None without budget, and its error."""
         playback = CounterfactualPlayback(recording, self.wanted, self.spending)
         root, agent = recording.root, self.wanted.after
         metadata = {
@@ -143,7 +139,6 @@ def _compared(
 
 
 def _new_refusals(playback: CounterfactualPlayback) -> list[ChangedDecision]:
-    """Return the denied calls of an unfinished run; nothing else of it can be compared."""
     found = changed_decisions(playback.recording, playback.seen)
     return [one for one in found if one.kind == "refusal" and one.before is None]
 

@@ -14,7 +14,7 @@ from kantan_agents.traces.capture.calls import JSONValue
 
 Status = Literal["same", "wording", "changed", "diverged", "failed"]
 STATUSES: Final[tuple[Status, ...]] = ("same", "wording", "changed", "diverged", "failed")
-"""How a run can compare with the recorded one, from best to worst."""
+"""From best to worst."""
 
 _NOTHING: Final = Figures()
 DecisionKind = Literal["tool call", "hand-off", "refusal", "field", "error"]

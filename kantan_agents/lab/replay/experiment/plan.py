@@ -1,4 +1,4 @@
-"""The plan of an experiment: its runs, their expected usage, and obstacles."""
+"""The plan of an experiment, and its obstacles."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from kantan_agents.traces.capture.canonical import canonical
 
 @attrs.frozen
 class PlannedRun:
-    """One repetition of a recorded run; ``repeat`` counts from 0, ``estimate`` is its expected usage."""
+    """One repetition of a recorded run; ``repeat`` counts from 0."""
 
     trace_id: str
     run_id: str
@@ -49,7 +49,7 @@ class PlannedRun:
 
 @attrs.frozen
 class ExperimentPlan:
-    """The runs of an experiment, latest trace first, repetitions together; and the omitted traces."""
+    """The runs of an experiment, latest trace first, and the omitted traces."""
 
     units: Sequence[PlannedRun]
     skipped: Sequence[Skipped]
@@ -57,15 +57,7 @@ class ExperimentPlan:
 
 @attrs.frozen
 class WantedExperiment:
-    """The options of an experiment's caller.
-
-    Attributes:
-        before: The current agent.
-        after: The changed agent.
-        parts: The agents that the changes affect, before and after.
-        live: Names of the tools that may really run if the recording does not answer a call.
-        simulate: The agent that plays other function tools; None to stop a run as diverged.
-    """
+    """The options of an experiment's caller; ``parts`` are the changed agents."""
 
     before: Agent[Any]
     after: Agent[Any]
@@ -88,12 +80,11 @@ def plan_of(cohort: Cohort, wanted: WantedExperiment) -> ExperimentPlan:
     """Read the cohort once and return the plan.
 
     Raises:
-        EmptyCohortError: E97, no run of the cohort can be repeated.
+        EmptyCohortError: E97, no run can be repeated.
         UnknownRecordedToolError: E96, the agent lacks a tool that a run called.
         NoChangeError: E95, all runs had the changed rules.
         InvalidChangeError: E94, the prompt reads context values that are not recorded.
-        InvalidOptionError: E75, ``live`` names a tool that neither the agent nor a run has.
-        TraceDatabaseError: E60, the file cannot be read.
+        InvalidOptionError: E75, ``live`` names an unknown tool.
     """
     check_agent(wanted.after, wanted.live)
     units: list[PlannedRun] = []
@@ -127,7 +118,7 @@ def plan_of(cohort: Cohort, wanted: WantedExperiment) -> ExperimentPlan:
 
 
 def check_agent(agent: Agent[Any], live: Iterable[str]) -> None:
-    """Raise E75 if an agent has its own runner or may start a computer, before any tool call."""
+    """Raise E75 if an agent has its own runner, or may start a computer before a call."""
     if agent.runner is not Runner:
         reason = f"has a runner of its own ({agent.runner!r}), which may do anything"
         raise InvalidOptionError(option="agent", reason=reason)

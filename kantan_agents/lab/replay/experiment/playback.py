@@ -1,4 +1,4 @@
-"""``CounterfactualPlayback``: real models and recorded tools for one run of an experiment."""
+"""``CounterfactualPlayback``: real models and recorded tools for one run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kantan_agents.traces.capture import RunRecord
 
 
 class CounterfactualPlayback(Repetition):
-    """Gives each run of a repetition its tape, and stops all of them at the first new call."""
+    """Gives each run its tape, and stops all of them at the first new call."""
 
     def __init__(self, recording: Recording, wanted: WantedExperiment, spending: Spending) -> None:
         super().__init__(recording, wanted, spending)
@@ -62,7 +62,7 @@ class CounterfactualPlayback(Repetition):
 class CounterfactualTape:
     """Calls the real models for one run, and answers its tool calls from the recording.
 
-    ``recorded`` is None for a run that was not recorded, such as a new delegation.
+    ``recorded`` is None for a new run, such as a new delegation.
     """
 
     def __init__(self, playback: Repetition, recorded: RunRecord | None) -> None:
@@ -74,20 +74,20 @@ class CounterfactualTape:
         self.is_retried = False
 
     def form_memory(self, _call: ModelCall) -> None:
-        """Return None: models are real, so this process's knowledge about them applies."""
+        """Return None: models are real."""
 
     def has_cached(self, _call: ModelCall, _model: Any, _request: Request) -> bool:
         """Return False: models are real."""
         return False
 
     async def answer(self, call: ModelCall, model: Any, request: Request) -> Any:
-        """Call the model; raise if the run must stop, E93 if the call would change state at the provider."""
+        """Call the model; raise if the run must stop, E93 if that would change the provider's state."""
         self._check(call, request)
         asked = request.answer(model)
         return await (answer_sent_once(model, asked) if makes_all_retries(request.settings) else asked)
 
     async def stream(self, call: ModelCall, model: Any, request: Request) -> AsyncIterator[Any]:
-        """Call the model and yield its stream; otherwise as ``answer``."""
+        """Call the model and yield its stream."""
         self._check(call, request)
         events = open_stream(model, request)
         if makes_all_retries(request.settings):
@@ -107,7 +107,7 @@ class CounterfactualTape:
         self._begun += 1
 
     def check_offered(self, agent: str, tools: Sequence[Any]) -> None:
-        """Stop the run if the SDK must not start a computer among an agent's tools."""
+        """Stop the run if a computer among the tools must not start."""
         self._check_live(agent, [tool for tool in tools if isinstance(tool, ComputerTool)])
 
     def _check_live(self, agent: str, tools: Sequence[Any]) -> None:
@@ -117,7 +117,7 @@ class CounterfactualTape:
                 raise self._playback.diverge(agent, tool.name, "", reason)
 
     def lets_run(self, call: ToolCall) -> bool:
-        """Return whether a tool really runs: it is part of the run, or in ``live`` and not recorded."""
+        """Return whether a tool really runs: as part of the run, or in ``live`` and not recorded."""
         playback = self._playback
         if playback.new_call is not None or playback.refused is not None:
             return False
@@ -130,7 +130,7 @@ class CounterfactualTape:
         return True
 
     async def tool(self, call: ToolCall) -> Any:
-        """Return the recorded result of an equal call, raise its error, or simulate it; otherwise diverge."""
+        """Return the recorded result of an equal call, raise its error, or simulate it; or diverge."""
         playback = self._playback
         playback.check_running()
         recorded = playback.pool.take(call)
@@ -156,7 +156,7 @@ class CounterfactualTape:
         raise self._diverges(call, "it needs an approval, and the recorded run has none for this call")
 
     def listing(self, server: str) -> Sequence[Any] | str:
-        """Return the tools that an MCP server had listed at this point, or why not."""
+        """Return the recorded tools of an MCP server at this point, or why there are none."""
         runs = [] if self._recorded is None else [self._recorded]
         runs += [run for run in self._playback.recording.runs if run is not self._recorded]
         for run in runs:
@@ -169,7 +169,7 @@ class CounterfactualTape:
         raise self._playback.diverge("", f"MCP server {server}", "", reason)
 
     def context(self, agent: str, context: dict[str, Any]) -> None:
-        """Put the recorded values into the context for the next instructions of an agent."""
+        """Restore the recorded values for the next instructions of an agent."""
         if self._recorded is None:
             return
         calls = [
@@ -184,7 +184,7 @@ class CounterfactualTape:
             context.update((path, value) for path, value in values.items() if path not in RESERVED_KEYS)
 
     def model(self, _name: str | None) -> None:
-        """Return None: nothing replaces a model whose key or URL is missing."""
+        """Return None: models are real."""
 
     def _can_simulate(self, call: ToolCall) -> bool:
         wanted = self._playback.wanted
@@ -207,7 +207,7 @@ def runs_here(tool: Any) -> bool:
 
 
 def is_custom(tool: Any) -> bool:
-    """Return whether a tool is a ``CustomTool``, which not every version of the SDK has."""
+    """Return whether a tool is a ``CustomTool``, if the SDK's version has it."""
     kind = getattr(agents, "CustomTool", None)
     return kind is not None and isinstance(tool, kind)
 

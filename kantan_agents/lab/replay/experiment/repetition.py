@@ -1,4 +1,4 @@
-"""``Repetition``: the state of one repeated run, from its events."""
+"""``Repetition``: the state of one repeated run."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _NOT_SENT: Final = ("RunStoppedError", "NotReplayableError")
 
 
 class SeenEvents:
-    """The model calls and tool calls of a run and of the runs inside it.
+    """The calls of a run and of the runs inside it.
 
     Attributes:
         simulations: Ids of the runs in which an agent plays a tool.
         ``refusals``: Codes of the denied calls by the ids of their runs and calls.
         played: Ids of the recorded calls that answered one.
         simulated, live: Names of the tools that an agent played or that really ran, once for each call.
-        waits: Whether the run stopped to wait for an approval.
+        waits: Whether the run stopped for an approval.
     """
 
     def __init__(self, prices: Prices) -> None:
@@ -87,16 +87,11 @@ class SeenEvents:
 
 
 class RunStoppedError(Exception):
-    """Stops a run that left its recording, or whose experiment may spend no more."""
+    """The run left its recording, or the budget ran out."""
 
 
 class Repetition:
-    """One repeated run: its events so far, and whether it must stop.
-
-    Attributes:
-        ``refused``: Why a request was not sent: it would have changed something at the provider.
-        is_broke: Whether it stopped because the budget ran out.
-    """
+    """One repeated run; ``refused`` is a rejected request that would have changed the provider's state."""
 
     def __init__(self, recording: Recording, wanted: WantedExperiment, spending: Spending) -> None:
         self.recording = recording
@@ -109,7 +104,7 @@ class Repetition:
         self._spending = spending
 
     def check_running(self) -> None:
-        """Raise if the run must stop; E93 if a request would have changed something at the provider."""
+        """Raise if the run must stop; E93 if a request was rejected."""
         if self.refused is not None:
             raise self.refused
         if self.new_call is not None:
@@ -119,7 +114,7 @@ class Repetition:
             raise RunStoppedError("the budget is used up")
 
     def diverge(self, agent: str, tool: str, arguments: str, reason: str) -> RunStoppedError:
-        """Store where the run leaves the recording, the first time only; return the error."""
+        """Store the first call at which the run leaves the recording; return the error."""
         if self.new_call is None:
             step = max(self.seen.steps, 1)
             self.new_call = NewCall(step, agent, tool, str(mask(arguments)), reason)

@@ -1,4 +1,4 @@
-"""Stores experiments in the trace database, in two tables next to the recorder's."""
+"""Stores experiments in two tables of the trace database."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _CREATE_EXPERIMENT: Final = (
 
 @attrs.frozen
 class ExperimentRow:
-    """A stored experiment; ``body`` has its agent, its changes and its options."""
+    """A stored experiment; ``body`` has its agent, changes and options."""
 
     name: str
     hash: str
@@ -65,7 +65,7 @@ class ExperimentRow:
 
 
 def open_experiment(path: Path, name: str, hash_: str, body: Mapping[str, Any]) -> ExperimentRow:
-    """Return the experiment with this name and hash; create it and the tables if they are missing."""
+    """Return an experiment; create it and the tables if missing."""
     new = ExperimentRow(name, hash_, datetime.now(timezone.utc), body)
     with changing(path) as connection:
         with transaction(connection):
@@ -113,7 +113,7 @@ def read_experiments(path: Path, name: str | None = None) -> list[ExperimentRow]
 
 
 def read_runs(path: Path, experiment: ExperimentRow) -> Sequence[RunOutcome]:
-    """Return the stored runs of an experiment, in the order in which they finished."""
+    """Return the stored runs of an experiment, first finished first."""
     with reading(path, by_trace=False) as connection:
         query = f"SELECT body FROM {EXPERIMENT_RUNS} WHERE {_OF_THIS} ORDER BY id"  # noqa: S608
         rows = connection.execute(query, (experiment.name, experiment.hash))

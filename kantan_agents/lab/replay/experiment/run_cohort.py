@@ -37,7 +37,7 @@ from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.support.arguments import checked_int
 
 Progress = Callable[[int, int], None]
-"""Called with the number of finished runs and of all runs, whenever one has finished."""
+"""Called with the number of finished and of all runs after each run."""
 
 
 async def replay_cohort_async(
@@ -160,7 +160,7 @@ def replay_cohort() -> None:
 
 @attrs.frozen
 class _CohortWork:
-    """The finished and the missing runs of an experiment."""
+    """The finished and the missing runs."""
 
     _cohort: Cohort
     _plan: ExperimentPlan
@@ -172,11 +172,11 @@ class _CohortWork:
 
     @property
     def missing(self) -> list[PlannedRun]:
-        """The missing runs, including those that failed before."""
+        """The missing and the failed runs."""
         return [unit for unit in self._plan.units if unit.key not in self._finished]
 
     async def read_finished(self) -> None:
-        """Read the runs that an earlier start finished."""
+        """Read finished runs of an earlier start."""
         keys = {unit.key for unit in self._plan.units}
         for run in await run_sync(read_runs, self._cohort.store.path, self._row):
             key = (run.trace_id, run.run_id, run.repeat)
@@ -185,11 +185,11 @@ class _CohortWork:
         self._report()
 
     async def make(self, workers: int) -> None:
-        """Run the missing ones, ``workers`` at a time."""
+        """Run the missing ones."""
         await self._work.do(self.missing, self._paid, workers)
 
     def experiment(self) -> Experiment:
-        """Return the experiment in its current state."""
+        """Return the experiment so far."""
         runs = [self._finished[unit.key] for unit in self._plan.units if unit.key in self._finished]
         return of_row(
             self._row,

@@ -1,4 +1,4 @@
-"""Answers tool calls: by an equal recorded call, or an agent that plays the tool."""
+"""Answers tool calls with recorded calls or an agent."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ _MOST_EXAMPLES: Final = 5
 class ToolPool:
     """The recorded calls of a run and of the runs inside it.
 
-    Equal calls are from the same agent to the same tool with the same arguments. They are used in their
-    order; then the last one answers again.
+    Equal calls, by agent, tool and arguments, are used in their order; then the last one answers again.
     """
 
     def __init__(self, runs: Iterable[RunRecord]) -> None:
@@ -43,7 +42,7 @@ class ToolPool:
         return chosen
 
     def rejected(self, call: ToolCall) -> ToolCallRecord | None:
-        """Return an equal recorded call that a reviewer rejected; None if missing."""
+        """Return an equal rejected call; None if missing."""
         rejected = [one for one in self._equal(call) if one.decision is None and one.error is None]
         chosen = next((one for one in rejected if not self._is_used(one)), None)
         if chosen is not None:
@@ -51,7 +50,7 @@ class ToolPool:
         return chosen
 
     def examples(self, name: str) -> list[ToolCallRecord]:
-        """Return the recorded calls of a tool that returned something."""
+        """Return the recorded calls of a tool with a result."""
         return [
             one for one in self._calls if one.tool.name == name and _has_result(one) and one.failure is None
         ]
@@ -72,7 +71,6 @@ class ToolPool:
 
 
 def _has_result(call: ToolCallRecord) -> bool:
-    """Return whether the tool finished: it was not denied, rejected or cancelled."""
     if call.decision is None or not call.decision.is_allowed:
         return False
     if call.failure is not None:
@@ -81,7 +79,7 @@ def _has_result(call: ToolCallRecord) -> bool:
 
 
 def checked_simulator(agent: Any) -> Agent[Any] | None:
-    """Return the agent that plays tools, with limits; raise E75 if it could do anything itself."""
+    """Return the agent that plays tools, with limits; raise E75 if it has tools."""
     if agent is None:
         return None
     if not isinstance(agent, Agent):
@@ -92,7 +90,7 @@ def checked_simulator(agent: Any) -> Agent[Any] | None:
 
 
 async def result_of_simulation(agent: Agent[Any], call: ToolCall, examples: Sequence[ToolCallRecord]) -> str:
-    """Return an agent's made-up result of a call."""
+    """Return an agent's made-up result."""
     question = {
         "tool": call.name,
         "description": getattr(call.tool, "description", ""),
