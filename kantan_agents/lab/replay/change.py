@@ -38,7 +38,7 @@ class Change:
 
     Attributes:
         what: The part that changes, such as ``"model"`` or ``"settings.temperature"``.
-        label: The change in one line, for tables.
+        label: The change in one line, with its new value.
         value: The new value, as JSON data.
         options: Returns the changed options of ``Agent`` for an agent.
         run_rules: The explicit tool rules of every run; None for the recorded rules.
