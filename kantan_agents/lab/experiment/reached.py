@@ -14,7 +14,7 @@ from kantan_agents.subagent_files import AgentDefinition
 
 
 def represented(target: Any) -> Any:
-    """Return the Agent of an SDK agent, or the SDK agent."""
+    """Return the Agent that an SDK agent represents, or the agent itself."""
     owner = agent_of(target)
     return target if owner is None or (target is not owner and owner.sdk_agent is not target) else owner
 

@@ -17,7 +17,7 @@ from kantan_agents.support.arguments import checked_number
 def judge_of(given: Any, agent: Agent[Any], perfect: float | None) -> tuple[Evaluator, float]:
     """Return the evaluator with its scale, and the best score.
 
-    Raises E75 for anything else than ``improve`` accepts, a judge with lower scores for better answers or a
+    Raises E75 for anything other than ``improve`` accepts, a judge with lower scores for better answers or a
     scale that starts below 0, and a ``perfect`` outside of the scale.
     """
     if given is None:
