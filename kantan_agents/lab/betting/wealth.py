@@ -26,7 +26,7 @@ _ROUNDING: Final = 1e-9
 
 @attrs.frozen(eq=False)
 class Evidence:
-    """Evidence against a hypothesis after each observation.
+    """The strength of the evidence against a hypothesis, after each observation.
 
     The wealth of a gambler starts at 1. While the hypothesis holds, no bet against it has an expected gain.
     So the wealth ever reaches 1 / alpha with a probability of at most alpha, however often one looks.
@@ -53,17 +53,29 @@ class Evidence:
         return math.exp(-self.highest)
 
     def rejects(self, alpha: float) -> bool:
-        """Return whether the hypothesis is rejected at the false-alarm probability ``alpha``."""
+        """Return whether the hypothesis is rejected at the false-alarm probability ``alpha``.
+
+        Raises:
+            ValueError: ``alpha`` is not between 0 and 1.
+        """
         return self.highest >= threshold(alpha)
 
     def rejected_at(self, alpha: float) -> int | None:
-        """Return the number of observations at the first rejection, if any."""
+        """Return the number of observations at the first rejection; None without one.
+
+        Raises:
+            ValueError: ``alpha`` is not between 0 and 1.
+        """
         reached = np.flatnonzero(self.path >= threshold(alpha))
         return int(reached[0]) + 1 if len(reached) else None
 
 
 def threshold(alpha: float) -> float:
-    """Return the logarithm of the wealth that rejects at ``alpha``, between 0 and 1."""
+    """Return the logarithm of the wealth that rejects at ``alpha``.
+
+    Raises:
+        ValueError: ``alpha`` is not between 0 and 1.
+    """
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha must be between 0 and 1, not {alpha}")
     return -math.log(alpha)

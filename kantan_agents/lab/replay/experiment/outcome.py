@@ -22,7 +22,7 @@ DecisionKind = Literal["tool call", "hand-off", "refusal", "field", "error"]
 
 @attrs.frozen
 class ChangedDecision:
-    """A decision that only one of a run and its recorded run made.
+    """A decision that a run made and its recorded run did not, or the other way round.
 
     Attributes:
         kind: ``"tool call"``, ``"hand-off"``, ``"refusal"``, ``"field"`` of a structured output, or
