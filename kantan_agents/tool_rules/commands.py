@@ -1,7 +1,7 @@
-"""Finds the commands that a text may contain for some shell; errs on the side of finding too many, for deny.
+"""Finds the commands that a string may contain for some shell; for deny, so it rather finds too many.
 
-It cannot find every command (``$(echo r)m``, a script written earlier), so deny alone is not safe. Commands
-that must not run should not be in allow.
+It cannot find every command (``$(echo r)m``, an existing script), so deny alone is not safe: allow must not
+cover commands that must not run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _QUOTED = re.compile(
     re.DOTALL,
 )
 _UNQUOTED = r"""(?:[^\s;&|<>`()'"\\$]|\$(?!["']))*"""
-# Only looked for where a word begins, so the time is linear.
+# Searched only at the start of a word, so the time is linear.
 _QUOTED_WORD = re.compile(rf"(?<![^\s;&|<>`()]){_UNQUOTED}(?:(?:{_QUOTED.pattern}){_UNQUOTED})+", re.DOTALL)
 _ESCAPED = re.compile(r"""\\(["$\\`])""")
 _SIGN = re.compile(r"\\(.)", re.DOTALL)
@@ -39,31 +39,31 @@ _NESTED = re.compile(r"""["'\\`]|\$\(""")
 _NO_LETTERS = re.compile(r"""[\s;&|<>`(){}$'"\\]""")
 _ESCAPED_SIGN = re.compile(r"""\\[\s;&|<>()'"`]""")
 _COMMENT = re.compile(r"#(?<!\S#)[^\n]*")
-# Where quotes are read anew, and where an unpaired one ends at the latest.
+# Where the reading of quotes restarts, and where an unpaired quote ends at the latest.
 _RESTARTS = (re.compile(r"\n"), re.compile(r"\$\(|[<>]\(|\n"))
 _BACKTICK = re.compile(r"(?<!\\)`")
 _REDIRECTION = re.compile(r"\d{0,3}(?:&>>?|<<<|<<-?|[<>]&|<>|>>|>\||[<>])[ \t]*[^\s;&|<>`()]+")
 _VARIABLE = re.compile(r"\$(?:\{[^{}\s]*\}|[A-Za-z_]\w*|[0-9@*#?!$-])")
 _OUTPUT = re.compile(r"\$\([^()]*\)")
-# A part of a word: a variable, the output of a command, `{}` of find and xargs, a sign behind a backslash.
+# A part of a word: a variable, the output of a command, `{}` of find and xargs, an escaped sign.
 _PART = re.compile(rf"{_VARIABLE.pattern}|{_OUTPUT.pattern}|`[^`]*`|\{{\}}|\\[;&|<>()'\"]")
-# The command of an option in the same word: `su -c'git push'`, `env --split-string='git push'`.
-# Compiled code looks for the hyphen first.
+# The command of an option in the same word: `su -c'git push'`, `env --split-string='git push'`. The regex
+# engine searches for the hyphen first.
 _ATTACHED = re.compile(r"-(?<!\S-)(?:[A-Za-z]*?[cSxX]|-(?:(?:session-)?command|split-string|exec)=)(?=\S)")
 
 MOST_READ: Final = 600_000
-"""Maximum number of characters in all readings of a command, which take about fifty milliseconds."""
+"""Maximum number of characters in all readings of a command: about fifty milliseconds."""
 _COST: Final = 50
-"""A quote, and the beginning of another text, take as long as so many characters."""
+"""A quote, and the start of another string, take as long as this many characters."""
 
 
 def readings(text: str) -> Iterator[Reading]:
     """Yield each way in which a shell may read ``text``, or another shell a command inside it.
 
-    Quotes either are ordinary characters or keep words together. Targets of redirections either are commands
-    (``<(rm x)``) or are left out (``>log rm x``). Variables separate commands, are empty, or are part of a
-    word, as are outputs of commands. A quoted word is a command of its own where a command may begin. The
-    first reading is the simplest. If there are too many, the last one contains every command.
+    Quotes are ordinary characters or join words. Targets of redirections are commands (``<(rm x)``) or
+    omitted (``>log rm x``). Variables and outputs of commands separate commands, are empty, or are part of a
+    word. Where a command may start, a quoted word is also a separate command. The first reading is the
+    simplest. If there are too many, the last one contains every command.
     """
     texts, known, seen, left = [_CONTINUED.sub("", text)], set[str](), set[str](), MOST_READ
     while texts:
@@ -96,7 +96,7 @@ def readings(text: str) -> Iterator[Reading]:
 
 
 def _spellings(text: str, codes: dict[str, str], *, is_inner: bool) -> Iterator[str]:
-    """Yield the spellings of a text, without quotes; add the contents of quoted words to ``codes``."""
+    """Yield the spellings of a string without quotes; add the content of quoted words to ``codes``."""
     for quoted in _quoted(text, codes, is_inner=is_inner):
         for redirected in dict.fromkeys((quoted, _REDIRECTION.sub(" ", quoted))):
             plain = (redirected, _VARIABLE.sub(" ", redirected), _PART.sub("_", redirected))
@@ -107,14 +107,14 @@ def _spellings(text: str, codes: dict[str, str], *, is_inner: bool) -> Iterator[
 
 
 def _quoted(text: str, codes: dict[str, str], *, is_inner: bool) -> list[str]:
-    """Return the ways to read the quotes in a text; in an inner text, they are no ordinary characters."""
+    """Return the ways to read quotes; in an inner string, they are not ordinary characters."""
     if not _QUOTE.search(text):
         return [text]
     join = partial(_joined, codes)
-    # Most comments contain no quote; to remove them would only make one more reading.
+    # Most comments contain no quote; without them, there would only be one more reading.
     no_comments = _COMMENT.sub(lambda found: "" if _QUOTE.search(found[0]) else found[0], text)
     texts = [_QUOTED_WORD.sub(join, no_comments)]
-    if _ESCAPED_SIGN.search(text):  # to Windows, a backslash is an ordinary character
+    if _ESCAPED_SIGN.search(text):  # on Windows, a backslash is an ordinary character
         texts.append(_QUOTED_WORD.sub(join, text.replace("\\", "/")))
     for restart in _RESTARTS:
         parts = restart.split(text)
@@ -124,7 +124,7 @@ def _quoted(text: str, codes: dict[str, str], *, is_inner: bool) -> list[str]:
 
 
 def _joined(codes: dict[str, str], found: re.Match[str]) -> str:
-    """Return a quoted word without blanks and signs; add its contents to ``codes``, if it had some."""
+    """Return a quoted word without blanks and signs; if it had some, add its content to ``codes``."""
     content = _QUOTED.sub(_unquoted, found[0])
     if not any(_NO_LETTERS.search(_unquoted(part)) for part in _QUOTED.finditer(found[0])):
         return found[0]
@@ -149,12 +149,12 @@ def without_quotes(text: str) -> str:
 
 
 class Reading(NamedTuple):
-    """One way to read a text.
+    """One way to read a string.
 
     Attributes:
         words: The words, with ``SEPARATOR`` between commands.
-        starts: The words at which a command may begin, by their index; whether other words may follow such a
-            command, because it is in a text as in ``trap 'git push' EXIT``.
+        starts: Indexes of the words at which a command may start; the value tells whether other words may
+            follow the command because it is quoted, as in ``trap 'git push' EXIT``.
         is_complete: Whether this is all; otherwise any command may follow.
     """
 
@@ -164,7 +164,6 @@ class Reading(NamedTuple):
 
     @classmethod
     def make(cls, words: list[str]) -> Reading:
-        """Return the reading with these words."""
         places: frozenset[Place] = AT_BEGIN
         starts: dict[int, bool] = {}
         for index, word in enumerate(words):
@@ -177,10 +176,10 @@ class Reading(NamedTuple):
         return cls(words, starts)
 
     def inner_texts(self, codes: dict[str, str]) -> Iterator[str]:
-        """Yield the texts that one more shell may read.
+        """Yield the strings that one more shell may read.
 
         Args:
-            codes: What is in a quoted word, by the word.
+            codes: The content of each quoted word.
         """
         for place, is_text in self.starts.items() if codes else ():
             word = self.words[place]

@@ -15,17 +15,17 @@ from kantan_agents.tool_rules.rules import NO_RULES, ToolRules
 BASE = "base"
 EXPLICIT = "explicit"
 DEFINITION = "definition"
-"""Name of the limit that the tool lists of a subagent file set."""
+"""The limit from the tool lists of a subagent file."""
 
 
 DELEGATION = "delegation"
-"""Name of the limit that a delegation itself sets. Names of inherited limits begin with it."""
+"""The limit that a delegation sets, and the prefix of the names of inherited limits."""
 USER = "user"
-"""Name of the layer of the rules for users, who call tools by slash commands."""
+"""The layer of the rules for users, who call tools by slash commands."""
 
 
 def merge(*layers: ToolRules) -> ToolRules:
-    """Merge rule sets into one; a later rule set wins over an earlier one."""
+    """Merge rule sets; a later one wins."""
     return reduce(ToolRules.merge, layers, NO_RULES)
 
 
@@ -38,8 +38,7 @@ def provider_layer(name: str) -> str:
 class RuleLayers:
     """Named rule sets that are merged in order, and limits that only restrict them.
 
-    Layers are merged: one may allow a tool that another does not. Each limit must permit a tool in addition,
-    whatever the layers allow.
+    One layer may allow a tool that another does not. In addition, each limit must permit the tool.
 
     Attributes:
         layers: Pairs of a name and its rules; later layers win.
@@ -75,7 +74,7 @@ class RuleLayers:
         return narrowed
 
     def as_limits(self, name: str) -> tuple[tuple[str, ToolRules], ...]:
-        """Return the limits that these layers are for the runs to which the agent ``name`` delegates."""
+        """Return these layers as limits for the runs to which the agent ``name`` delegates."""
         limits = [(f"{DELEGATION}: rules of {name}", self.rules)]
         for limit, rules in self.limits:
             is_inherited = limit.startswith(f"{DELEGATION}: ")
@@ -83,7 +82,7 @@ class RuleLayers:
         return tuple(limits)
 
     def decide_tool(self, tool: ToolFacts) -> Decision:
-        """Decide whether a tool may be used at all: the first refusal, or the decision of the layers."""
+        """Decide whether a tool may be used at all: the first denial, or the decision of the layers."""
         decision = decide_tool(self.rules, tool)
         for name, rules in self.limits if decision.allowed else ():
             narrowed = decide_tool(rules, tool)
@@ -100,11 +99,11 @@ class RuleLayers:
         return tuple(name for name, rules in self.layers if _holds(rules, decision.key, decision.entry))
 
     def rules_behind(self, decision: Decision) -> ToolRules:
-        """Return the rule set behind a decision: that of the limit, or the merged layers."""
+        """Return the rule set of a decision: the deciding limit's, or the merged layers."""
         return next((rules for name, rules in self.limits if name == decision.limit), self.rules)
 
     def denials(self) -> Iterator[tuple[str, str]]:
-        """Yield each layer and each limit with each of its entries of deny, but for ``"*"``."""
+        """Yield each layer and each limit with each of its deny entries except ``"*"``."""
         for layer, rules in (*self.layers, *self.limits):
             for entry in rules.deny if isinstance(rules.deny, tuple) else ():
                 yield layer, entry

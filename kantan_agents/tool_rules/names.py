@@ -15,7 +15,7 @@ from kantan_agents.tool_rules.globs import is_glob, literal_beginning
 from kantan_agents.tool_rules.origins import SERVER_PREFIX, Origin
 
 Names = tuple[str, ...] | Literal["*"] | None
-"""Entries in their order, ``"*"`` for every tool, None if the key is not set."""
+"""Entries in order, ``"*"`` for every tool, None if the key is not set."""
 
 EVERY: Literal["*"] = "*"
 CACHED_NAMES = 4096
@@ -23,7 +23,7 @@ CACHED_NAMES = 4096
 
 
 def union(one: Names, other: Names) -> Names:
-    """Return the union of two sets of entries (spec 9.2); None adds nothing, ``"*"`` includes all others."""
+    """Return the union of two sets of entries (spec 9.2); None adds nothing, ``"*"`` includes all."""
     if one is None or other is None:
         return other if one is None else one
     if EVERY in (one, other):
@@ -39,8 +39,7 @@ def _pattern(glob: str) -> re.Pattern[str]:
 class NamePatterns:
     """Names and glob patterns; finds those that cover a name.
 
-    Plain names are looked up in a set and results of patterns are cached, so ten thousand entries cost no
-    more than one.
+    A set holds plain names and a cache the results of patterns, so ten thousand entries are as fast as one.
     """
 
     __slots__ = ("_exact", "_globs", "_seen")
@@ -52,11 +51,9 @@ class NamePatterns:
         self._seen: dict[str, tuple[str, ...]] = {}
 
     def covering(self, name: str, origin: Origin | None = None) -> tuple[str, ...]:
-        """Return the entries that cover ``name``: itself first, then patterns in their order.
+        """Return the entries that cover ``name``: itself first, then patterns in order.
 
-        Args:
-            name: A name of a tool.
-            origin: Decides which entries may cover it; None for all.
+        ``origin`` decides which entries may cover it; None for all.
         """
         found = self._covering(name)
         if origin is None or not found:
@@ -74,7 +71,7 @@ class NamePatterns:
                 for entry, beginning in self._globs
                 if entry != name and name.startswith(beginning) and _pattern(entry).match(name)
             )
-            if len(self._seen) >= CACHED_NAMES:  # models may invent any number of names
+            if len(self._seen) >= CACHED_NAMES:  # models can invent any number of names
                 self._seen.clear()
             self._seen[name] = found
         return found
@@ -98,11 +95,9 @@ class NameSet:
         return self.names == EVERY
 
     def entry_for(self, names: Iterable[str], origin: Origin | None = None) -> str | None:
-        """Return the entry that covers all calls of a tool with these names, or None.
+        """Return the entry that covers all calls of a tool with these names.
 
-        Args:
-            names: The names.
-            origin: Decides which entries may cover them; None for all.
+        ``origin`` decides which entries may cover them; None for all.
         """
         if self.everything:
             return EVERY
@@ -141,7 +136,7 @@ class NameSet:
 
     @cached_property
     def _entries_by_name(self) -> dict[str, str]:
-        """Names of tools covered in all their calls, each with its entry."""
+        """Names of tools that are covered in all their calls, each with its entry."""
         written = {
             name: name
             for name in self._entries

@@ -1,10 +1,10 @@
 """Matches paths and hosts with the patterns of ``Read(src/**)`` and ``WebFetch(domain:example.com)``.
 
-Paths are relative to the root of the tool; ``//srv/app/src/**`` and ``file:///srv/app/src/**`` are absolute.
-``*`` and ``?`` match within one step, ``**`` matches any number of steps. There are no sets of characters
-and no escapes, so ``[`` is an ordinary character. In deny, a pattern without a slash covers the name at any
-depth, what covers a folder covers all that is in it, and ``/src`` may be absolute or relative to the root.
-The time is linear in the length of the path for each step of the pattern.
+Paths are relative to the tool's root; ``//srv/app/src/**`` and ``file:///srv/app/src/**`` are absolute. ``*``
+and ``?`` match within one step, ``**`` any number of steps. ``[`` and a backslash are ordinary characters. In
+deny, a pattern without a slash covers the name at any depth, a pattern that covers a folder covers everything
+in it, and ``/src`` is both absolute and relative to the root. For each step of the pattern, the time is
+linear in the length of the path.
 """
 
 from __future__ import annotations
@@ -36,12 +36,11 @@ _HERE = re.compile(r"(?:\./)+(?=/)")
 
 
 def is_path_pattern(argument: str) -> bool:
-    """Return whether the argument of an entry has wildcards."""
     return "*" in argument or "?" in argument
 
 
 def is_rooted(path: str) -> bool:
-    """Return whether a path depends on where a relative one begins: it is absolute, or begins with ``..``."""
+    """Return whether a path is absolute or starts with ``..``."""
     return _ROOTED.match(path) is not None
 
 
@@ -49,7 +48,7 @@ def check_path_pattern(argument: str) -> None:
     """Check a path in an entry that is only about paths.
 
     Raises:
-        ValueError: No path inside the root of a tool can match it.
+        ValueError: No path below a tool's root can match it.
     """
     if not argument or argument.startswith("~") or "\\" in argument or ".." in argument.split("/"):
         raise ValueError(_NOT_BELOW)
@@ -57,7 +56,7 @@ def check_path_pattern(argument: str) -> None:
 
 
 def check_path(argument: str) -> None:
-    """Check a path in an entry that may be about other texts, such as a path without wildcards.
+    """Check a path in an entry that may be about other values, such as a path without wildcards.
 
     Raises:
         ValueError: It has a variable, a drive, another user's home folder or alternatives in braces.
@@ -72,7 +71,7 @@ def grants_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
     """Return whether a pattern of allow covers a path.
 
     Args:
-        pattern: The pattern. With one slash in front, it is relative to the root.
+        pattern: The pattern. A single leading slash means the root.
         path: The path, relative to the root.
         roots: The absolute paths of the root.
     """
@@ -85,7 +84,7 @@ def grants_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
 def denies_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
     """Return whether a pattern of deny covers a path or a folder above it, ignoring case.
 
-    A file system may take two spellings of a name for the same file. So each way to read the pattern counts.
+    All readings of the pattern count, because a file system may map two spellings of a name to one file.
     Arguments as for ``grants_path``.
     """
     return any(
@@ -96,7 +95,7 @@ def denies_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
 
 @lru_cache(maxsize=1024)
 def _denied(pattern: str, roots: tuple[str, ...]) -> list[tuple[str, list[str]]]:
-    """Return the steps of each reading of a pattern, with the folder that they begin at."""
+    """Return the steps of each reading of a pattern, and the folder where they start."""
     relative = _steps(_folded(pattern))
     found = [("", relative if "/" in pattern.rstrip("/") else [_ANY_STEPS, *relative])]
     text = _HERE.sub("", pattern.replace("\\", "/"), count=1)
@@ -108,18 +107,18 @@ def _denied(pattern: str, roots: tuple[str, ...]) -> list[tuple[str, list[str]]]
 
 
 def is_outside(pattern: str, roots: tuple[str, ...], *, grants: bool) -> bool:
-    """Return whether a pattern matches nothing below the roots, as far as it is not relative to them.
+    """Return whether a pattern that is not relative to the roots matches nothing below them.
 
     Args:
         pattern: The pattern.
         roots: The absolute paths of the roots of some tools.
-        grants: Whether it is a pattern of allow, where one slash in front does not make it absolute.
+        grants: Whether the pattern is of allow, where a single leading slash does not make it absolute.
     """
     absolute = _absolute(pattern)
     if absolute is None and ".." in pattern.split("/"):
         wholes = [posixpath.normpath(posixpath.join(root, pattern)) for root in roots]
         return grants or all(is_outside(f"/{whole}", roots, grants=False) for whole in wholes)
-    if absolute is None:  # `/srv/app/x` in allow is /srv/app/srv/app/x, which nobody means
+    if absolute is None:  # `/srv/app/x` in allow is /srv/app/srv/app/x, which no one means
         return grants and any(f"{pattern}/".startswith(f"{root}/") for root in roots if root != "/")
     steps = _steps(_folded(absolute))
     beginnings = [steps[:end] for end in range(len(steps) + 1)]
@@ -129,7 +128,7 @@ def is_outside(pattern: str, roots: tuple[str, ...], *, grants: bool) -> bool:
 
 
 def is_likely_outside(pattern: str, roots: tuple[str, ...]) -> bool:
-    """Return whether a pattern of deny is probably meant as an absolute path, and no root contains that.
+    """Return whether a pattern of deny probably is an absolute path outside all roots.
 
     Its first step is a folder above a root, or one that is usual in systems and rare in projects.
     """
@@ -141,7 +140,7 @@ def is_likely_outside(pattern: str, roots: tuple[str, ...]) -> bool:
 
 
 def _absolute(pattern: str) -> str | None:
-    """Return the path that a pattern can only mean as an absolute one, else None."""
+    """Return a pattern as an absolute path if it can mean nothing else."""
     found = _FILE_URL.match(pattern)
     if found is not None:
         return unquote(pattern[found.end() :])
@@ -192,7 +191,7 @@ def _step_matches(wanted: str, name: str) -> bool:
 
 
 def checked_domain(argument: str) -> str:
-    """Return the host in ``domain:HOST``, as hosts are compared.
+    """Return the host in ``domain:HOST`` in the form that is compared.
 
     Raises:
         ValueError: It is not ``domain:`` with one host, such as ``example.com`` or ``*.example.com``.
@@ -209,7 +208,7 @@ def checked_domain(argument: str) -> str:
 
 
 def canonical_host(host: str) -> str | None:
-    """Return a host, in lower case and ASCII, as it is compared; None for anything else."""
+    """Return a host in lower case and ASCII; None for anything else."""
     if ":" in host:
         try:
             address = IPv6Address(host)
@@ -222,7 +221,7 @@ def canonical_host(host: str) -> str | None:
     if len(host) > _LONGEST_NAME or _NAME.fullmatch(host) is None:
         return None
     if _NUMBER.fullmatch(host.rpartition(".")[2]):
-        # `http://2130706433` and `http://0x7f.1` are 127.0.0.1 to a system, and names to rules.
+        # For a system, `http://2130706433` and `http://0x7f.1` are 127.0.0.1; for rules, they are names.
         try:
             return str(IPv4Address(host))
         except AddressValueError:
@@ -231,13 +230,13 @@ def canonical_host(host: str) -> str | None:
 
 
 def grants_domain(pattern: str, host: str) -> bool:
-    """Return whether a pattern of allow covers a host; subdomains only if it begins with ``*.``."""
+    """Return whether a pattern of allow covers a host; subdomains only if it starts with ``*.``."""
     if pattern.startswith(_SUBDOMAINS):
         return host.endswith(pattern[1:])
     return host == pattern
 
 
 def denies_domain(pattern: str, host: str) -> bool:
-    """Return whether a pattern of deny covers a host; its subdomains are covered too."""
+    """Return whether a pattern of deny covers a host; it always covers the subdomains."""
     domain = pattern.removeprefix(_SUBDOMAINS)
     return host == domain or host.endswith(f".{domain}")
