@@ -1,4 +1,4 @@
-"""Ends a run whose model makes the same failing call again and again."""
+"""Aborts a run whose model repeats the same failing call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import RepeatedFailureError
 
 FAILED_TURNS: Final = 5
-"""A run ends after this many turns in which the same call has failed in the same way, without progress."""
+"""A run fails after this many turns in which the same call has failed in the same way, without progress."""
 
 WARNED_FROM: Final = 3
 """From this failure on, the model reads that the same call has failed before."""
@@ -27,11 +27,11 @@ _NUMBER = re.compile(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)*(?!\.?[0-9])(?![ \u00a0]?%|
 
 @attrs.frozen
 class UnknownCall:
-    """Stands for the SDK's context of a call that has none.
+    """Replaces the SDK's context of a call that has none.
 
     Attributes:
         tool_call_id: The model's id of the call.
-        tool_arguments: The arguments as JSON text; empty if they are unknown.
+        tool_arguments: The arguments as JSON; empty if unknown.
     """
 
     tool_call_id: str
@@ -44,12 +44,12 @@ class _Streak:
 
     Attributes:
         kind: The type of the latest error.
-        reason: The text of the latest error, redacted.
-        turn: The latest turn in which it has failed.
-        count: Number of turns in which it has failed.
-        failed_calls: Ids of the calls that have failed in the latest turn.
-        error: The latest exception, if any, redacted.
-        before: Type, text and count of the turn before, if it has failed there, too.
+        reason: The message of the latest error, redacted.
+        turn: The latest turn in which it failed.
+        count: Number of turns in which it failed.
+        failed_calls: Ids of the calls that failed in the latest turn.
+        error: The latest exception, redacted.
+        before: Type, message and count of the previous turn, if it failed there too.
     """
 
     kind: str
@@ -61,7 +61,7 @@ class _Streak:
     before: tuple[str, str, int] | None = None
 
     def record(self, turn: int, kind: str, reason: str, error: BaseException | None) -> None:
-        """Record a failure. In a turn, the latest one counts: the others may be attempts of a middleware."""
+        """Record a failure; the latest of a turn counts, because others may be attempts of a middleware."""
         if self.turn != turn:
             self.before = (self.kind, self.reason, self.count)
             self.turn, self.failed_calls = turn, set()
@@ -89,9 +89,9 @@ class _Failures:
     worked: set[int] = attrs.field(factory=set)
 
     def record_success(self, key: tuple[str, str]) -> None:
-        """Record that a call has worked. All counts start again if it is one that has not worked before.
+        """Record a success; one that is new since the first failure resets all counts.
 
-        A model that changes a file and then runs the failing tests again makes progress.
+        A model that changes a file and then repeats the failing tests makes progress.
         """
         self.streaks.pop(key, None)
         if hash(key) in self.worked:
@@ -112,15 +112,7 @@ def record_failed_call(
     reason: str,
     error: BaseException | None = None,
 ) -> None:
-    """Record that a call has failed. Calls of the same turn count once.
-
-    Args:
-        run: The run; None outside of a run.
-        tool_name: Name of the tool.
-        tool_context: The SDK's context of the call.
-        reason: What the model reads, or the message of the error.
-        error: The exception of the tool, if it has raised one.
-    """
+    """Record a failed call, once per turn; ``reason`` is the model's answer or the error's message."""
     if run is None:
         return
     failures: _Failures = run.state.setdefault(_FAILURES, _Failures())
@@ -143,7 +135,7 @@ def record_working_call(run: Run | None, tool_name: str, tool_context: Any) -> N
 
 
 def end_call(run: Run, tool_name: str, tool_context: Any, output: Any) -> Any:
-    """Return the output of a call; add a warning if the call fails repeatedly."""
+    """Return the output of a call, with a warning if the call fails repeatedly."""
     failures: _Failures | None = run.state.get(_FAILURES)
     if failures is None:  # the usual case
         return output
@@ -163,11 +155,7 @@ def end_call(run: Run, tool_name: str, tool_context: Any, output: Any) -> Any:
 
 
 def begin_turn_after_failures(run: Run) -> None:
-    """Begin a turn: end the run if a call has failed too often.
-
-    Raises:
-        RepeatedFailureError: E27, the limit of ``FAILED_TURNS`` is reached.
-    """
+    """Start a turn; E27 if a call has failed in ``FAILED_TURNS`` turns."""
     failures: _Failures | None = run.state.get(_FAILURES)
     if failures is None:
         return
@@ -181,7 +169,7 @@ def begin_turn_after_failures(run: Run) -> None:
                 reason=_shortened(streak),
                 count=streak.count,
             )
-            end_run_with(run, error)  # also if this turn belongs to an agent used as a tool
+            end_run_with(run, error)  # even if this turn belongs to an agent used as a tool
             raise error from streak.error
 
 
@@ -196,8 +184,8 @@ def _call_id(tool_context: Any) -> str:
 
 
 def _key(tool_name: str, tool_context: Any) -> tuple[str, str]:
-    """Return a key that is equal for two calls with equal arguments, however they are written."""
-    # What the model wrote: a middleware may have inserted values that must not be reported.
+    """Return a key that is equal for two calls with equal arguments, whatever their spelling."""
+    # The model's arguments: a middleware may have inserted values that must not be reported.
     arguments = getattr(tool_context, "tool_arguments", None) or ""
     try:
         return tool_name, json.dumps(json.loads(arguments), sort_keys=True, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Which tool providers are installed, and which of them this process permits. Loads no provider."""
+"""The installed tool providers, and those that this process permits. Loads none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VARIABLE = "KANTAN_AGENTS_TOOL_PROVIDERS"
 
 @attrs.frozen
 class Declaration:
-    """The entry point of a provider. ``str()`` is name and version of the distribution.
+    """The entry point of a provider; ``str()`` is name and version of the distribution.
 
     Attributes:
         name: Name of the entry point.
@@ -53,14 +53,14 @@ def declared_providers() -> list[tuple[Declaration, EntryPoint]]:
 
 
 def entry_points_function() -> Any:
-    """Return the function that lists entry points: that of the standard library, or a test's replacement."""
+    """Return the function that lists entry points: the standard library's, or a test's replacement."""
     return importlib.metadata.entry_points
 
 
 def _entries() -> Iterable[EntryPoint]:
     """Return the entry points of the group.
 
-    A test's replacement may take no arguments, as ``lambda: entry_points``, because 0.1.x passed none.
+    A test's replacement may take no arguments (``lambda: entry_points``), because 0.1.x passed none.
     """
     listed = entry_points_function()
     try:
@@ -84,14 +84,14 @@ class _ProcessChoice:
 def use_tool_providers(*names: str | None) -> None:
     """Limit the tool providers that this process may use.
 
-    The limit applies to agents that are created from now on; existing agents keep their tools and rules. Call
-    it before the first agent, so that no other provider is loaded at all. An agent's ``tool_providers`` can
-    only choose among the permitted ones. The call cannot permit what the environment variable
-    ``KANTAN_AGENTS_TOOL_PROVIDERS`` (``none``, ``all`` or names separated by commas) does not.
+    The limit applies to agents created from now on; existing agents are unchanged. Call it before the first
+    agent, so that no other provider is loaded at all. An agent's ``tool_providers`` can only choose among the
+    permitted ones. The environment variable ``KANTAN_AGENTS_TOOL_PROVIDERS`` (``none``, ``all`` or names
+    separated by commas) limits this call, too.
 
         use_tool_providers("acme")  # only this one
         use_tool_providers()  # none
-        use_tool_providers(None)  # no limit, apart from that of the environment variable
+        use_tool_providers(None)  # no limit except the environment variable
 
     Names of providers that are not installed are logged once, as a warning.
 
@@ -113,11 +113,7 @@ def use_tool_providers(*names: str | None) -> None:
 
 
 def permitted_providers() -> frozenset[str] | None:
-    """Return the names of the providers that this process permits; None for all.
-
-    Raises:
-        InvalidOptionError: E75, the environment variable is not valid.
-    """
+    """Return the permitted names, None for all; E75 if the environment variable is invalid."""
     value = os.environ.get(VARIABLE)
     if value is None:
         return _ProcessChoice.permitted
