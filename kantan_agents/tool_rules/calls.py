@@ -130,6 +130,7 @@ class CallPattern:
 
     @cached_property
     def path(self) -> str:
+        """The pattern for the paths that it covers."""
         if self.form in ("any", PATH):
             return _ANY_PATH if self.form == "any" else self.argument
         # Unchanged, because two blanks in a path are not one.

@@ -153,8 +153,8 @@ class Reading(NamedTuple):
 
     Attributes:
         words: The words, with ``SEPARATOR`` between commands.
-        starts: Indexes of the words at which a command may start; the value tells whether other words may
-            follow the command because it is quoted, as in ``trap 'git push' EXIT``.
+        starts: Indexes of the words at which a command may start; the value is whether other words may follow
+            the command because it is quoted, as in ``trap 'git push' EXIT``.
         is_complete: Whether this is all; otherwise any command may follow.
     """
 
@@ -164,6 +164,7 @@ class Reading(NamedTuple):
 
     @classmethod
     def make(cls, words: list[str]) -> Reading:
+        """Return the reading with these words."""
         places: frozenset[Place] = AT_BEGIN
         starts: dict[int, bool] = {}
         for index, word in enumerate(words):

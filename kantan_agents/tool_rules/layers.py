@@ -70,7 +70,7 @@ class RuleLayers:
     def with_limits(self, *limits: tuple[str, ToolRules]) -> RuleLayers:
         """Return these layers with more limits."""
         narrowed = RuleLayers(self.layers, (*self.limits, *limits))
-        narrowed.__dict__["rules"] = self.rules  # shares the merged rules and what is compiled for them
+        narrowed.__dict__["rules"] = self.rules  # shares the merged and compiled rules
         return narrowed
 
     def as_limits(self, name: str) -> tuple[tuple[str, ToolRules], ...]:

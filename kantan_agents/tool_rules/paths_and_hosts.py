@@ -36,6 +36,7 @@ _HERE = re.compile(r"(?:\./)+(?=/)")
 
 
 def is_path_pattern(argument: str) -> bool:
+    """Return whether an entry's argument has wildcards."""
     return "*" in argument or "?" in argument
 
 

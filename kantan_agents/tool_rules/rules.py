@@ -89,8 +89,6 @@ class ToolRules:
         """Merge two rule sets; ``later`` wins (spec 9.2, 9.3).
 
         Allow and deny are unions. Parameter rules are merged by tool, parameter and keyword.
-        @7 
-        Whether every tool, call and argument is permitted.
         """
         if later is NO_RULES or self is NO_RULES:
             return self if later is NO_RULES else later

@@ -49,7 +49,7 @@ def _places() -> list[str]:
     """
     library = str(Path(__file__).parents[2])
     files = [getattr(sys.modules.get(name), "__file__", None) for name in _NEEDED]
-    used = {os.path.abspath(Path(file).parent.parent) for file in files if file}  # noqa: PTH100 - as it is
+    used = {os.path.abspath(Path(file).parent.parent) for file in files if file}  # noqa: PTH100 - unchanged
     standard = os.path.dirname(os.__file__)  # noqa: PTH120
     used |= {standard, os.path.join(standard, "lib-dynload")}  # noqa: PTH118
     try:

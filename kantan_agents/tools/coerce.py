@@ -31,8 +31,8 @@ _TO_DO = (
 def coerce_tool(tool: Any) -> Any:
     """Return SDK tools unchanged, and convert plain functions and agents to tools.
 
-    An agent, of this library or of the SDK, becomes a tool as by its ``as_tool``: the tool has the name of
-    the agent and its ``handoff_description``.
+    An agent, of this library or of the SDK, becomes a tool like with its ``as_tool``, with its name and its
+    ``handoff_description``.
 
     Raises:
         ToolNameRequiredError: E4, the object has no usable tool name.
@@ -97,7 +97,7 @@ def _named(tool: agents.FunctionTool) -> agents.FunctionTool:
 
 
 def _agent_in(tool: Any) -> agents.Agent[Any] | None:
-    """Return the SDK agent that ``tool`` is or, for an agent of this library, represents; else None."""
+    """Return the SDK agent that ``tool`` is or represents; else None."""
     # On the class: an attribute of any other object may do anything.
     if isinstance(getattr(type(tool), "sdk_agent", None), property):
         tool = tool.sdk_agent
@@ -107,13 +107,9 @@ def _agent_in(tool: Any) -> agents.Agent[Any] | None:
 def agent_as_tool(
     agent: agents.Agent[Any], name: str | None = None, description: str | None = None, **options: Any
 ) -> agents.FunctionTool:
-    """Return an agent as a tool, as by the SDK's ``as_tool``.
+    """Return an agent as a tool, like the SDK's ``as_tool`` with its ``options``.
 
-    Args:
-        agent: The agent of the SDK.
-        name: Name of the tool; by default made of the agent's.
-        description: Its description; by default the agent's ``handoff_description``.
-        **options: Other arguments of the SDK's ``as_tool``.
+    By default, the name derives from the agent's, and the description is its ``handoff_description``.
 
     Raises:
         InvalidOptionError: E75, the agent's name cannot be the name of a tool.
@@ -122,7 +118,7 @@ def agent_as_tool(
         whole = f"Ask the agent {agent.name} to do a task, and get its answer."
         description = agent.handoff_description or whole
     if not name:
-        name = _NOT_IN_NAMES.sub("_", agent.name).lower()  # as the SDK does, which logs a warning about it
+        name = _NOT_IN_NAMES.sub("_", agent.name).lower()  # like the SDK, which logs a warning about it
         if not name.strip("_"):
             reason = f"the agent {agent.name!r} has no letter a to z or digit for a tool name; {_OWN_NAME}"
             raise InvalidOptionError(option="tools", reason=reason)
@@ -136,12 +132,7 @@ def agent_as_tool(
 
 
 def for_other_agent(tool: agents.FunctionTool, agent: agents.Agent[Any]) -> agents.FunctionTool | None:
-    """Return a tool that was made of an agent as the same tool of another agent; None if the SDK has made it.
-
-    Args:
-        tool: A tool that ``agent_as_tool`` has returned, or a copy of one.
-        agent: The other agent of the SDK.
-    """
+    """Return a copy, for another agent, of a tool from ``agent_as_tool``; None for any other tool."""
     remake: Callable[[agents.Agent[Any]], agents.FunctionTool] | None = getattr(tool, _REMAKE, None)
     if remake is None:
         return None
@@ -168,7 +159,7 @@ def _check_is_tool(tool: Any) -> None:
 
 
 def _make_function_tool(function: Callable[..., Any]) -> agents.FunctionTool:
-    """Return what ``agents.function_tool`` returns for a function.
+    """Return ``agents.function_tool`` of a function.
 
     Raises:
         ToolSchemaError: E29, the SDK cannot describe a parameter. Its own error names neither the tool nor
@@ -232,7 +223,7 @@ def _taking(
 
 
 def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations of a function: evaluated, or else as they are written."""
+    """Return the annotations of a function: evaluated, or else unchanged."""
     try:
         return inspect.get_annotations(inspect.unwrap(function), eval_str=True)
     except Exception:  # noqa: BLE001 - a name in an annotation may not exist

@@ -1,4 +1,4 @@
-"""Reports keys of a context that look like a reserved key, whose rules would have no effect."""
+"""Reports misspelled reserved keys of a context, whose rules would have no effect."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _log = get_logger("kantan_agents.tools")
 
 
 def check_context_keys(run: Run, reserved: str = TOOL_RULES) -> None:
-    """Report keys of the run's context that are almost ``reserved``: by a warning, once for each agent.
+    """Warn about keys of the run's context that are almost ``reserved``, once for each agent.
 
     Raises:
-        InvalidOptionError: E75, there is such a key and the agent is strict.
+        InvalidOptionError: E75, such a key exists and the agent is strict.
     """
     fine = _fine.setdefault(reserved, {reserved})
     if run.context.keys() <= fine or run.delegation is not None:
-        return  # the usual case; the context of a delegated run was checked in the first one
+        return  # the usual case; the first run checked the context of a delegated one
     near = near_keys(run.context, reserved)
     if near:
         names = ", ".join(map(repr, near))

@@ -20,14 +20,7 @@ from kantan_agents.tools.server_names import safe, server_prefixes
 def explain_named(
     layers: RuleLayers, name: str, arguments: Mapping[str, Any] | str | None, offers: Offers
 ) -> Explanation:
-    """Explain a decision about a name that no local tool of an agent has.
-
-    Args:
-        layers: The rules in force.
-        name: The name.
-        arguments: As for ``explain``.
-        offers: The MCP servers of the agent.
-    """
+    """Explain a decision about a name that no local tool of an agent has; see ``explain``."""
     readings = readings_of(name, offers)
     if not readings:
         by_name = explain_layers(layers, name, arguments)
@@ -65,7 +58,7 @@ def _explained_reading(
 
 
 def _spelt_alike(layers: RuleLayers, names: Iterable[str]) -> set[str]:
-    """Return the denied names that equal one of ``names`` but for the characters that the SDK replaces."""
+    """Return the denied names that equal one of ``names`` except for characters that the SDK replaces."""
     known = set(map(safe, names))
     return {name for _, entry in layers.denials() if safe(name := tool_of(entry)) in known}
 
@@ -76,7 +69,7 @@ def _denial_of_one_tool(layers: RuleLayers, server: str, offers: Offers) -> tupl
     for layer, entry in layers.denials():
         name = tool_of(entry)
         beginning = literal_beginning(name)
-        may_be_own = not beginning.startswith(SERVER_PREFIX)  # the server may call one of its tools so
+        may_be_own = not beginning.startswith(SERVER_PREFIX)  # the server may have a tool of this name
         names_server = beginning.startswith(prefixes) or (
             is_glob(name) and any(prefix.startswith(beginning) for prefix in prefixes)
         )

@@ -1,4 +1,4 @@
-"""Collects what the tool rules need to know about a tool: its names and the parameter that patterns match."""
+"""Collects the facts about a tool that the rules need: its names and the parameter that patterns match."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _AROUND = "__kantan_around__"
 _MATCHED = "__kantan_matched__"
 _names_declared: set[str] = set()  # usually empty; then no tool needs to be checked
 
-# Kinds of tools that operators also write by names other than the SDK's.
+# Kinds of tools that operators also call by names other than the SDK's.
 _ALIASES: tuple[tuple[type, tuple[str, ...]], ...] = (
     (ComputerTool, ("computer", "computer_use")),
     (WebSearchTool, ("web_search", "web_search_preview")),
@@ -95,17 +95,17 @@ def declare_match(
     canonical: Callable[[str], str | None],
     roots: tuple[str, ...] = (),
 ) -> None:
-    """Declare that the pattern of ``Tool(param pattern)`` rules is that of a path or of a host.
+    """Declare that ``Tool(param pattern)`` rules match a path or a host.
 
     Args:
         tool: The tool.
-        parameter: The parameter that it is matched with.
+        parameter: The parameter with the path or host.
         kind: ``"path"`` for entries such as ``Read(src/**)``, ``"domain"`` for
             ``WebFetch(domain:example.com)``.
-        canonical: Returns a value as it is compared: a path relative to the root of the tool, with slashes
-            and ``""`` for the root itself, or a host in lower case and ASCII. It returns None for a value
-            that the tool refuses; an entry of deny then covers the call, and one of allow does not. It must
-            not block.
+        canonical: Returns the form of a value that is compared: a path relative to the tool's root, with
+            slashes and ``""`` for the root itself, or a host in lower case and ASCII. It returns None for a
+            value that the tool rejects; then an entry of deny covers the call, and one of allow does not. It
+            must not block.
         roots: The absolute paths of the root, for entries with absolute paths.
     """
     rule_parameter(parameter)(tool)
@@ -134,11 +134,11 @@ def surround(tools: Iterable[Any], around: Surroundings) -> None:
 
 
 def facts_of(tool: Any, around: Surroundings | None = None) -> ToolFacts:
-    """Return what the rules need to know about an SDK tool.
+    """Return the facts of an SDK tool.
 
     Args:
         tool: The tool.
-        around: The other tools of its agent, if the tool is of an MCP server and they are not declared.
+        around: The other tools of its agent, if the tool is an MCP server's and they are not declared.
 
     Raises:
         InvalidOptionError: E75, ``rule_parameter`` names a parameter that the tool does not have.
@@ -156,11 +156,7 @@ def facts_of(tool: Any, around: Surroundings | None = None) -> ToolFacts:
 
 
 def check_declaration(tool: FunctionTool) -> None:
-    """Raise if ``facts_of`` would raise.
-
-    Raises:
-        InvalidOptionError: E75, ``rule_parameter`` names a parameter that the tool does not have.
-    """
+    """Raise E75 if ``rule_parameter`` names a parameter that the tool does not have."""
     if _names_declared and _declared(tool) is not None:
         facts_of(tool)
 
@@ -193,12 +189,7 @@ def _name_on_server(tool: FunctionTool) -> str:
 
 
 def facts_of_listed(tool: Any, around: Surroundings | None = None) -> ToolFacts:
-    """Return the facts of a tool, from its guard if it has one.
-
-    Args:
-        tool: The tool.
-        around: As for ``facts_of``.
-    """
+    """Return the facts of a tool, from its guard if it has one."""
     facts = getattr(getattr(tool, "on_invoke_tool", None), "facts", None)
     return facts if isinstance(facts, ToolFacts) else facts_of(tool, around)
 

@@ -1,4 +1,4 @@
-"""Lists the tools a model is shown in a turn, and answers calls of tools it was not shown."""
+"""Lists the tools of a turn, and answers calls of tools that the model was not shown."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def list_tools(
     book: Rulebook | None,
     before: Sequence[Tool] = (),
 ) -> list[Tool]:
-    """Return the tools that the rules permit to show, and remember the hidden ones.
+    """Return the tools that the rules permit to show, and record the hidden ones.
 
     The tools in ``before`` are always shown, and first.
 
@@ -110,7 +110,7 @@ def list_tools(
 
 
 def _surroundings_of(tools: Sequence[Tool]) -> Surroundings:
-    """Return what a hosted MCP server among these tools may claim to be."""
+    """Return the names that a hosted MCP server among these tools may claim."""
     local = (tool for tool in tools if server_of(tool) is None and not isinstance(tool, HostedMCPTool))
     names = frozenset(name for tool in local for name in facts_of_listed(tool).names)
     return Surroundings(names, servers_of(tools))
@@ -136,13 +136,13 @@ async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str
     """Return the answer for a model that has called a function tool it was not shown.
 
     A call of a tool hidden by the rules is a violation (E8), handled by the policy. A tool that retrieval has
-    not shown is shown from the next turn on. In a durable run, what an earlier process has got from a tool
-    that is gone now is the answer. Any other name is an invalid call (E21). A refusal lists the
-    usable tools, with the nearest names first if there are many, and is emitted as an event. The arguments of
-    the call are unknown, because the SDK does not pass them on.
+    not shown is shown from the next turn on. In a durable run, an earlier process's result from a tool that
+    is gone now is the answer. Any other name is an invalid call (E21). The answer lists the usable tools,
+    with the nearest names first if there are many, and is emitted as an event. The arguments are unknown,
+    because the SDK does not pass them.
 
     Raises:
-        KantanAgentsError: The violation, if the policy says "raise".
+        KantanAgentsError: The violation, if the policy is "raise".
     """
     _forget_invented_name()
     listing = listing_of(wrapper) or TurnListing((), (), None)
@@ -174,13 +174,13 @@ async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str
 
 
 def _left_out(book: Rulebook | None, tool_name: str) -> Any:
-    """Return a tool of the agent that it does not have in this turn, such as a switched off one, or None."""
+    """Return the agent's tool of this name that this turn lacks, such as a disabled one."""
     tools = getattr(book, "unguarded_tools", ())
     return next((tool for tool in tools if getattr(tool, "name", None) == tool_name), None)
 
 
 def _counted(call: ToolCall | None, refusal: str, text: str) -> str:
-    """Count a refusal as a failed call, and return the text with a warning if it has failed repeatedly."""
+    """Count a denial as a failed call, and return ``text`` with a warning if it has failed repeatedly."""
     if call is None:
         return text
     record_failed_call(call.run, call.name, UnknownCall(call.call_id), reason=refusal)
@@ -222,8 +222,8 @@ async def _emit_refusal(call: ToolCall | None, error: Exception) -> None:
 async def hidden_tool_called(error: BaseException) -> KantanAgentsError | None:
     """Return the violation behind an SDK error, if a call of a hidden tool has caused it.
 
-    For tools other than function tools, the SDK cannot answer such a call and ends the run. Its error
-    describes the tool only in its message.
+    For tools other than function tools, the SDK cannot answer such a call and aborts the run. Only the
+    message of its error names the tool.
     """
     wrapper = getattr(getattr(error, "run_data", None), "context_wrapper", None)
     listing = listing_of(wrapper) if isinstance(error, ModelBehaviorError) and wrapper is not None else None
@@ -257,7 +257,7 @@ def show_each_turn(tool: FunctionTool, shown: ResolveTool) -> None:
 
 
 def shown_each_turn(tool: FunctionTool) -> ResolveTool | None:
-    """Return what ``show_each_turn`` has registered for a tool; None for most tools."""
+    """Return the function that ``show_each_turn`` has registered for a tool."""
     found: ResolveTool | None = getattr(tool, _EACH_TURN, None)
     return found
 
@@ -268,7 +268,7 @@ def changes_each_turn(tool: FunctionTool) -> bool:
 
 
 async def resolve_each_turn(agent: Any, wrapper: Any, tools: list[Tool], layers: RuleLayers) -> list[Tool]:
-    """Return the tools with those registered by ``show_each_turn`` in their form for this turn."""
+    """Return the tools; those registered by ``show_each_turn`` in their form for this turn."""
     if not any(hasattr(tool, _EACH_TURN) for tool in tools):  # the usual case
         return tools
     shown: list[Tool] = []

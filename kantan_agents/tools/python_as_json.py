@@ -1,4 +1,4 @@
-"""Reads what a function receives as JSON: an object, such as a URL, as the text that pydantic writes."""
+"""Reads received values as JSON: an object, such as a URL, as the string that pydantic writes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class JSONReader:
         self.is_ambiguous = False
 
     def value(self, value: Any, written: Any) -> Any:
-        """Return a value as JSON; ``written`` is what the model wrote in its place, if it is known."""
+        """Return a value as JSON; ``written`` is the model's value here, if known."""
         plain = _plain(value)
         if plain is not _MISSING:
             return plain
@@ -83,7 +83,7 @@ class JSONReader:
             return _unreadable(value)
 
     def _object(self, value: Any, written: Any) -> Any:
-        """Return what stands for an object, such as a secret, a URL or a date."""
+        """Return the JSON value for an object, such as a secret, a URL or a date."""
         if written is not _MISSING and callable(getattr(value, "get_secret_value", None)):
             return self.value(value.get_secret_value(), written)
         if isinstance(value, timedelta) and isinstance(written, (int, float)):
@@ -105,10 +105,10 @@ class JSONReader:
             key = next((one for one in (*names, name) if one in given), None)
             found = getattr(value, name, None)
             if key is None and found is None:
-                continue  # left out, and without a default
+                continue  # omitted, and without a default
             read = self.value(found, given[key] if key is not None else _MISSING)
             if key is None and _is_unreadable(read) and name not in _set_in(value):
-                continue  # an object of the developer's own that says so
+                continue  # a developer's own object that raises this
             by_python[name] = read
             by_schema |= dict.fromkeys(names, read)
         if not by_schema:
@@ -136,7 +136,7 @@ def _plain(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    # No number in JSON is infinite or undefined: such a value is read as one that exceeds every limit.
+    # JSON numbers are finite: such a value is read as one that exceeds every limit.
     if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - only NaN is unequal to itself
         return -sys.float_info.max if value < 0 else sys.float_info.max
     if isinstance(value, Decimal) and value.adjusted() > sys.float_info.max_10_exp:
@@ -154,7 +154,7 @@ def _key(key: Any) -> str:
 
 
 def _text_of(value: Any) -> Any:
-    """Return what pydantic writes for an object such as a date."""
+    """Return pydantic's string for an object such as a date."""
     try:
         if isinstance(value, _BYTES):
             return _text_of_bytes(bytes(value))
@@ -179,7 +179,7 @@ def _is_unreadable(value: Any) -> bool:
 
 
 def _is_written(text: Any, written: Any) -> bool:
-    """Return whether a text is what the model wrote, but for the slash that pydantic adds to a URL's host."""
+    """Return whether the model wrote this string, except for the slash that pydantic adds to a URL's host."""
     is_host = isinstance(written, str) and "/" not in written.partition("://")[2]
     return is_host and text == f"{written}/"
 
@@ -205,7 +205,7 @@ def _fields_of(value: Any) -> Mapping[str, Any] | None:
 
 
 def _names_of(field: Any) -> list[str]:
-    """Return the names other than its own under which a field is in the schema or accepted."""
+    """Return the other names of a field, in the schema or accepted."""
     found: list[Any] = [getattr(field, "alias", None)]
     accepted = getattr(field, "validation_alias", None)
     found += accepted.choices if isinstance(accepted, AliasChoices) else [accepted]

@@ -1,7 +1,7 @@
 """The arguments that the function behind a tool receives, after pydantic has converted the model's JSON.
 
 The function may receive other values than the JSON shows: a default, a value under another name (an alias,
-``**kwargs``), a converted value. Parameter rules concern what the function receives, so they check both.
+``**kwargs``), a converted value. So parameter rules check both.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _MISSING = object()
 _PLAIN = (str, int, float, bool)
 
 Received = Callable[[Mapping[str, Any]], "list[dict[str, Any]]"]
-"""Takes the arguments of a call and returns each way to read the arguments that the function receives."""
+"""Takes the arguments of a call and returns each reading of the arguments that the function receives."""
 
 
 def received_by(tool: FunctionTool) -> Received | None:
-    """Return how the function behind a tool receives arguments; None for a tool not made from a function."""
+    """Return how the function behind a tool receives arguments; None for a tool without one."""
     schema = schema_behind(tool)
     return None if schema is None else _Receiver(schema)
 
 
 def schema_behind(tool: FunctionTool) -> FuncSchema | None:
-    """Return the SDK's schema of the function behind a tool; None for a tool not made from a function."""
-    # The schema exists only in the SDK's closure; there is no public access to it.
+    """Return the SDK's schema of the function behind a tool; None for a tool without one."""
+    # The schema exists only in the SDK's closure; no public access exists.
     implementation = getattr(tool.on_invoke_tool, "_invoke_tool_impl", None)
     for cell in getattr(implementation, "__closure__", None) or ():
         try:
@@ -45,7 +45,7 @@ def schema_behind(tool: FunctionTool) -> FuncSchema | None:
 
 
 def is_unchanged(received: Received, arguments: Mapping[str, Any]) -> bool:
-    """Return whether a function certainly receives what the model wrote, found without calling validators."""
+    """Return whether a function certainly receives the model's arguments; calls no validators."""
     if not isinstance(received, _Receiver) or received.plain is None:
         return False
     types = received.plain
@@ -55,7 +55,7 @@ def is_unchanged(received: Received, arguments: Mapping[str, Any]) -> bool:
 
 @attrs.frozen(eq=False)
 class _Receiver:
-    """Converts the arguments of a call as the SDK does before it calls the function."""
+    """Converts the arguments of a call like the SDK before it calls the function."""
 
     schema: FuncSchema
 
@@ -74,7 +74,7 @@ class _Receiver:
 
     @cached_property
     def plain(self) -> dict[str, Any] | None:
-        """The types of the parameters if all of them have types of JSON and no validators."""
+        """The types of the parameters if all have JSON types and no validators."""
         fields = self.schema.params_pydantic_model.model_fields
         is_plain = all(
             field.annotation in _PLAIN

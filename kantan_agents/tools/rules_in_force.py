@@ -1,4 +1,4 @@
-"""The tool rules in force at this moment of a run: standing layers, explicit rules, and a ceiling."""
+"""The tool rules in force now in a run: standing layers, explicit rules, and a ceiling."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _lock = Lock()
 class _Memo:
     """Parsed explicit rules, with copies of their source to detect changes.
 
-    The dict, or a list in it, may be changed during a run. Comparing a list with its copy takes a nanosecond
-    per name, parsing it again a thousand times as long.
+    A run may change the dict, or a list in it. Comparing a list with its copy takes a nanosecond per name,
+    parsing it again a thousand times as long.
     """
 
     standing: RuleLayers
@@ -70,16 +70,11 @@ def rules_in_force(context: Any, standing: RuleLayers) -> RuleLayers:
 def rules_of_run(run: Run | None, context: Any, standing: RuleLayers) -> RuleLayers:
     """Return the layers in force in a run, limited by its ceiling if the run is delegated.
 
-    Args:
-        run: The run; None outside of a run.
-        context: Its context.
-        standing: The layers below the explicit rules.
-
     Raises:
         ToolRulesTypeError, InvalidToolRulesError: E18, E20, as ``rules_in_force``.
     """
     explicit = context.get("tool_rules") if isinstance(context, dict) else None
-    # The usual case, several times a run, is that there are none.
+    # The usual case, several times a run, is a context without rules.
     layers = standing if explicit is None or explicit == _EMPTY else _own_rules(run, explicit, standing)
     if run is not None and run.limits:
         layers = _limited(run, layers)
@@ -88,7 +83,7 @@ def rules_of_run(run: Run | None, context: Any, standing: RuleLayers) -> RuleLay
 
 
 def _limited(run: Run, layers: RuleLayers) -> RuleLayers:
-    """Return layers with the limits of the run: the same object each time, as it keeps what is compiled."""
+    """Return layers with the limits of the run: the same object each time, as it caches compiled rules."""
     known: tuple[RuleLayers, Any, RuleLayers] | None = run.state.get(_LIMITED)
     # A skill that the model chooses adds a limit during the run.
     if known is None or known[0] is not layers or known[1] is not run.limits:
@@ -103,7 +98,7 @@ class Ceiling(Protocol):
     """Limits of a delegated run, whatever its own rules allow: ``run.delegation.ceiling``."""
 
     def over(self, layers: RuleLayers) -> RuleLayers:
-        """Return ``layers`` with the limits in force at this moment."""
+        """Return ``layers`` with the limits in force now."""
         ...
 
     @property
@@ -138,7 +133,7 @@ def _read(run: Run | None, explicit: dict[str, Any], standing: RuleLayers) -> Ru
 def _long_lists(explicit: dict[str, Any], standing: RuleLayers) -> tuple[int, ...] | None:
     """Return a key by identity if the lists are long, for services that reuse the same lists.
 
-    A later list may get the same id, so the caller compares the contents.
+    A later list may get the same id, so the caller compares the content.
     """
     both: tuple[Any, Any] = (explicit.get("allow"), explicit.get("deny"))
     names = sum(len(names) for names in both if type(names) in _LISTS)  # a subclass may do anything

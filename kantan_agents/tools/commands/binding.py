@@ -14,15 +14,15 @@ from kantan_agents.tools.commands.problems import CommandProblems
 from kantan_agents.tools.commands.tokens import Token
 from kantan_agents.tools.commands.values import shown
 
-# After a flag, these words are its value; 1 and 0 are not, because they may be the next positional value.
+# After a flag, these words are its value. 1 and 0 are not: they may be the next positional value.
 _SWITCH_VALUES = ("true", "false", "yes", "no", "on", "off")
 
 
 class GivenText(NamedTuple):
-    """One text that was given for a parameter.
+    """A string given for a parameter.
 
     Attributes:
-        text: The text, without quotes.
+        text: The string, without quotes.
         is_whole: Whether it is a single list item, not to be split at commas: it was quoted or positional.
     """
 
@@ -52,8 +52,8 @@ class Binding:
     """The tokens of one command, grouped by parameter.
 
     Attributes:
-        given: The texts for each parameter, by its name.
-        extra: The texts for names that the schema allows without defining them.
+        given: The strings for each parameter, by its name.
+        extra: The strings for names that the schema allows without defining them.
         problems: Collects the tokens that belong to no parameter.
     """
 

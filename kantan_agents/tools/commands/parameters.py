@@ -58,17 +58,17 @@ class Parameter:
 
     @cached_property
     def takes_text(self) -> bool:
-        """Whether any text is a valid value."""
+        """Whether any string is a valid value."""
         return takes_text(self.schema, self.root)
 
     @cached_property
     def read(self) -> ValueReader:
-        """Converts a text to its value."""
+        """Converts a string to its value."""
         return ValueReader(self.schema, self.root)
 
     @cached_property
     def read_item(self) -> ValueReader:
-        """Converts a text to one item of its list."""
+        """Converts a string to one item of its list."""
         leaf = next((leaf for leaf in leaves_of(self.schema, self.root) if "array" in types_of(leaf)), {})
         items = leaf.get("items")
         return ValueReader(items if isinstance(items, Mapping) else {}, self.root)

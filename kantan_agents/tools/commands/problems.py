@@ -1,4 +1,4 @@
-"""Everything wrong with one command: collects problems, and finds those of arguments by the tool's schema."""
+"""All problems of one command, including those that the tool's schema finds in its arguments."""
 
 from __future__ import annotations
 
@@ -29,12 +29,7 @@ class CommandProblems:
         self._count = 0
 
     def add(self, text: str, about: str | None = None) -> None:
-        """Add a problem.
-
-        Args:
-            text: What is wrong.
-            about: The parameter, or the path of a value in it; None if the problem concerns no parameter.
-        """
+        """Add a problem of ``about``: a parameter, the path of a value in it, or None."""
         self._count += 1
         if about is not None:
             self.about.add(about)
@@ -51,7 +46,7 @@ class CommandProblems:
 
 
 def compile_checker(schema: Mapping[str, Any], parameters: Sequence[Parameter]) -> Any:
-    """Return a validator of arguments; None if the schema cannot be compiled and the tool has to check them.
+    """Return a validator of arguments; None if the schema cannot be compiled and the tool must check them.
 
     A parameter with a default is optional, although the SDK's strict schemas require it.
     """
@@ -71,12 +66,9 @@ def compile_checker(schema: Mapping[str, Any], parameters: Sequence[Parameter]) 
 
 
 def find_problems(checker: Any, arguments: Mapping[str, Any], problems: CommandProblems) -> None:
-    """Add the problems of the arguments, each with the path of its value.
+    """Add the problems that ``compile_checker``'s result finds, each with the path of its value.
 
-    Args:
-        checker: The result of ``compile_checker``.
-        arguments: The arguments.
-        problems: The problems so far; parameters that have one already get no further problem.
+    Parameters with a problem get no further one.
     """
     if checker is None:
         return
@@ -90,7 +82,7 @@ def find_problems(checker: Any, arguments: Mapping[str, Any], problems: CommandP
         path = [str(step) for step in found.instance_path]
         if path and path[0] in known:
             continue
-        if not path and any(f'"{name}"' in found.message for name in known):  # its text could not be parsed
+        if not path and any(f'"{name}"' in found.message for name in known):  # its value could not be parsed
             continue
         message = found.message if len(found.message) <= _MESSAGE else f"{found.message[: _MESSAGE - 3]}..."
         problems.add(message, ".".join(path) or None)

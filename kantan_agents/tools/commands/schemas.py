@@ -1,4 +1,4 @@
-"""Read from a JSON Schema what is needed to convert a text to a value: types, choices, references."""
+"""Read types, choices and references from a JSON Schema, to convert a string to a value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LEAVES = 64
 
 
 def resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema, or the target of its ``$ref`` in ``root``; an empty schema if there is no target."""
+    """Return a schema, or the target of its ``$ref`` in ``root``; an empty schema without a target."""
     for _ in range(_HOPS):
         if not isinstance(schema, Mapping):
             return {}

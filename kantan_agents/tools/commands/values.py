@@ -34,10 +34,10 @@ _NOTHING: Any = object()
 
 
 class ValueReader:
-    """Converts texts to values of one schema; created once per parameter, since lists may have many items.
+    """Converts strings to values of one schema; created once per parameter, since lists may have many items.
 
-    If the schema allows texts, the text itself is the value, even if it looks like a number: other types must
-    be given as a JSON object.
+    If the schema allows strings, the string itself is the value, even if it looks like a number: other types
+    require a JSON object.
 
     Args:
         schema: The schema of the parameter, or of the items of a list.
@@ -55,10 +55,10 @@ class ValueReader:
         self._takes_any = any(not types_of(leaf) for leaf in free)
 
     def __call__(self, text: str) -> Any:
-        """Return the value of a text, given without quotes.
+        """Return the value of an unquoted string.
 
         Raises:
-            ValueError: The text is not a value of the schema; the message is the reason.
+            ValueError: It is not a value of the schema; the message is the reason.
         """
         choice = self._by_spelling.get(text, _NOTHING)
         if choice is not _NOTHING:
@@ -80,7 +80,7 @@ class ValueReader:
 
 
 def takes_text(schema: Any, root: Mapping[str, Any]) -> bool:
-    """Return whether any text is a value of a schema, according to its types alone."""
+    """Return whether any string is a value of a schema, according to its types alone."""
     return any(
         choices_of(leaf) is None and ("string" in types_of(leaf) or not types_of(leaf))
         for leaf in leaves_of(schema, root)
@@ -88,7 +88,7 @@ def takes_text(schema: Any, root: Mapping[str, Any]) -> bool:
 
 
 def shown(text: str) -> str:
-    """Return a text, shortened and quoted for a message."""
+    """Return ``text``, shortened and quoted for a message."""
     short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
     return repr(short)
 

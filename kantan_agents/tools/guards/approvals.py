@@ -1,7 +1,7 @@
-"""Approval policies of a run, in addition to the ``needs_approval`` of the tools themselves.
+"""Approval policies of a run, in addition to the tools' own ``needs_approval``.
 
-The SDK calls ``needs_approval`` of the tools it got for a turn. In a run with policies, it gets copies of the
-tools whose ``needs_approval`` also asks the policies.
+The SDK calls ``needs_approval`` of a turn's tools. In a run with policies, these are copies whose
+``needs_approval`` also queries the policies.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ApprovalPolicy(Protocol):
 
     @property
     def asks_while_called(self) -> bool:
-        """Whether it asks for approval during the call itself, so that the run need not pause."""
+        """Whether it requests approval during the call itself, so that the run need not pause."""
         ...
 
     def concerns(self, tool: ToolFacts) -> bool:
@@ -61,7 +61,7 @@ def add_approval_policy(run: Run, policy: ApprovalPolicy) -> None:
 
 
 async def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list[Tool]:
-    """Return the tools of a turn; tools that a policy concerns are copies that ask the policy.
+    """Return the tools of a turn; tools that a policy concerns are copies that query it.
 
     Raises:
         InvalidOptionError: E75, a tool needs an approval, but runs at the provider without one.
@@ -107,14 +107,14 @@ async def _check_hosted(agent: str, tool: Tool, policies: list[ApprovalPolicy]) 
 
 
 def approval_impossible(tool: str, reason: str) -> InvalidOptionError:
-    """Return the error for a tool that needs an approval which cannot be requested."""
+    """Return the error for a tool whose approval cannot be requested."""
     return InvalidOptionError(
         option="policy", reason=f"no approval can be requested for the tool {tool}: {reason}"
     )
 
 
 def _known_tools(tool: Tool) -> list[ToolFacts]:
-    """Return the tools that calls of a tool at the provider are known to be of."""
+    """Return the known tools behind a tool at the provider."""
     if not isinstance(tool, HostedMCPTool):
         return [facts_of(tool)]
     if _asks_itself(tool):
@@ -123,7 +123,7 @@ def _known_tools(tool: Tool) -> list[ToolFacts]:
 
 
 def tools_of_hosted(tool: HostedMCPTool) -> list[ToolFacts]:
-    """Return the tools of a hosted MCP server that are known: those that ``allowed_tools`` names."""
+    """Return the known tools of a hosted MCP server: its ``allowed_tools``."""
     allowed: Any = tool.tool_config.get("allowed_tools") or []
     names = allowed.get("tool_names") or [] if isinstance(allowed, dict) else allowed
     return [hosted_mcp_facts(label_of(tool), str(name)) for name in names]
@@ -157,7 +157,7 @@ def _with_check(tool: Any, question: _ApprovalCheck) -> Tool:
 
 
 class _ApprovalCheck:
-    """Replaces ``needs_approval`` of a tool: asks the tool first, then the policies."""
+    """Replaces ``needs_approval`` of a tool: queries the tool first, then the policies."""
 
     def __init__(
         self, run: Run, agent: str, tool: Any, facts: ToolFacts, policies: list[ApprovalPolicy]
@@ -178,7 +178,7 @@ class _ApprovalCheck:
                 if await policy.needs_approval(self._agent, self._tool, _as_text(given), call_id):
                     return True
         except Exception as error:
-            end_run_with(self._run, error)  # the SDK would replace it by another error
+            end_run_with(self._run, error)  # the SDK would replace it with another error
             raise
         return False
 

@@ -31,7 +31,7 @@ _DENSE_VALUES = 2_000
 
 
 async def check_layers(layers: RuleLayers, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
-    """Decide about a call by layers and limits: the first refusal, or the decision of the layers."""
+    """Decide about a call by layers and limits: the first denial, or the decision of the layers."""
     decision = await check_call(layers.rules, tool, arguments)
     awaited = decision.awaited
     for name, rules in layers.limits if decision.allowed else ():
@@ -43,15 +43,9 @@ async def check_layers(layers: RuleLayers, tool: ToolFacts, arguments: str | Map
 
 
 async def check_call(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
-    """Decide about a call as ``decide_call`` does, without blocking the event loop.
+    """Decide about a call like ``decide_call``, without blocking the event loop.
 
-    Args:
-        rules: The rules in force.
-        tool: The tool that is called.
-        arguments: The model's JSON text, or the parsed arguments.
-
-    Returns:
-        The decision. Invalid arguments are a refusal with E10, they do not raise.
+    Invalid arguments are a denial with E10; they do not raise.
     """
     decision = decide_tool(rules, tool)
     if not decision.allowed or not needs_arguments(rules, tool):
@@ -79,7 +73,7 @@ def _moved_to(arguments: str) -> str | None:
 
 
 async def _decided(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
-    """Decide about what the model wrote, then about what the function receives."""
+    """Decide about the model's arguments, then about those that the function receives."""
     if not isinstance(arguments, str):
         return await _decide_both(rules, tool, arguments, arguments)
     if not _is_dense(arguments):
@@ -131,7 +125,7 @@ def _compares_here(tool: ToolFacts) -> bool:
 
 
 def _is_dense(text: str) -> bool:
-    """Return whether parsing a JSON text takes long: it has many values, not only long ones."""
+    """Return whether parsing JSON takes long: it has many values, not only long ones."""
     return len(text) > _DENSE_LENGTH and text.count(",") + text.count("{") > _DENSE_VALUES
 
 
@@ -144,14 +138,15 @@ async def _decide_in_subprocess(
 ) -> Decision:
     """Decide in a separate process, for decisions that may take milliseconds or seconds.
 
-    A thread would block the event loop, because the validator holds the interpreter lock. This is rare, for
-    example a long text and a large pattern. Starting Python takes a tenth of a second, but does not block.
+    A thread would block the event loop, because the validator holds the interpreter lock. This is rare: a
+    long string and a large pattern, for example. Starting Python takes a tenth of a second, but does not
+    block.
     """
     task = task_of(rules, tool, arguments, written=written)
     await anyio.lowlevel.checkpoint()  # the code before has used up the time of this step
     try:
         return decision_of(json.loads(await run_worker(PROGRAM, json.dumps(task).encode())), tool)
     except (OSError, ValueError, subprocess.SubprocessError, TimeoutError) as error:
-        # A call that cannot be checked is refused.
+        # A call that cannot be checked is denied.
         reason = f"they could not be checked ({type(error).__name__})"
         raise ToolInputError(tool_name=tool.name, reason=reason) from error

@@ -1,7 +1,7 @@
 """Sends calls of tools other than function tools through the middleware, and emits their events.
 
-The input of such a tool is an SDK object. Middleware and observers get a description of it: the arguments
-that the rules see, as JSON text.
+The input of such a tool is an SDK object. Middleware and observers get a description: the arguments for the
+rules, as JSON.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _COUNT = object()
 async def describe_call(
     tool: Tool, wrapper: Any, arguments: Mapping[str, Any], call_id: str | None, invoke: ToolNext
 ) -> Any:
-    """Make a call through the middleware of its run.
+    """Send a call through the middleware of its run.
 
     Args:
         tool: The user's tool.
         wrapper: The SDK's context of the call or of the run.
-        arguments: The arguments that the rules see.
-        call_id: The model's id of the call; None if the SDK does not provide it, then an id is generated.
+        arguments: The arguments for the rules.
+        call_id: The model's id of the call; generated if the SDK does not provide it.
         invoke: Applies the rules and runs the tool.
     """
     for note in tool_call_notes:
@@ -86,17 +86,13 @@ def _generated_id(state: dict[Any, Any], tool: Tool) -> str:
 
 
 async def apply_rules(call: ToolCall, question: Callable[[], Awaitable[Any]]) -> Any:
-    """Await ``question``, the check of a call by the rules, and record a refusal on the call."""
+    """Await ``question``, the check of a call by the rules, and record a denial on the call."""
     with checking_rules(call):
         return await question()
 
 
 def check_unchanged(call: ToolCall, arguments: Mapping[str, Any]) -> None:
-    """Refuse a call whose description a middleware has changed: the change would have no effect.
-
-    Raises:
-        MiddlewareResultError: E80, the description has been changed.
-    """
+    """Raise E80 if a middleware has changed a call's description: the change would have no effect."""
     if call.arguments != json.dumps(arguments, ensure_ascii=False, default=str):
         raise _refused(call, f"the arguments of a call of {call.name!r} cannot be replaced")
 

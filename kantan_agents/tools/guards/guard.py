@@ -1,8 +1,7 @@
-"""Applies the tool rules at the moment a tool is called, whatever the model was shown before.
+"""Applies the tool rules when a tool is called, whatever the model was shown before.
 
 A guard replaces the executor of a tool. Everything else (approval, timeout, guardrails, deferred loading,
-failure handling) does not change: the tool is copied and one part is replaced, it is never built anew field
-by field.
+failure handling) stays: the tool is copied with one part replaced, never rebuilt field by field.
 """
 
 from __future__ import annotations
@@ -44,9 +43,9 @@ class ToolGuard:
     """Applies the rules in force to the calls of one tool.
 
     Attributes:
-        facts: The tool, as the rules know it.
-        book: The agent the tool belongs to; None for a plain SDK agent, which is under the rules of the
-            agent that was run.
+        facts: The tool's facts for the rules.
+        book: The agent of the tool; None for a plain SDK agent, to which the rules of the started agent
+            apply.
     """
 
     facts: ToolFacts
@@ -60,15 +59,12 @@ class ToolGuard:
     async def refusal(
         self, wrapper: Any, arguments: str | Mapping[str, Any], *, switched_on: bool = True
     ) -> str | None:
-        """Return the text the model gets instead of a result, or None if the call is allowed.
+        """Return the answer that replaces the result, or None if the call is allowed.
 
-        Args:
-            wrapper: The SDK's context of the run or of the tool call.
-            arguments: The arguments of the call.
-            switched_on: Whether the tool is enabled.
+        ``wrapper`` is the SDK's context of the run or of the tool call.
 
         Raises:
-            KantanAgentsError: The violation, if the policy says "raise".
+            KantanAgentsError: The violation, if the policy is "raise".
         """
         layers, decision = await self._decide(wrapper, arguments, switched_on=switched_on)
         if decision is None or decision.error is None:
@@ -76,21 +72,13 @@ class ToolGuard:
         return await self.refuse(decision, layers, wrapper, arguments)
 
     async def require(self, wrapper: Any, arguments: str | Mapping[str, Any]) -> None:
-        """Raise if the call is not allowed, whatever the policy: for calls whose result cannot be a text.
-
-        Raises:
-            KantanAgentsError: The violation.
-        """
+        """Raise the violation, whatever the policy: for calls whose result cannot be a string."""
         layers, decision = await self._decide(wrapper, arguments)
         if decision is not None and decision.error is not None:
             await self.refuse(decision, layers, wrapper, arguments, policy="raise")
 
     async def report(self, wrapper: Any) -> None:
-        """Record the violation of a call that has already been made, if the rules refuse the tool.
-
-        Raises:
-            KantanAgentsError: The violation, if the policy says "raise".
-        """
+        """Record the violation of a past call, if the rules deny the tool; raise it under "raise"."""
         layers = NO_LAYERS
         try:
             layers = self.layers(getattr(wrapper, "context", None))
@@ -144,7 +132,7 @@ class ToolGuard:
         arguments: str | Mapping[str, Any],
         policy: RuleViolationPolicy | None = None,
     ) -> str:
-        """Record a refusal and return the text for the model; raise if the policy says "raise"."""
+        """Record a denial and return the answer for the model; raise it under "raise"."""
         if decision.error is None:
             raise TypeError("only a decision against a call can be refused")
         run = current_run.get()
@@ -175,13 +163,7 @@ def _running_agent() -> Rulebook | None:
 
 
 def _hint_for(decision: Decision, rules: ToolRules, facts: ToolFacts) -> str:
-    """Return which rule refused a call, and which calls are allowed, for the model to correct its call.
-
-    Args:
-        decision: The refusal.
-        rules: The rule set that refused the call.
-        facts: The tool.
-    """
+    """Return the denying rule and the allowed calls, for the model to correct its call."""
     error = decision.error
     if isinstance(error, ToolParameterError):
         return _about_value(error)
@@ -210,7 +192,7 @@ def _about_rule(decision: Decision) -> str:
 
 
 def _about_other_calls(decision: Decision, rules: ToolRules, facts: ToolFacts) -> list[str]:
-    """Return what may be called instead, as far as the same rule set says."""
+    """Return the calls that the same rule set allows instead."""
     if rules.denying(facts.names) is not None:
         return []
     allowed = rules.allowed_calls(facts.names, facts.origin)

@@ -1,4 +1,4 @@
-"""Applies the tool rules to tools that run on the provider's servers, as far as that is possible."""
+"""Applies the tool rules to tools that run on the provider's servers, as far as possible."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ def rule_hosted_mcp(
 ) -> HostedMCPTool | None:
     """Return the tool as the rules permit it to be shown, or None if they hide it.
 
-    The names of a hosted MCP server are ``hosted_mcp`` and ``mcp__LABEL``. Its tools have these, their own
-    name and ``mcp__LABEL__TOOL``. The provider calls these tools itself, unless an approval is required. So
-    if a rule may concern single tools of the server, an approval is required for each call and answered by
-    the rules.
+    A hosted MCP server has the names ``hosted_mcp`` and ``mcp__LABEL``. Its tools have these, their own name
+    and ``mcp__LABEL__TOOL``. The provider calls these tools itself, unless an approval is required. So if a
+    rule may concern single tools, each call requires an approval, which the rules answer.
     """
     server = facts_of(tool, around)
     narrowing = [rules for rules in layers.rule_sets if _is_about_tools_of(server, rules)]
@@ -41,7 +40,7 @@ def rule_hosted_mcp(
     if not all(_may_be_used(rules, server, any_tool) for rules in narrowing):
         return None
     if tool.on_approval_request is None and _requires_approval(tool):
-        # Its approvals are answered by a person, who does not see the rules.
+        # A person answers its approvals, without seeing the rules.
         return None
     ruled = copy.copy(tool)
     ruled.tool_config = cast("Any", {**tool.tool_config, "require_approval": "always"})
@@ -68,7 +67,7 @@ def _requires_approval(tool: HostedMCPTool) -> bool:
 
 
 class _ApprovalByRules:
-    """Answers the approval requests of a hosted MCP server: by the rules, then by the tool's own handler."""
+    """Answers a hosted MCP server's approval requests: by the rules, then by the tool's own handler."""
 
     def __init__(self, tool: HostedMCPTool, book: Rulebook | None, around: Surroundings) -> None:
         self._tool = tool
@@ -95,13 +94,13 @@ class _ApprovalByRules:
 
 
 async def refuse_hosted_calls(result: Any, book: Rulebook) -> None:
-    """Record hosted tool calls that the provider has made although the rules refuse them.
+    """Record hosted tool calls that the provider has made although the rules deny them.
 
-    Refused hosted tools are not sent to the provider. If the provider uses one anyway, the call has already
-    happened when the answer arrives; it can only be recorded, or end the run.
+    Denied hosted tools are not sent to the provider. If it uses one anyway, the call is over when the answer
+    arrives; it can only be recorded, or abort the run.
 
     Raises:
-        KantanAgentsError: The violation, if the policy says "raise".
+        KantanAgentsError: The violation, if the policy is "raise".
     """
     for response in getattr(result, "raw_responses", None) or ():
         for item in getattr(response, "output", None) or ():

@@ -13,7 +13,7 @@ from kantan_agents.support.nearest import most_similar
 from kantan_agents.tools.guards.repeated_failures import begin_turn_after_failures
 
 INVALID_TURNS: Final = 5
-"""A run ends after this many consecutive turns in which all tool calls are invalid."""
+"""A run fails after this many consecutive turns in which all tool calls are invalid."""
 
 NAMES_LISTED: Final = 20
 """Largest number of tool names in a hint for the model."""
@@ -28,7 +28,7 @@ class _InvalidCalls:
 
     Attributes:
         turns: Number of consecutive turns with invalid calls only.
-        error: Error of the latest invalid call of this turn, if any.
+        error: Error of the latest invalid call of this turn.
         has_valid: Whether this turn has had a valid call.
     """
 
@@ -38,14 +38,14 @@ class _InvalidCalls:
 
 
 def record_invalid_call(error: Exception) -> None:
-    """Record that the model has made an invalid call."""
+    """Record an invalid call of the model."""
     run = current_run.get()
     if run is not None:
         run.state.setdefault(_INVALID_CALLS, _InvalidCalls()).error = error
 
 
 def record_valid_call() -> None:
-    """Record that the model has called an existing tool with well-formed arguments."""
+    """Record a call of an existing tool with well-formed arguments."""
     run = current_run.get()
     invalid: _InvalidCalls | None = run.state.get(_INVALID_CALLS) if run is not None else None
     if invalid is not None:
@@ -81,7 +81,7 @@ def begin_turn() -> None:
 def malformed_arguments(tool_name: str, schema: Any, arguments: Any) -> ToolInputError | None:
     """Return an error for arguments that are not a JSON object although the schema needs one.
 
-    Only the first character is checked; the tool itself reports errors further on.
+    It checks only the first character; the tool itself reports later errors.
     """
     if not isinstance(arguments, str) or not arguments or arguments[0] == "{":
         return None
@@ -95,7 +95,7 @@ def malformed_arguments(tool_name: str, schema: Any, arguments: Any) -> ToolInpu
 
 
 def usable_tools_sentence(names: Collection[str], wanted: str) -> str:
-    """Return a sentence for the model with the names of its tools, those nearest to ``wanted`` first."""
+    """Return a sentence for the model with its tool names, those nearest to ``wanted`` first."""
     if len(names) <= NAMES_LISTED:
         return f"Tools you may use: {', '.join(names) or 'none'}."
     known = list(names)

@@ -1,4 +1,4 @@
-"""Names what is wrong with arguments that a tool cannot read: parameter, value, expected type."""
+"""Describes mistakes in arguments that a tool cannot read: parameter, value, expected type."""
 
 from __future__ import annotations
 
@@ -40,17 +40,9 @@ _TYPE_ERRORS: Final = ("_type", "_parsing", "_from_float")
 
 
 def describe_wrong_arguments(error: Exception, tool: FunctionTool, text: str) -> bool:
-    """Add the mistakes to the SDK's error for arguments that a tool cannot read; ignore other errors.
+    """Add the mistakes to the SDK's error for unreadable arguments, and return whether it has any.
 
-    The SDK's own message names only the tool. The error keeps its type.
-
-    Args:
-        error: The error that the call has raised.
-        tool: The tool.
-        text: The arguments of the call as JSON text.
-
-    Returns:
-        Whether the error describes the mistakes.
+    The SDK's own message names only the tool. The error keeps its type. Other errors stay unchanged.
     """
     if hasattr(error, _DESCRIBED):  # a middleware may have redacted the description
         return True
@@ -94,7 +86,7 @@ def _problems(tool: FunctionTool, text: str) -> Iterator[str]:
 
 
 def _problems_by_schema(tool: FunctionTool, arguments: dict[str, Any]) -> Iterator[str]:
-    """Yield the mistakes that only the JSON Schema shows: the tool is not made from a function."""
+    """Yield the mistakes that only the JSON Schema shows: no function is behind the tool."""
     try:
         found = list(islice(compiled(tool.params_json_schema).iter_errors(arguments), _LISTED + 1))
     except (ValueError, RecursionError):

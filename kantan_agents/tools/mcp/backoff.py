@@ -1,4 +1,4 @@
-"""How often, how fast and how long a lost connection to an MCP server is made again, and when it rests."""
+"""The limits for reconnecting to an MCP server, and its rest after a failure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kantan_agents.tools.mcp.unavailable import UnavailableError
 
 @attrs.frozen
 class Backoff:
-    """The limits of one reconnection, and the rest after one that failed. All times are in seconds.
+    """The limits of one reconnection, and the rest after a failed one. All times are in seconds.
 
     Attributes:
-        attempts: How many attempts one reconnection makes; a single one right after a failed reconnection.
-        first_wait: The wait before the second attempt. Each further wait is twice as long.
-        attempt: How long one attempt may take.
-        total: How long all attempts and waits may take.
-        first_rest: How long nobody tries again after a failed reconnection. Each further one doubles it.
+        attempts: Attempts in one reconnection; only one right after a failed reconnection.
+        first_wait: The wait before the second attempt; doubled for each further one.
+        attempt: Limit for one attempt.
+        total: Limit for all attempts and waits.
+        first_rest: Time without attempts after a failed reconnection; doubled for each further one.
         longest_rest: The longest such time.
     """
 
@@ -37,7 +37,7 @@ class Backoff:
         return _jittered(self.first_wait * 2 ** (attempt - 1))
 
     def rest(self, failures: int) -> float:
-        """Return the rest after so many failed reconnections in a row."""
+        """Return the rest after ``failures`` failed reconnections in a row."""
         return _jittered(min(self.first_rest * 2.0 ** min(failures - 1, 30), self.longest_rest))
 
 
@@ -50,34 +50,30 @@ BACKOFF = Backoff()
 
 
 def limits_for(server: Any) -> Backoff:
-    """Return the limits for one server object, which may have its own time to start."""
+    """Return the limits for one server object, which may have its own start limit."""
     seconds = getattr(server, "kantan_start_seconds", None)
     if not isinstance(seconds, float):
         return BACKOFF
-    # A server that fails at once is tried again; one that has used up its time is not.
+    # Only a server that fails quickly is tried again.
     return attrs.evolve(BACKOFF, attempt=seconds, total=seconds)
 
 
 class Rest:
-    """The rest of one server object, so that each run does not wait again; none at first.
+    """The rest of one server object, so that not each run waits again.
 
     Attributes:
-        failures: How many reconnections in a row have failed.
-        until: When it ends, on the monotonic clock.
+        failures: Failed reconnections in a row.
+        until: The end, on the monotonic clock.
     """
 
     def __init__(self) -> None:
         self.failures = 0
         self.until = 0.0
-        self._session: Any = None  # that the server had when the rest began
+        self._session: Any = None  # the server's session at the start of the rest
         self._error: BaseException | None = None
 
     def check(self, server: Any) -> None:
-        """Check that the server may be asked.
-
-        Raises:
-            UnavailableError: It rests.
-        """
+        """Raise UnavailableError if the server rests."""
         remaining = self.until - time.monotonic()
         if remaining <= 0:
             return
@@ -88,7 +84,7 @@ class Rest:
         raise UnavailableError(reason) from self._error
 
     def begin(self, server: Any, error: BaseException) -> UnavailableError:
-        """Begin a rest, or go on with the present one; return the error to raise."""
+        """Start a rest, or continue the current one; return the error to raise."""
         self._error = error
         if self.until > time.monotonic():  # another run has seen the same failure
             return UnavailableError(self._reason())

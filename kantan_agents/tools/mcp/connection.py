@@ -294,7 +294,7 @@ async def _is_refused(server: Any, session: Any, error: Exception) -> bool:
         return False
     try:
         await asyncio.wait_for(session.send_ping(), _PING_SECONDS)
-    except Exception as answer:  # noqa: BLE001 - whatever it is, it says whether the session is gone
+    except Exception as answer:  # noqa: BLE001 - any error shows whether the session is gone
         return is_session_gone(answer, server)
     return False
 

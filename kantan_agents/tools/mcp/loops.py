@@ -1,4 +1,4 @@
-"""Work on the event loop that owns the connection of an MCP server, from another event loop.
+"""Work on the event loop that owns an MCP server's connection, from another event loop.
 
 A sync ``run`` that waits blocks its event loop: no work can be sent there.
 """
@@ -26,7 +26,7 @@ _CLOSING_SECONDS = 15.0
 
 
 class LoopEndedError(Exception):
-    """The event loop that was to do the work has ended; ``has_begun`` says whether the work had begun."""
+    """The event loop for the work has ended; ``has_begun`` is whether the work had started."""
 
     def __init__(self, *, has_begun: bool) -> None:
         super().__init__("the event loop of its connection has ended")
@@ -46,10 +46,10 @@ async def run_on(
 ) -> T:
     """Await ``work()`` on ``home``, another event loop than the running one, and return its result.
 
-    The work sees the caller's context variables. If the caller is cancelled, so is the work.
+    The work sees the caller's context variables. If the caller is canceled, so is the work.
 
     Raises:
-        MCPServerLoopError: E37, that event loop does not run, or does not begin within some seconds.
+        MCPServerLoopError: E37, that event loop does not run, or does not start the work within some seconds.
         LoopEndedError: It ended before the work did, as at the end of an ``asyncio.run`` in another thread.
     """
     if is_blocked(home):
@@ -69,7 +69,7 @@ async def run_on(
         while True:
             await asyncio.wait({waiting}, timeout=_LOOK_SECONDS)
             if waiting.cancelled() or (is_gone(home) and not waiting.done()):
-                # Not cancelled by the caller: that would be raised by the wait.
+                # Not canceled by the caller: the wait would raise that.
                 await _ended(home, _CLOSING_SECONDS)
                 raise LoopEndedError(has_begun=has_begun)
             if waiting.done():
@@ -119,7 +119,7 @@ _blocks: ContextVar[tuple[_Block, ...]] = ContextVar("kantan_agents_blocked_loop
 
 @contextmanager
 def blocking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """Mark ``loop`` as blocked for all code that sees the context variables of this code."""
+    """Flag ``loop`` as blocked for all code that sees the context variables of this code."""
     block = _Block(loop)
     token = _blocks.set((*_blocks.get(), block))
     try:

@@ -1,4 +1,4 @@
-"""The MCP servers of an agent, and the connection of each: one for each server object of this process."""
+"""The MCP servers of an agent, and one connection for each server object of this process."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from kantan_agents.tools.mcp.twins import has_session
 T = TypeVar("T")
 
 TENDED = "_kantan_tended_servers"
-"""Attribute of an SDK agent for its ``Tended`` servers; left out of copies."""
+"""Attribute of an SDK agent for its ``Tended`` servers; not copied."""
 
 _known: dict[int, Connection] = {}
 _known_lock = threading.Lock()
 
 
 class Tended:
-    """A server object of an agent whose calls go through its ``Connection``; otherwise the object itself.
+    """A server object of an agent whose calls go through its ``Connection``.
 
-    A server object that wraps another names it as ``wrapped_server``: that one has the connection.
+    All other attributes are the server object's. A wrapper names the real server as ``wrapped_server``, which
+    has the connection.
 
     Attributes:
         server: The server object.
@@ -46,14 +47,14 @@ class Tended:
         return self._last_tools if self._inner is not self.server else self.connection.last_tools
 
     def remember(self, tools: Sequence[Any]) -> None:
-        """Remember the tools that it has listed."""
+        """Store the tools that it has listed."""
         if self._inner is not self.server:
             self._last_tools = tools
         else:
             self.connection.last_tools = tools
 
     def __getattr__(self, name: str) -> Any:
-        if name == "server" or name.startswith("__"):  # of a copy that is being made
+        if name == "server" or name.startswith("__"):  # of an unfinished copy
             raise AttributeError(name)
         return getattr(self.server, name)
 
@@ -76,12 +77,7 @@ def tended_servers(agent: Any) -> list[Tended]:
 
 
 async def ask_server(server: Any, question: Callable[[], Awaitable[T]], agent_name: str) -> T:
-    """Ask a server something that may be asked twice, in the event loop of its connection.
-
-    Args:
-        server: The server object.
-        question: Asks it, for its prompts for example.
-        agent_name: Name of the agent, for errors.
+    """Send a server a request that may be repeated, in the event loop of its connection.
 
     Raises:
         UnavailableError: The server cannot be reached.
@@ -92,7 +88,7 @@ async def ask_server(server: Any, question: Callable[[], Awaitable[T]], agent_na
 
 
 def _forget(key: int, connection: Connection) -> None:
-    """Forget a connection whose server object is gone, unless another object has its id by now."""
+    """Forget the connection of a deleted server object, unless another object has its id by now."""
     if _known.get(key) is connection:
         del _known[key]
 
@@ -109,7 +105,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def connection_of(server: Any) -> Connection:
-    """Return what is known about the connection of a server object."""
+    """Return the connection of a server object."""
     known = _known.get(id(server))
     if known is not None and known.is_of(server):
         return known
@@ -122,7 +118,7 @@ def connection_of(server: Any) -> Connection:
 
 
 def is_of_sdk(server: Any) -> bool:
-    """Return whether the library connects a server object, so that it may be asked in any task."""
+    """Return whether the library connects a server object, so that any task may use it."""
     return has_session(_innermost(server))
 
 

@@ -1,4 +1,4 @@
-"""The names that a model sees for the tools of MCP servers, and what happens to those that collide."""
+"""The names that a model sees for the tools of MCP servers, and the solution for collisions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agents.mcp import MCPUtil
 
 from kantan_agents.tools.mcp.served import Served
 
-# (place of the server, place of the tool on it), as the SDK counts them
+# (index of the server, index of its tool), as the SDK counts them
 Place = tuple[int, int]
 
 
@@ -25,23 +25,22 @@ def named_tools(
     may_be_used: Callable[[Iterable[FunctionTool]], list[bool]],
     left_out: Callable[[Iterable[str]], None],
 ) -> tuple[list[FunctionTool], frozenset[str]]:
-    """Return the tools of the servers, each with a name of its own.
+    """Return the tools of the servers, each with a unique name.
 
-    A tool keeps the name that its server gave it. If two servers have a tool of one name, each gets the SDK's
-    name with the server in it, as with ``include_server_in_tool_names``; but one of which the rules hide all
-    others keeps its name. The last tools of a server that is away count as well, so that the names do not
-    change when it goes and comes.
+    A tool has the name that its server gave it. If several servers have a tool of one name, each gets the
+    SDK's name with the server in it, as with ``include_server_in_tool_names``, unless the rules hide all but
+    one. The last tools of a server that is away count too, so that names do not change meanwhile.
 
     Args:
         agent: The SDK agent.
-        served: What the servers offer.
-        local: Names of the agent's own tools and hand-offs; a server's tool of such a name is left out.
+        served: The servers and their tools.
+        local: Names of the agent's own tools and handoffs; a server's tool of such a name is omitted.
         reserved: Names that no prefixed name may have.
-        may_be_used: Takes tools and returns whether the rules permit to show each.
-        left_out: Takes the names that are left out.
+        may_be_used: Takes tools and returns whether the rules permit each.
+        left_out: Takes the omitted names.
 
     Returns:
-        The tools, and the names that the tools of several servers had.
+        The tools, and the names that tools of several servers had.
     """
     naming = _Naming(agent, served)
     if agent.mcp_config.get("include_server_in_tool_names", False):
@@ -70,7 +69,7 @@ def named_tools(
 
 
 class _Naming:
-    """The tools of the servers by place, and the SDK's functions that name and make them."""
+    """The tools of the servers by index, and the SDK's functions that name and make them."""
 
     def __init__(self, agent: Any, served: Sequence[Served]) -> None:
         self._agent = agent
@@ -121,7 +120,7 @@ class _Naming:
             failure_error_function=self._failure_error_function,
             tool_name_override=name,
         )
-        # Newer SDKs compare it when they resume a run: which server of the agent the call was approved for.
+        # Newer SDKs compare it when they resume a run: the server that an approved call belongs to.
         binding = getattr(made, "_mcp_tool_binding", None)
         if binding is not None:
             made._mcp_tool_binding = (*binding[:2], place[0])  # type: ignore[attr-defined]
@@ -129,7 +128,7 @@ class _Naming:
 
 
 def handoff_names(agent: Any) -> frozenset[str]:
-    """Return the names of the tools by which a model hands over to the targets of an agent."""
+    """Return the names of the tools for an agent's handoffs."""
     return frozenset(
         target.tool_name if isinstance(target, Handoff) else Handoff.default_tool_name(target)
         for target in agent.handoffs

@@ -47,7 +47,7 @@ class _Cache:
 
     @property
     def loaded(self) -> Collected | None:
-        """What was collected last, or None."""
+        """The latest collection."""
         return None if self._collected is None else self._collected[1]
 
     def clear(self) -> None:
@@ -85,10 +85,10 @@ def loaded_providers() -> tuple[ToolProvider, ...]:
 
 
 def collected_providers() -> Collected:
-    """Return all installed providers that the process permits; they are collected once per process.
+    """Return all installed providers that the process permits.
 
     Raises:
-        InvalidOptionError: E75, the environment variable that limits them is not valid.
+        InvalidOptionError: E75, the environment variable that limits them is invalid.
     """
     return cache.get()
 
@@ -103,10 +103,9 @@ def refresh_tool_providers() -> None:
 
 
 def log_new_providers(collected: Collected) -> None:
-    """Log each loaded provider that the environment did not have at an earlier start, and remember it.
+    """Log each loaded provider that is new since an earlier start, and store it.
 
-    The first start in an environment only remembers. If the state file cannot be read or written, that is
-    logged at level debug, and nothing else happens.
+    The first start in an environment only stores. Problems with the state file are logged at level debug.
     """
     try:
         path = _path()
@@ -149,7 +148,7 @@ def _path() -> Path:
 
 
 def _read(path: Path) -> set[tuple[str, str]] | None:
-    """Return what is remembered; None without a usable file."""
+    """Return the stored providers; None without a usable file."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))["providers"]
         return {(str(name), str(distribution)) for name, distribution in stored}
@@ -161,7 +160,7 @@ def _read(path: Path) -> set[tuple[str, str]] | None:
 
 
 def _write(path: Path, keys: set[tuple[str, str]]) -> None:
-    """Replace the file at once, so that programs that start at the same time read either state."""
+    """Replace the file atomically, so that concurrent starts read either state."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = path.with_name(f".{secrets.token_hex(8)}.part")
     try:

@@ -70,7 +70,7 @@ class Collected:
     Attributes:
         providers: The loaded providers.
         failures: The providers that could not be loaded.
-        withheld: The providers that the process does not permit. They are not loaded.
+        withheld: The providers that the process does not permit; not loaded.
     """
 
     providers: tuple[ToolProvider, ...] = ()
@@ -85,11 +85,7 @@ class Collected:
 
 
 def collect(permitted: Collection[str] | None = None) -> Collected:
-    """Load the installed providers; a failure is logged and does not affect the others.
-
-    Args:
-        permitted: Names of the providers that may be loaded; None for all.
-    """
+    """Load the installed, permitted providers; a failure is logged and does not affect the others."""
     outcomes: list[ToolProvider | ProviderFailure] = []
     withheld: list[Declaration] = []
     pairs = declared_providers()
@@ -100,7 +96,7 @@ def collect(permitted: Collection[str] | None = None) -> Collected:
             withheld.append(declaration)
     installed = {declaration.name for declaration, _ in pairs}
     missing = sorted(set(permitted or ()) - installed)
-    if missing:  # a misspelt name permits nothing
+    if missing:  # a misspelled name permits nothing
         known = ", ".join(sorted(installed)) or "none"
         message = f"permitted tool providers are not installed: {', '.join(missing)} (installed: {known})"
         logger.warning(message, providers=missing)
@@ -126,7 +122,7 @@ def _outcome(declared: Declaration, entry: EntryPoint) -> ToolProvider | Provide
 
 
 def _load(declared: Declaration, entry: EntryPoint) -> ToolProvider:
-    # Imported here: without a provider, its rules are read without the SDK.
+    # Imported here, so that the rules are read without the SDK if no provider is installed.
     from kantan_agents.tools.coerce import coerce_tools
     from kantan_agents.tools.facts import facts_of
 
@@ -138,7 +134,7 @@ def _load(declared: Declaration, entry: EntryPoint) -> ToolProvider:
             raise ToolProviderInterfaceError(provider=declared.name, distribution=str(declared))  # noqa: TRY301
         tools = tuple(coerce_tools(provider.list_tools()))
         for tool in tools:
-            facts_of(tool)  # a wrong declaration is reported as the provider's failure, not by each Agent
+            facts_of(tool)  # reports a wrong declaration as the provider's failure, not in each Agent
         return ToolProvider(declared, tools, _rules(provider.get_tool_rules()))
     except InvalidToolRulesError as error:
         where = f"provider {declared.name} of {declared}"

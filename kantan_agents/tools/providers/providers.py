@@ -206,7 +206,7 @@ def get_effective_tool_rules(
 
     Args:
         context: A context; its ``tool_rules`` are the explicit rules.
-        tool_rules: Explicit rules or a mode; used instead of those of ``context``.
+        tool_rules: Explicit rules or a mode; used instead of the context's.
 
     Raises:
         ContextTypeError: E5, ``context`` is not a dict.

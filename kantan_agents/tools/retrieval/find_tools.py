@@ -1,4 +1,4 @@
-"""Creates an agent's tool index, and its ``find_tools``: the tool that finds tools not shown to the model."""
+"""Creates an agent's tool index, and ``find_tools``, which finds tools not shown to the model."""
 
 from __future__ import annotations
 

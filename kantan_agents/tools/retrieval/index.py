@@ -151,10 +151,7 @@ class AgentToolIndex:
         return name in self._always
 
     def is_chosen_from(self, name: str) -> bool:
-        """Whether a tool is among those to choose from.
-        @15 
-        Return the tool of this name.
-        """
+        """Whether a tool is among those to choose from."""
         return name in self._chosen_from
 
     def tool_named(self, name: str) -> FunctionTool | None:

@@ -1,4 +1,4 @@
-"""Leaves the tool search to OpenAI: the Responses API loads deferred tools when its own search finds them."""
+"""Leaves the tool search to OpenAI: the Responses API loads deferred tools that its own search finds."""
 
 from __future__ import annotations
 
@@ -14,12 +14,9 @@ from kantan_agents.tools.retrieval.options import ToolRetrieval, known_names, ow
 
 
 def defer_loading_of(tools: Sequence[Any], options: ToolRetrieval, *, has_servers: bool = False) -> list[Any]:
-    """Return the tools with deferred loading for all plain ones except ``always``, and OpenAI's search tool.
+    """Return the tools, all plain ones except ``always`` deferred, and OpenAI's search tool.
 
-    Args:
-        tools: The agent's own tools.
-        options: The retrieval options.
-        has_servers: Whether the agent has MCP servers, which may offer other tools that ``always`` names.
+    ``has_servers`` means that MCP servers may offer further tools that ``always`` names.
 
     Raises:
         UnknownRetrievedToolError: E58, ``always`` names an unknown tool.
@@ -31,12 +28,7 @@ def defer_loading_of(tools: Sequence[Any], options: ToolRetrieval, *, has_server
 
 
 def defer_loading_of_served(tools: Iterable[Any], options: ToolRetrieval) -> None:
-    """Defer the loading of tools of MCP servers, except of those that ``always`` names.
-
-    Args:
-        tools: The tools as the SDK has created them for this turn.
-        options: The retrieval options.
-    """
+    """Defer the loading of this turn's tools of MCP servers, except tools that ``always`` names."""
     always = NamePatterns(options.always)
     for tool in tools:
         if isinstance(tool, FunctionTool) and not any(map(always.covering, facts_of(tool).names)):

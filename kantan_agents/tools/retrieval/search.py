@@ -64,7 +64,7 @@ class ToolSearch:
         return isinstance(self._index, BM25Index) and self._index.is_quick
 
     async def search(self, text: str, limit: int) -> list[ToolMatch]:
-        """Return the matches for a text, best first; unknown and duplicate names are dropped.
+        """Return the matches for ``text``, best first; unknown and duplicate names are dropped.
 
         Raises:
             RetrievalError: E57, the retriever failed or took too long; logged once per reason.
@@ -101,7 +101,7 @@ class ToolSearch:
                     self._in_progress = object()
             if waiting is None:
                 return await self._make()
-            # Runs in other event loops may wait as well, so an event of one loop cannot be used.
+            # Runs in other event loops may wait too, so an event of one loop cannot be used.
             while self._in_progress is waiting:  # noqa: ASYNC110
                 await anyio.sleep(_STEP)
 
@@ -120,7 +120,7 @@ class ToolSearch:
             with self._lock:
                 self._index = made
             return made
-        finally:  # if this run is cancelled, a waiting run creates the index
+        finally:  # if this run is canceled, a waiting run creates the index
             with self._lock:
                 self._in_progress = None
 

@@ -15,7 +15,7 @@ from kantan_agents.tools.retrieval.index import AgentToolIndex
 from kantan_agents.tools.server_names import server_of
 
 _MOST_LISTINGS = 16
-"""A function that filters a server's tools may show each user others."""
+"""A function that filters a server's tools may return different ones for each user."""
 
 _log = get_logger("kantan_agents.retrieval")
 
@@ -25,8 +25,8 @@ _Listing = list[tuple[Any, ...]]
 class ServedToolIndexes:
     """Adds the tools of MCP servers to an agent's tool index.
 
-    The SDK creates these tools anew for each turn. A search index is made only when the names, descriptions
-    or parameters have changed.
+    The SDK recreates these tools in each turn. A new search index is built only for changed names,
+    descriptions or parameters.
 
     Args:
         base: The index of the agent's own tools.

@@ -1,7 +1,7 @@
-"""Reads files below one folder without following links, so that nothing outside of it can be reached.
+"""Reads files below one folder without following links, so that nothing outside can be reached.
 
-Each part of a path is opened relative to the descriptor of the one before. A link that replaces a part in the
-meantime is refused by the system, not by an earlier check.
+Each part of a path is opened relative to the descriptor of the previous one. So the system itself, not an
+earlier check, rejects a link that replaces a part meanwhile.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
-"""A larger file is refused."""
+"""A larger file is rejected."""
 
 _LONGEST_PATH: Final = 1024
 _DEEPEST: Final = 32
@@ -35,19 +35,17 @@ _LINK: Final = (errno.ELOOP, errno.EMLINK)
 
 
 class RefusedPathError(Exception):
-    """A path that is not read; the message is the reason."""
+    """A path that is not read; the message gives the reason."""
 
 
 def read_below(folder: Path, path: str) -> str:
-    """Return the text of a file below a folder.
+    """Return the text of a file below a folder; ``path`` separates parts with ``/``.
 
-    Args:
-        folder: The folder, which is not a link itself. Links above it are followed.
-        path: The path relative to it, with ``/`` between the parts.
+    ``folder`` must not be a link. Links above it are followed.
 
     Raises:
         RefusedPathError: The path leaves the folder or contains a link, or the file is missing, not a regular
-            file, too large, or not a text in UTF-8.
+            file, too large, or not UTF-8 text.
     """
     data = read_bytes_below(folder, path, MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
@@ -64,7 +62,7 @@ def read_bytes_below(folder: Path, path: str, limit: int) -> bytes:
     """Return at most ``limit`` bytes of a regular file below a folder.
 
     Raises:
-        RefusedPathError: As ``read_below``, but for size and content.
+        RefusedPathError: As ``read_below``, except for size and content.
     """
     parts = _parts(path)
     if not parts:
@@ -99,9 +97,9 @@ def open_file(path: str, limit: int) -> tuple[bytes, os.stat_result]:
 
 
 def list_below(folder: Path, most: int) -> tuple[list[str], bool]:
-    """Return the paths of the files below a folder, sorted, and whether there are more than ``most``.
+    """Return the sorted paths of the files below a folder, and whether more than ``most`` exist.
 
-    Links and names that begin with a dot are left out. A folder that cannot be read has no files.
+    Links and hidden files are omitted. An unreadable folder has no files.
     """
     if not _USES_DESCRIPTORS:
         return [], False

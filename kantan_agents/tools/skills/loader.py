@@ -67,7 +67,7 @@ class SkillLoader(FileLoader[Skill, SkillCatalog]):
         directories: A directory, or several in order of priority, which need not exist. By default
             ``.kode/skills`` and ``.claude/skills`` of the project and its user, as for `AgentLoader`.
         cwd: The working directory to start from; by default the process's.
-        home: The home directory with the user's skills; by default that of the process's user.
+        home: The home directory with the user's skills; by default the process's.
         builtin: Skills made in code, used if no file has their name.
         cache_size: Number of parsed files to cache; by default those that the last load found.
 
@@ -131,7 +131,7 @@ class CommandLoader(FileLoader[CommandFile, CommandCatalog]):
         directories: A directory, or several in order of priority, which need not exist. By default
             ``.kode/commands`` and ``.claude/commands`` of the project and its user.
         cwd: The working directory to start from; by default the process's.
-        home: The home directory with the user's commands; by default that of the process's user.
+        home: The home directory with the user's commands; by default the process's.
         builtin: Commands made in code, used if no file has their name.
         cache_size: Number of parsed files to cache; by default those that the last load found.
 

@@ -1,4 +1,4 @@
-"""Masks the secrets of one server in what is said about it."""
+"""Masks the secrets of one server in messages about it."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class Masking:
 
     @classmethod
     def of(cls, expanded: Expanded) -> Masking:
-        """Return the values of variables, and what looks like a secret in ``env`` or ``headers``."""
+        """Return the values of variables, and everything that looks like a secret in ``env`` or ``headers``."""
         values = {*expanded.values, *_named(expanded.env), *_named(expanded.headers)}
         return cls(tuple(sorted(filter(_is_long, values), key=len, reverse=True)))
 
     def masked(self, text: str) -> str:
-        """Return a text without these values, and without other secrets."""
+        """Return ``text`` without these values, and without other secrets."""
         for value in self.values:
             text = text.replace(value, MASK)
         return mask(text)
 
 
 def shown_value(name: str, value: str) -> str:
-    """Return a value of ``env`` or ``headers``, or a mask if it looks like a secret."""
+    """Return a value of ``env`` or ``headers``, masked if it looks like a secret."""
     return MASK if _is_secret(name, value) else mask(value)
 
 

@@ -28,8 +28,8 @@ def _checked(retrievers: Any) -> tuple[Retriever, ...]:
 class CombinedRetriever:
     """Combines the rankings of several retrievers (reciprocal rank fusion).
 
-    Scores of different retrievers cannot be compared, ranks can. A tool ranked high by two of them comes
-    before a tool found by only one.
+    Scores of different retrievers cannot be compared, ranks can. A tool ranked high by two of them precedes a
+    tool found by only one.
 
     Args:
         retrievers: The retrievers, which are searched concurrently.

@@ -23,7 +23,7 @@ class VectorCache:
     """Stores vectors by key in a file.
 
     Any problem with the file is logged, and the vectors are computed again. A file that is not a database, or
-    that is the database of another application, is not changed.
+    is another application's, is not changed.
 
     Args:
         path: The file; it and its directory are created at the first write, the file for its owner only.
