@@ -61,8 +61,6 @@ class CallPattern:
     """One ``Tool(param pattern)`` entry.
 
     Attributes:
-        entry: The entry as the user wrote it.
-        tool: Name of the tool, possibly a glob pattern.
         argument: The value or prefix that the parameter must have, or the pattern of a path or host; repeated
             blanks count as one.
         form: ``"any"``, ``"prefix"``, ``"exact"``, ``"path"`` or ``"domain"``.
@@ -78,11 +76,8 @@ class CallPattern:
     ) -> bool:
         """Return whether all ``values`` are covered; a prefix never covers a chained command.
 
-        Args:
-            values: The values of the parameter in the call.
-            fold: Maps equivalent values to the same value.
-            kind: ``"command"``, ``"path"`` or ``"domain"``.
-            roots: The absolute paths of the folder that paths are relative to.
+        ``kind`` is ``"command"``, ``"path"`` or ``"domain"``; ``roots`` are the absolute paths of the folder
+        that paths are relative to.
         """
         if not self._is_about(kind):
             return False
@@ -123,7 +118,6 @@ class CallPattern:
 
     @cached_property
     def _has_root(self) -> bool:
-        """Whether a tool with an unknown root may receive the path in another form."""
         return (
             self.form in ("exact", "prefix") and self.tool.casefold() in _PATH_TOOLS and is_rooted(self.path)
         )

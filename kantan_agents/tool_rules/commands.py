@@ -177,11 +177,7 @@ class Reading(NamedTuple):
         return cls(words, starts)
 
     def inner_texts(self, codes: dict[str, str]) -> Iterator[str]:
-        """Yield the strings that one more shell may read.
-
-        Args:
-            codes: The content of each quoted word.
-        """
+        """Yield the strings that one more shell may read."""
         for place, is_text in self.starts.items() if codes else ():
             word = self.words[place]
             if word in codes:
@@ -191,12 +187,7 @@ class Reading(NamedTuple):
                 yield " ".join(codes.get(word, word) for word in rest)
 
     def holds(self, command: list[str], *, more: bool) -> bool:
-        """Return whether the words contain a command; options may precede each of its words but the first.
-
-        Args:
-            command: The words of the simplest reading of the command.
-            more: Whether further words may follow the command.
-        """
+        """Return whether the words contain a command; options may precede each of its words but the first."""
         if not self.is_complete:
             return True
         begins = [place for place in self.starts if f"/{self.words[place]}".endswith(f"/{command[0]}")]
@@ -216,13 +207,7 @@ class Reading(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """The first words of a command that were found.
-
-    Attributes:
-        length: Number of words.
-        is_value: Whether the value of an option may follow.
-        more: Whether further words may follow the command.
-    """
+    """The first words of a command that were found; attributes as in ``Place`` and ``Reading.holds``."""
 
     length: int
     is_value: bool

@@ -21,19 +21,15 @@ class ToolFacts:
 
     Attributes:
         names: All names of the tool; the first is the name that the model sees.
-        parameter: The parameter that ``Tool(param pattern)`` is matched with.
         schema: JSON Schema of its parameters; empty if only names are known. An empty schema makes rules
             plain JSON Schema: a value that a keyword cannot check passes. ``schema_of`` creates one for other
             tools.
-        guessed: Whether only the name is known.
         fold: Maps equivalent values of the parameter, such as two spellings of a name, to the same value.
         received: Returns each reading of the arguments that the tool's function receives; None if the
             function is unknown.
-        origin: The server that offers the tool; None for a local tool.
         kind: The kind of ``parameter``: ``"command"``, ``"path"`` or ``"domain"``.
         canonical: Returns the form of a path (relative to the tool's root) or address (the host) that is
             compared; None for a value that the tool rejects.
-        roots: The absolute paths of the root of a file tool.
     """
 
     names: tuple[str, ...]
@@ -183,12 +179,6 @@ def decide_received(
     rules: ToolRules, tool: ToolFacts, received: Mapping[str, Any], written: Mapping[str, Any]
 ) -> Decision | None:
     """Return the denial of arguments that the function receives; None if they break no parameter rule.
-
-    Args:
-        rules: The rules.
-        tool: The tool.
-        received: One reading of the arguments that the function receives.
-        written: The arguments from the model.
 
     Raises:
         ToolInputError: E10, a value under a rule cannot be read.

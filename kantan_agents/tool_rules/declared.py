@@ -88,7 +88,6 @@ class Declarations:
         return found
 
     def _parts(self, schema: Mapping[str, Any], path: Path) -> Iterator[Types | None]:
-        """Yield the types that each keyword permits; a value must satisfy all of them."""
         yield self._below(schema, path) if path else own_types(schema)
         reference = schema.get("$ref")
         if isinstance(reference, str):
@@ -205,7 +204,7 @@ def _excluded(schema: Any) -> Types | None:
 
 
 def _meet(parts: Iterable[Types | None]) -> Types | None:
-    """Return the types that all parts permit; None if none of them declares any."""
+    """Return the types that all parts permit; None if none declares any."""
     found: Types | None = None
     has_cycle = False
     for part in parts:
@@ -217,7 +216,7 @@ def _meet(parts: Iterable[Types | None]) -> Types | None:
 
 
 def _join(parts: list[Types | None]) -> Types | None:
-    """Return the types that one of the parts permits; None if none of them declares any."""
+    """Return the types that some part permits; None if no part declares any."""
     known = [part for part in parts if part != _CYCLE]
     if len(known) < len(parts) and not known:
         return _CYCLE
@@ -271,12 +270,8 @@ def first_of_other_type(
 ) -> Types | None:
     """Return the permitted types at the first step to a parameter whose value has another type.
 
-    Args:
-        permitted: Returns the permitted types at a path.
-        positions: Number of positions in arrays that may have dedicated types.
-        steps: The remaining steps to the parameter.
-        value: The value at ``path``.
-        path: The steps so far.
+    ``permitted`` returns the types at a path; ``positions`` is the number of positions in arrays that may
+    have dedicated types.
     """
     container = None if not steps else "array" if steps[0] == ITEMS else "object"
     types = permitted(path, container) if path else None

@@ -85,7 +85,6 @@ class FoldedNameSet(NameSet):
 
     @cached_property
     def _originals(self) -> dict[str, str]:
-        """Folded entry to the original."""
         originals: dict[str, str] = {}
         for entry in self._entries:
             for folded in _folded_entries(entry):

@@ -133,7 +133,6 @@ def remark_on_entry(entry: str) -> str | None:
 
 
 def _example(words: list[str]) -> str | None:
-    """Return a command that starts with these words and runs any program."""
     name = _ENDING.sub("", words[0].replace("\\", "/").rpartition("/")[2])
     plain = name if name in BY_OPTIONS or name in BY_SUBCOMMAND else _VERSION.sub("", name)
     valued = GIT.valued if name == "git" else ()

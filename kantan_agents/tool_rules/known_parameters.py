@@ -48,7 +48,6 @@ def _has_itself(
 
 
 def _same_value(root: Any, schema: Mapping[str, Any]) -> list[Any]:
-    """Return the other schemas that describe the same value."""
     found = [one for keyword in ("allOf", "anyOf", "oneOf") for one in listed(schema.get(keyword))]
     found += [schema[keyword] for keyword in ("then", "else") if keyword in schema]
     reference = schema.get("$ref")

@@ -39,10 +39,6 @@ class RuleLayers:
     """Named rule sets that are merged in order, and limits that only restrict them.
 
     One layer may allow a tool that another does not. In addition, each limit must permit the tool.
-
-    Attributes:
-        layers: Pairs of a name and its rules; later layers win.
-        limits: Pairs of a name and its rules.
     """
 
     layers: tuple[tuple[str, ToolRules], ...] = ()

@@ -82,7 +82,6 @@ class NameSet:
     """The entries of allow or deny, prepared for lookups.
 
     Attributes:
-        names: The entries.
         literal: Whether an entry such as ``mcp__files (old)`` also names a server that is called so.
     """
 
@@ -136,7 +135,6 @@ class NameSet:
 
     @cached_property
     def _entries_by_name(self) -> dict[str, str]:
-        """Names of tools that are covered in all their calls, each with its entry."""
         written = {
             name: name
             for name in self._entries

@@ -53,13 +53,7 @@ def parse_path(path: str) -> tuple[str, ...]:
 
 @attrs.frozen
 class ParameterRule:
-    """The rule of one parameter.
-
-    Attributes:
-        tool: The tool's name, possibly a glob pattern.
-        path: A dotted path.
-        keywords: Keyword to value.
-    """
+    """The rule of one parameter."""
 
     tool: str
     path: str
@@ -73,7 +67,6 @@ class Breach:
     Attributes:
         entry: ``tool.parameter.keyword``, or ``tool.parameter`` if the value does not have the type that the
             tool declares.
-        error: The error of the denied call.
     """
 
     entry: str
@@ -139,12 +132,6 @@ class ParameterChecks:
         """Return the first value that the function receives and its rule cannot check.
 
         A default that the tool declares may have any type.
-
-        Args:
-            tool_name: Name of the tool.
-            schema: The schema of its parameters.
-            received: One reading of the arguments that the function receives.
-            written: The arguments from the model.
 
         Raises:
             ToolInputError: E10, a value under a rule cannot be read as JSON.
@@ -241,11 +228,9 @@ class ParameterChecks:
 
 
 class _Declared:
-    """The tool's declarations for the parameters under some rules.
+    """What the tool declares for the parameters under some rules.
 
-    Attributes:
-        declarations: Reads the schema.
-        defaults: The path and the default of each parameter under a rule, and of the objects around it.
+    ``defaults`` has the path and default of each, and of the objects around it.
     """
 
     def __init__(self, schema: Mapping[str, Any], paths: list[tuple[tuple[str, ...], ParameterRule]]) -> None:
@@ -258,11 +243,7 @@ class _Declared:
     def permitted(self, path: Path, container: str | None, rule: ParameterRule) -> Types | None:
         """Return the types that both the tool and the rule permit at a path; None for any type.
 
-        Args:
-            path: A path.
-            container: ``"object"`` or ``"array"`` if the parameter is inside the value at ``path``, else
-                None.
-            rule: The rule.
+        ``container`` is ``"object"`` or ``"array"`` if the parameter is inside the value at ``path``.
         """
         key = (path, container, id(rule))
         if key not in self._permitted:
@@ -281,7 +262,6 @@ class _Declared:
 
 
 def _keys_of(steps: tuple[str, ...]) -> int:
-    """Return the number of steps before the first into an array."""
     return steps.index("[]") if "[]" in steps else len(steps)
 
 

@@ -71,10 +71,8 @@ def check_path(argument: str) -> None:
 def grants_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
     """Return whether a pattern of allow covers a path.
 
-    Args:
-        pattern: The pattern. A single leading slash means the root.
-        path: The path, relative to the root.
-        roots: The absolute paths of the root.
+    In ``pattern``, a single leading slash means the root. ``path`` is relative to the root, whose absolute
+    paths are ``roots``.
     """
     absolute = _absolute(pattern)
     if absolute is None:
@@ -110,10 +108,7 @@ def _denied(pattern: str, roots: tuple[str, ...]) -> list[tuple[str, list[str]]]
 def is_outside(pattern: str, roots: tuple[str, ...], *, grants: bool) -> bool:
     """Return whether a pattern that is not relative to the roots matches nothing below them.
 
-    Args:
-        pattern: The pattern.
-        roots: The absolute paths of the roots of some tools.
-        grants: Whether the pattern is of allow, where a single leading slash does not make it absolute.
+    In a pattern of allow (``grants``), a single leading slash does not make it absolute.
     """
     absolute = _absolute(pattern)
     if absolute is None and ".." in pattern.split("/"):
@@ -141,7 +136,6 @@ def is_likely_outside(pattern: str, roots: tuple[str, ...]) -> bool:
 
 
 def _absolute(pattern: str) -> str | None:
-    """Return a pattern as an absolute path if it can mean nothing else."""
     found = _FILE_URL.match(pattern)
     if found is not None:
         return unquote(pattern[found.end() :])

@@ -30,12 +30,6 @@ def first_unchecked(
 
     A number that the model wrote as a string has been checked as that string, and vice versa.
 
-    Args:
-        steps: The remaining steps to the parameter.
-        keywords: The rule.
-        value: The value that the function receives here, as JSON.
-        written: The model's value here, None for nothing.
-
     Raises:
         ValueError: The value on the way or at the end cannot be read.
     """

@@ -43,7 +43,6 @@ class ToolRules:
     Attributes:
         allow: Allowed entries, ``"*"`` for all; None if not set, which allows all.
         deny: Denied entries, ``"*"`` for all, None if not set. Deny wins over allow.
-        params: Rules for arguments by tool, parameter and keyword.
         folds_denials: Whether ``deny`` ignores case and compares only letters and digits.
     """
 

@@ -75,11 +75,8 @@ def task_of(
 ) -> dict[str, Any]:
     """Return the task for ``decide``, as JSON values.
 
-    Args:
-        rules: The rules.
-        tool: The tool.
-        arguments: The arguments of the call; a string if they have not been parsed.
-        written: The model's arguments, if ``arguments`` are those that the function receives.
+    ``arguments`` is a string if they have not been parsed; ``written`` are the model's, if ``arguments`` are
+    those that the function receives.
     """
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return {
@@ -108,7 +105,6 @@ def _folded(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any
 
 
 def _canonical(tool: ToolFacts, arguments: str | Mapping[str, Any]) -> dict[str, str | None] | None:
-    """Return the results of ``tool.canonical``, which another process cannot call either."""
     if tool.canonical is None or tool.parameter is None or isinstance(arguments, str):
         return None
     texts = texts_to_match(arguments.get(tool.parameter)) or []
@@ -185,7 +181,6 @@ def main(parent: int) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Make the system end this process with its parent or after its lifetime, even during a match."""
     if hasattr(signal, "alarm"):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(LIFETIME_SECONDS)

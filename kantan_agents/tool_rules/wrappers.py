@@ -18,10 +18,8 @@ class Wrapper:
     """Commands that run another command.
 
     Attributes:
-        names: Their names.
         valued: Options whose value may be the next word, in any common implementation.
         code: Options that precede the command; if there are none, it follows the options and operands.
-        operands: Number of words that may precede the command.
         is_text: Whether the command may be a single string, followed by other words.
         is_late: Whether the value of any of several joined options is the next word: ``bash -oc pipefail``.
     """
@@ -162,7 +160,7 @@ _NO_WRAPPERS: Final[frozenset[Wrapper]] = frozenset()
 
 
 def _with_option(options: Callable[[Wrapper], tuple[str, ...]]) -> dict[str, frozenset[Wrapper]]:
-    """Return the wrappers that have an option, by the option; long ones may be abbreviated."""
+    """Return the wrappers by option; long options may be abbreviated."""
     found: dict[str, frozenset[Wrapper]] = {}
     for wrapper in (*WRAPPERS, GIT):
         for option in options(wrapper):
@@ -180,10 +178,6 @@ class Place(NamedTuple):
     """A position in a list of words, by one reading of the words before it.
 
     Attributes:
-        wrapper: The wrapper whose options may follow.
-        is_command: Whether a command may start here.
-        is_value: Whether the value of an option may follow.
-        operands: Number of words that may precede the command.
         is_text: Whether the command may end before the words do.
     """
 
@@ -202,9 +196,6 @@ class Word(NamedTuple):
     """A word, as far as it affects the positions after it.
 
     Attributes:
-        is_option: Whether it is an option.
-        is_assignment: Whether it assigns a variable.
-        names: The wrapper that it names.
         valued: The wrappers for which it is an option whose value may follow.
         code: The wrappers for which it is an option that precedes the command.
     """

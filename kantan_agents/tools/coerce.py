@@ -97,7 +97,6 @@ def _named(tool: agents.FunctionTool) -> agents.FunctionTool:
 
 
 def _agent_in(tool: Any) -> agents.Agent[Any] | None:
-    """Return the SDK agent that ``tool`` is or represents; else None."""
     # On the class: an attribute of any other object may do anything.
     if isinstance(getattr(type(tool), "sdk_agent", None), property):
         tool = tool.sdk_agent
@@ -144,7 +143,7 @@ def for_other_agent(tool: agents.FunctionTool, agent: agents.Agent[Any]) -> agen
 
 
 def _check_is_tool(tool: Any) -> None:
-    """Raise E75 for an object with a name that is not a tool: the model could never call it."""
+    """Raise E75 for an object that only has a name: the model could never call it."""
     if isinstance(tool, MCPServer):
         reason = f"{tool.name!r} is an MCP server; pass it as mcp_servers=[...]"
     elif isinstance(tool, agents.Handoff):
@@ -159,12 +158,7 @@ def _check_is_tool(tool: Any) -> None:
 
 
 def _make_function_tool(function: Callable[..., Any]) -> agents.FunctionTool:
-    """Return ``agents.function_tool`` of a function.
-
-    Raises:
-        ToolSchemaError: E29, the SDK cannot describe a parameter. Its own error names neither the tool nor
-            the parameter.
-    """
+    """Return ``agents.function_tool`` of a function; unlike the SDK's error, E29 names the parameter."""
     try:
         return agents.function_tool(function)
     except Exception as error:
@@ -177,7 +171,6 @@ def _make_function_tool(function: Callable[..., Any]) -> agents.FunctionTool:
 
 
 def _culprits(function: Callable[..., Any]) -> Iterator[tuple[str, str]]:
-    """Yield the parameters for which alone no schema can be made, each with the reason."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -207,8 +200,6 @@ def _first_sentence(error: Exception) -> str:
 def _taking(
     function: Callable[..., Any], signature: inspect.Signature, parameter: inspect.Parameter
 ) -> Callable[..., Any]:
-    """Return a function whose only parameter is ``parameter``, for the SDK to describe."""
-
     def alone() -> None:
         """Take one parameter."""
 
@@ -223,7 +214,6 @@ def _taking(
 
 
 def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations of a function: evaluated, or else unchanged."""
     try:
         return inspect.get_annotations(inspect.unwrap(function), eval_str=True)
     except Exception:  # noqa: BLE001 - a name in an annotation may not exist

@@ -146,7 +146,6 @@ def explain_layers(
 
 
 def _denial_on_a_server(layers: RuleLayers, name: str) -> str | None:
-    """Return the first entry of ``deny`` that would deny a tool of this name on an MCP server."""
     for _, entry in layers.denials():
         server = literal_beginning(tool_of(entry)).removeprefix(SERVER_PREFIX).partition("__")[0] or "any"
         if entry.startswith(SERVER_PREFIX):

@@ -64,7 +64,6 @@ def _spelt_alike(layers: RuleLayers, names: Iterable[str]) -> set[str]:
 
 
 def _denial_of_one_tool(layers: RuleLayers, server: str, offers: Offers) -> tuple[str, str] | None:
-    """Return the first entry of ``deny`` that may concern a tool of a server, with its layer."""
     prefixes = server_prefixes(server)
     for layer, entry in layers.denials():
         name = tool_of(entry)

@@ -136,9 +136,7 @@ def surround(tools: Iterable[Any], around: Surroundings) -> None:
 def facts_of(tool: Any, around: Surroundings | None = None) -> ToolFacts:
     """Return the facts of an SDK tool.
 
-    Args:
-        tool: The tool.
-        around: The other tools of its agent, if the tool is an MCP server's and they are not declared.
+    ``around`` are the other tools of its agent, needed for an MCP server's tool unless they are declared.
 
     Raises:
         InvalidOptionError: E75, ``rule_parameter`` names a parameter that the tool does not have.

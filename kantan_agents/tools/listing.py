@@ -47,8 +47,6 @@ class TurnListing:
     """The tools of one turn.
 
     Attributes:
-        shown: The tools that the model sees.
-        hidden: The tools that the rules hide.
         book: The agent they were listed for; None for a plain SDK agent.
     """
 
@@ -110,18 +108,13 @@ def list_tools(
 
 
 def _surroundings_of(tools: Sequence[Tool]) -> Surroundings:
-    """Return the names that a hosted MCP server among these tools may claim."""
     local = (tool for tool in tools if server_of(tool) is None and not isinstance(tool, HostedMCPTool))
     names = frozenset(name for tool in local for name in facts_of_listed(tool).names)
     return Surroundings(names, servers_of(tools))
 
 
 def list_none(wrapper: Any) -> list[Tool]:
-    """Return the empty list for an agent without tools, and forget the tools of the previous agent.
-
-    Raises:
-        KantanAgentsError: E10, E21, as ``list_tools``.
-    """
+    """Return the empty list for an agent without tools, and forget the tools of the previous agent."""
     begin_turn()
     _listings.pop(wrapper, None)
     return []
@@ -180,7 +173,6 @@ def _left_out(book: Rulebook | None, tool_name: str) -> Any:
 
 
 def _counted(call: ToolCall | None, refusal: str, text: str) -> str:
-    """Count a denial as a failed call, and return ``text`` with a warning if it has failed repeatedly."""
     if call is None:
         return text
     record_failed_call(call.run, call.name, UnknownCall(call.call_id), reason=refusal)

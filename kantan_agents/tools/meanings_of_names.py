@@ -26,10 +26,8 @@ class Offers:
     """The MCP servers of an agent, and their known tools.
 
     Attributes:
-        known: The tools of each listed server.
         unlisted: The other servers, each with the reason why its tools are unknown.
         hosted: Labels of the hosted servers among them.
-        around: All tools of the agent, which a server may claim to offer.
     """
 
     known: Mapping[str, Sequence[ToolFacts]] = attrs.field(factory=dict)
@@ -43,9 +41,6 @@ class NameReading:
     """One meaning of a name.
 
     Attributes:
-        facts: The tool's facts for the rules.
-        server: The server that offers it.
-        unknown: What is unknown about it.
         is_whole: Whether any tool of the server is meant.
     """
 

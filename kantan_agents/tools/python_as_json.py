@@ -64,7 +64,6 @@ class JSONReader:
         return self._object(value, written) if items is None else items
 
     def _items(self, value: Any, written: Any) -> Any:
-        """Return the items of a list, a set or another collection; None for anything else."""
         if isinstance(value, (list, tuple)):
             return [self.value(one, _at(written, place)) for place, one in enumerate(value)]
         if isinstance(value, Iterator):
@@ -83,7 +82,6 @@ class JSONReader:
             return _unreadable(value)
 
     def _object(self, value: Any, written: Any) -> Any:
-        """Return the JSON value for an object, such as a secret, a URL or a date."""
         if written is not _MISSING and callable(getattr(value, "get_secret_value", None)):
             return self.value(value.get_secret_value(), written)
         if isinstance(value, timedelta) and isinstance(written, (int, float)):
@@ -123,7 +121,6 @@ class JSONReader:
 
 
 def _plain(value: Any) -> Any:
-    """Return a scalar as JSON; ``_MISSING`` if it is something else."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -154,7 +151,6 @@ def _key(key: Any) -> str:
 
 
 def _text_of(value: Any) -> Any:
-    """Return pydantic's string for an object such as a date."""
     try:
         if isinstance(value, _BYTES):
             return _text_of_bytes(bytes(value))
@@ -197,7 +193,6 @@ def _at(written: Any, place: int, name: str = "") -> Any:
 
 
 def _fields_of(value: Any) -> Mapping[str, Any] | None:
-    """Return the fields of a pydantic model or a dataclass by Python name; None for anything else."""
     found: Mapping[str, Any] | None = getattr(type(value), "__pydantic_fields__", None)
     if found is None and dataclasses.is_dataclass(value):
         found = {field.name: field for field in dataclasses.fields(value)}
@@ -205,7 +200,6 @@ def _fields_of(value: Any) -> Mapping[str, Any] | None:
 
 
 def _names_of(field: Any) -> list[str]:
-    """Return the other names of a field, in the schema or accepted."""
     found: list[Any] = [getattr(field, "alias", None)]
     accepted = getattr(field, "validation_alias", None)
     found += accepted.choices if isinstance(accepted, AliasChoices) else [accepted]

@@ -91,7 +91,6 @@ class _Receiver:
 
     @cached_property
     def required(self) -> frozenset[str]:
-        """The names of the parameters without a default."""
         fields = self.schema.params_pydantic_model.model_fields
         return frozenset(name for name, field in fields.items() if field.is_required())
 

@@ -27,8 +27,7 @@ _lock = Lock()
 class _Memo:
     """Parsed explicit rules, with copies of their source to detect changes.
 
-    A run may change the dict, or a list in it. Comparing a list with its copy takes a nanosecond per name,
-    parsing it again a thousand times as long.
+    Comparing a list with its copy takes a nanosecond per name, parsing it a thousand times as long.
     """
 
     standing: RuleLayers
@@ -56,10 +55,6 @@ _of_lists: LRUCache[tuple[int, ...], _Memo] = LRUCache(maxsize=256)  # by identi
 def rules_in_force(context: Any, standing: RuleLayers) -> RuleLayers:
     """Return the layers in force for a run with this context, with the explicit rules on top (spec 9.7).
 
-    Args:
-        context: The run's context; its ``tool_rules`` are the explicit rules.
-        standing: The layers below: an agent's base and provider rules.
-
     Raises:
         ToolRulesTypeError: E18, ``tool_rules`` is no longer a dict.
         InvalidToolRulesError: E20, ``tool_rules`` has mistakes.
@@ -83,7 +78,7 @@ def rules_of_run(run: Run | None, context: Any, standing: RuleLayers) -> RuleLay
 
 
 def _limited(run: Run, layers: RuleLayers) -> RuleLayers:
-    """Return layers with the limits of the run: the same object each time, as it caches compiled rules."""
+    """Return layers with the run's limits: the same object each time, as it caches compiled rules."""
     known: tuple[RuleLayers, Any, RuleLayers] | None = run.state.get(_LIMITED)
     # A skill that the model chooses adds a limit during the run.
     if known is None or known[0] is not layers or known[1] is not run.limits:
@@ -131,7 +126,7 @@ def _read(run: Run | None, explicit: dict[str, Any], standing: RuleLayers) -> Ru
 
 
 def _long_lists(explicit: dict[str, Any], standing: RuleLayers) -> tuple[int, ...] | None:
-    """Return a key by identity if the lists are long, for services that reuse the same lists.
+    """Return a key by identity for long lists, which services reuse.
 
     A later list may get the same id, so the caller compares the content.
     """

@@ -36,7 +36,6 @@ class Surroundings:
     """The other tools of an agent, whose names a server may claim.
 
     Attributes:
-        local: All names of its local tools.
         servers: Names of its MCP servers, as the operator wrote them.
     """
 
@@ -83,14 +82,7 @@ def names_in_rules(server: str, own: str) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=CACHED_NAMES)
 def origin_of(server: str, own: str, shown: str, around: Surroundings | None) -> Origin:
-    """Return the origin of a server's tool.
-
-    Args:
-        server: Name of the server.
-        own: Name of the tool on the server.
-        shown: Name that the model sees.
-        around: The other tools of the agent; None if they are unknown.
-    """
+    """Return the origin of a server's tool."""
     around = around or Surroundings()
     names = names_in_rules(server, own)
     prefixed = _unclaimed(server, (*names, shown) if shown != own else names, around)

@@ -22,7 +22,6 @@ class GivenText(NamedTuple):
     """A string given for a parameter.
 
     Attributes:
-        text: The string, without quotes.
         is_whole: Whether it is a single list item, not to be split at commas: it was quoted or positional.
     """
 
@@ -52,9 +51,7 @@ class Binding:
     """The tokens of one command, grouped by parameter.
 
     Attributes:
-        given: The strings for each parameter, by its name.
         extra: The strings for names that the schema allows without defining them.
-        problems: Collects the tokens that belong to no parameter.
     """
 
     def __init__(self, names: ParameterNames, problems: CommandProblems, *, is_open: bool) -> None:
@@ -125,7 +122,6 @@ class Binding:
         self.given.setdefault(parameter.name, []).append(given)
 
     def _bind_positional(self, tokens: Sequence[Token], positional: list[int], source: str) -> None:
-        """Bind the tokens without a name to the remaining parameters, in order."""
         free = [parameter for parameter in self._names.parameters if parameter.name not in self.given]
         for number, parameter in enumerate(free):
             left = positional[number:]

@@ -87,14 +87,7 @@ class _UnreadableArgumentsError(Exception):
 
 @attrs.frozen(eq=False)
 class _Signature:
-    """The parameters of a command, prepared for parsing.
-
-    Attributes:
-        schema: JSON Schema of the arguments.
-        parameters: The parameters, in order.
-        names: Finds a parameter by name.
-        checker: Validates arguments against the schema; None if it could not be compiled.
-    """
+    """The parameters of a command, prepared for parsing; ``checker`` is None for a bad schema."""
 
     schema: Mapping[str, Any]
     parameters: tuple[Parameter, ...]

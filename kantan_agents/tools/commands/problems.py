@@ -17,11 +17,7 @@ _MESSAGE = 300
 
 
 class CommandProblems:
-    """Collects problems and the parameters that have one.
-
-    Attributes:
-        about: Names of the parameters that have a problem.
-    """
+    """Collects problems and the parameters that have one."""
 
     def __init__(self) -> None:
         self.about: set[str] = set()

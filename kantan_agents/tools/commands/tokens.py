@@ -27,11 +27,7 @@ class Token(NamedTuple):
 
     Attributes:
         text: The token without its quotes; ``name="a b"`` stays as typed.
-        start: Index of its first character in the text.
-        end: Index after its last character.
         key: The text before the first ``=``, including dashes; None without ``=``.
-        value: The text after the ``=``, without quotes.
-        is_quoted: Whether the token, or its value, was quoted.
     """
 
     text: str

@@ -38,10 +38,6 @@ class ValueReader:
 
     If the schema allows strings, the string itself is the value, even if it looks like a number: other types
     require a JSON object.
-
-    Args:
-        schema: The schema of the parameter, or of the items of a list.
-        root: The whole schema, for references.
     """
 
     def __init__(self, schema: Any, root: Mapping[str, Any]) -> None:

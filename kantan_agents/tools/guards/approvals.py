@@ -91,7 +91,6 @@ async def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list
 
 
 async def _check_hosted(agent: str, tool: Tool, policies: list[ApprovalPolicy]) -> None:
-    """Raise if a tool that runs at the provider needs an approval."""
     for policy in policies:
         for facts in _known_tools(tool):
             # A policy that depends on the arguments must decide without them.
@@ -114,7 +113,6 @@ def approval_impossible(tool: str, reason: str) -> InvalidOptionError:
 
 
 def _known_tools(tool: Tool) -> list[ToolFacts]:
-    """Return the known tools behind a tool at the provider."""
     if not isinstance(tool, HostedMCPTool):
         return [facts_of(tool)]
     if _asks_itself(tool):
@@ -169,7 +167,6 @@ class _ApprovalCheck:
         self._policies = policies
 
     async def ask(self, wrapper: Any, given: Any, call_id: str) -> bool:
-        """Return whether the tool itself or a policy requires an approval for this call."""
         own = self._own(wrapper, given, call_id) if callable(self._own) else self._own
         if await own if inspect.isawaitable(own) else own:
             return True

@@ -67,13 +67,11 @@ async def denies(rules: ToolRules, tool: ToolFacts, arguments: str) -> bool:
 
 
 def _moved_to(arguments: str) -> str | None:
-    """Return the new path of a file that a patch also moves."""
     moved = json.loads(arguments).get("move_to") if '"move_to"' in arguments else None
     return moved if isinstance(moved, str) else None
 
 
 async def _decided(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
-    """Decide about the model's arguments, then about those that the function receives."""
     if not isinstance(arguments, str):
         return await _decide_both(rules, tool, arguments, arguments)
     if not _is_dense(arguments):
@@ -125,7 +123,6 @@ def _compares_here(tool: ToolFacts) -> bool:
 
 
 def _is_dense(text: str) -> bool:
-    """Return whether parsing JSON takes long: it has many values, not only long ones."""
     return len(text) > _DENSE_LENGTH and text.count(",") + text.count("{") > _DENSE_VALUES
 
 

@@ -32,12 +32,8 @@ async def describe_call(
 ) -> Any:
     """Send a call through the middleware of its run.
 
-    Args:
-        tool: The user's tool.
-        wrapper: The SDK's context of the call or of the run.
-        arguments: The arguments for the rules.
-        call_id: The model's id of the call; generated if the SDK does not provide it.
-        invoke: Applies the rules and runs the tool.
+    ``wrapper`` is the SDK's context of the call or of the run; ``invoke`` applies the rules and runs the
+    tool. Without ``call_id``, an id is generated.
     """
     for note in tool_call_notes:
         note(call_id or "")

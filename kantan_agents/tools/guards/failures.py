@@ -132,7 +132,6 @@ class Failures:
         return output
 
     async def _answer(self, error: Exception, call: ToolCall) -> Any:
-        """Return the answer that the SDK would send to the model."""
         text = None
         if self._is_answered:
             text = await maybe_invoke_function_tool_failure_error_function(

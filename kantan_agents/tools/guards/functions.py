@@ -222,10 +222,7 @@ def guard_function(
 ) -> FunctionTool:
     """Return a guarded copy of a function tool: a plain function, an MCP server's tool, an agent as tool.
 
-    Args:
-        tool: The tool; returned unchanged if it is already guarded.
-        book: The agent whose rules are the layers below the explicit ones.
-        fields: An earlier ``vars(tool)`` to copy instead of the current one.
+    A guarded tool is returned unchanged. ``fields`` is an earlier ``vars(tool)`` to copy.
     """
     if isinstance(tool.on_invoke_tool, GuardedInvoker):
         return tool
@@ -273,4 +270,4 @@ def _strict_schema(schema: bytes) -> bytes:
 
 
 async def _not_called(*_: Any) -> None:
-    """Placeholder for the function of a tool of which only the schema is needed."""
+    """Replaces the function of a tool of which only the schema is needed."""

@@ -43,7 +43,6 @@ class ToolGuard:
     """Applies the rules in force to the calls of one tool.
 
     Attributes:
-        facts: The tool's facts for the rules.
         book: The agent of the tool; None for a plain SDK agent, to which the rules of the started agent
             apply.
     """
@@ -192,7 +191,6 @@ def _about_rule(decision: Decision) -> str:
 
 
 def _about_other_calls(decision: Decision, rules: ToolRules, facts: ToolFacts) -> list[str]:
-    """Return the calls that the same rule set allows instead."""
     if rules.denying(facts.names) is not None:
         return []
     allowed = rules.allowed_calls(facts.names, facts.origin)

@@ -24,13 +24,7 @@ _INVALID_CALLS = object()
 
 @attrs.define
 class _InvalidCalls:
-    """The invalid calls of a run.
-
-    Attributes:
-        turns: Number of consecutive turns with invalid calls only.
-        error: Error of the latest invalid call of this turn.
-        has_valid: Whether this turn has had a valid call.
-    """
+    """The invalid calls of a run; ``turns`` counts consecutive turns with invalid calls only."""
 
     turns: int = 0
     error: Exception | None = None

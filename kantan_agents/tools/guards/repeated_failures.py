@@ -27,12 +27,7 @@ _NUMBER = re.compile(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)*(?!\.?[0-9])(?![ \u00a0]?%|
 
 @attrs.frozen
 class UnknownCall:
-    """Replaces the SDK's context of a call that has none.
-
-    Attributes:
-        tool_call_id: The model's id of the call.
-        tool_arguments: The arguments as JSON; empty if unknown.
-    """
+    """Replaces the SDK's context of a call that has none."""
 
     tool_call_id: str
     tool_arguments: str = ""
@@ -40,16 +35,9 @@ class UnknownCall:
 
 @attrs.define
 class _Streak:
-    """The failures of one call.
+    """The failures of one call; ``reason`` and ``error`` are redacted.
 
-    Attributes:
-        kind: The type of the latest error.
-        reason: The message of the latest error, redacted.
-        turn: The latest turn in which it failed.
-        count: Number of turns in which it failed.
-        failed_calls: Ids of the calls that failed in the latest turn.
-        error: The latest exception, redacted.
-        before: Type, message and count of the previous turn, if it failed there too.
+    ``before`` has type, message and count of the previous turn, if it failed there too.
     """
 
     kind: str
@@ -76,13 +64,7 @@ class _Streak:
 
 @attrs.define
 class _Failures:
-    """The failing calls of a run, each with its tool and its arguments.
-
-    Attributes:
-        turn: Number of the turn.
-        streaks: The failing calls.
-        worked: Hashes of the calls that have worked since the first failure.
-    """
+    """The failing calls of a run; ``worked`` has hashes of successful calls since the first failure."""
 
     turn: int = 0
     streaks: dict[tuple[str, str], _Streak] = attrs.field(factory=dict)
@@ -184,7 +166,7 @@ def _call_id(tool_context: Any) -> str:
 
 
 def _key(tool_name: str, tool_context: Any) -> tuple[str, str]:
-    """Return a key that is equal for two calls with equal arguments, whatever their spelling."""
+    """Return a key that is equal for equal arguments, whatever their spelling."""
     # The model's arguments: a middleware may have inserted values that must not be reported.
     arguments = getattr(tool_context, "tool_arguments", None) or ""
     try:

@@ -66,12 +66,7 @@ async def refuse(
 ) -> str:
     """Record a violation and return the answer that replaces the result.
 
-    Args:
-        violation: The violation.
-        policy: The violation policy.
-        sensitive: Whether arguments may be recorded.
-        hint: Further text for the model.
-        recorded: The arguments to record, if not the violation's.
+    ``sensitive`` permits recording arguments: ``recorded``, or else the violation's.
 
     Raises:
         KantanAgentsError: The violation's own error, if the policy is "raise". The SDK may wrap it or convert

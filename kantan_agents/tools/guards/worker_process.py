@@ -23,10 +23,7 @@ async def run_worker(program: str, task: bytes) -> bytes:
     """Run a program with ``task`` as its input and return its output.
 
     The process is killed if this task is canceled, if it takes too long, and when this interpreter exits.
-
-    Args:
-        program: Python code. ``parent`` is the id of this process.
-        task: The input.
+    ``program`` is Python code, in which ``parent`` is the id of this process.
 
     Raises:
         OSError: The process cannot be started.
@@ -80,7 +77,6 @@ def _kill(process: Process) -> None:
 
 
 def _limiter() -> anyio.CapacityLimiter:
-    """Return one event loop's limiter for concurrent processes."""
     try:
         return _limiters.get()
     except LookupError:

@@ -98,7 +98,6 @@ def _problems_by_schema(tool: FunctionTool, arguments: dict[str, Any]) -> Iterat
 
 
 def _described(problem: Any) -> str:
-    """Return one mistake of a validation error as a sentence."""
     path = _path(problem["loc"])
     kind, value = problem["type"], _shown(problem["input"])
     if kind == "missing":
@@ -138,7 +137,6 @@ def _unknown(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterato
 
 
 def _shown(value: Any) -> str:
-    """Return a value as JSON, cut short."""
     try:
         return _short(json.dumps(value, ensure_ascii=False, default=str), _LONGEST_VALUE)
     except (ValueError, RecursionError):

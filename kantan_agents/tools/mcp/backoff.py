@@ -19,10 +19,7 @@ class Backoff:
     Attributes:
         attempts: Attempts in one reconnection; only one right after a failed reconnection.
         first_wait: The wait before the second attempt; doubled for each further one.
-        attempt: Limit for one attempt.
-        total: Limit for all attempts and waits.
         first_rest: Time without attempts after a failed reconnection; doubled for each further one.
-        longest_rest: The longest such time.
     """
 
     attempts: int = 3
@@ -62,7 +59,6 @@ class Rest:
     """The rest of one server object, so that not each run waits again.
 
     Attributes:
-        failures: Failed reconnections in a row.
         until: The end, on the monotonic clock.
     """
 

@@ -33,10 +33,6 @@ class Connection:
     concurrent runs wait for that. After a failed reconnection the server rests, so that not every run waits
     again.
 
-    Args:
-        server: The server object.
-        forget: Called when the server object is gone.
-
     Attributes:
         last_tools: The tools that it listed last, for any agent; None if it never did.
     """
@@ -67,7 +63,6 @@ class Connection:
         Raises:
             UnavailableError: The server cannot be reached, is silent, or rests.
             MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
-            Exception: Any other exception of the server.
         """
         server = self._server()
         return await self._on_some_loop(lambda: self._ask(server, question, agent_name), agent_name)
@@ -81,7 +76,6 @@ class Connection:
             UnavailableError: The server cannot be reached.
             LostInCallError: The connection was lost during the call.
             MCPServerLoopError: E37, as for ``ask``.
-            Exception: Any other exception of the call.
         """
         server = self._server()
         was_sent = False
@@ -151,7 +145,7 @@ class Connection:
     # -- whether a connection exists
 
     def _needs_connection(self, server: Any) -> bool:
-        """Return whether the server is certainly not connected."""
+        """Return True only if the server is certainly not connected."""
         if not has_session(server):
             return False
         session = server.session
@@ -168,7 +162,6 @@ class Connection:
     # -- a new connection
 
     async def _reconnect(self, server: Any) -> None:
-        """Make a new connection, or wait for another run's; raise UnavailableError if that fails."""
         with self._lock:
             attempt, loop = self._attempt, self._attempt_loop
             # An attempt on an event loop that has ended is never done.
@@ -235,7 +228,6 @@ class Connection:
             await self._keeper.close()
 
     def _close_soon(self, _: Any) -> None:
-        """Close the connection, because the server object is gone."""
         self._forget(self)
         if self._keeper is not None:
             self._keeper.close_soon()
@@ -247,9 +239,7 @@ class Connection:
     ) -> T:
         """Await ``work()`` on the connection's event loop, and on the next one if that ends meanwhile.
 
-        Raises:
-            LoopEndedError: An event loop ended, and the work must not be repeated.
-            UnavailableError: Event loops ended repeatedly.
+        Raises LoopEndedError if the work must not be repeated.
         """
         for _ in range(_MOST_LOOPS):
             try:
@@ -300,5 +290,4 @@ async def _is_refused(server: Any, session: Any, error: Exception) -> bool:
 
 
 def _is_final(error: BaseException) -> bool:
-    """Return whether the next attempt would fail too, for example because the command does not exist."""
     return isinstance(error, OSError) and not isinstance(error, (ConnectionError, TimeoutError))

@@ -29,7 +29,6 @@ class ConnectionKeeper:
 
     Attributes:
         twin: The connected object; None before and after.
-        loop: The event loop of the task.
     """
 
     def __init__(self, server: Any) -> None:
@@ -52,7 +51,6 @@ class ConnectionKeeper:
 
         Raises:
             TimeoutError: It takes longer than ``seconds``.
-            Exception: The exception of the server's ``connect``.
         """
         waiting = asyncio.ensure_future(self._ready.wait())
         try:

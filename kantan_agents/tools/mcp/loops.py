@@ -94,13 +94,11 @@ def _submitted(work: Coroutine[Any, Any, T], home: asyncio.AbstractEventLoop) ->
 
 
 async def _is_moving(loop: asyncio.AbstractEventLoop) -> bool:
-    """Return whether an event loop runs, or ends soon."""
     # Between two steps of its end, an event loop neither runs nor is closed.
     return loop.is_running() or await _ended(loop, _PAUSE_SECONDS)
 
 
 async def _ended(loop: asyncio.AbstractEventLoop, seconds: float) -> bool:
-    """Wait for the end of an event loop; return False if that takes longer."""
     for _ in range(int(seconds / _STEP_SECONDS)):
         if is_gone(loop):
             return True

@@ -34,9 +34,7 @@ class Served:
     """The tools of a server in a turn.
 
     Attributes:
-        server: The server.
         tools: Its tools; if it is away, those that it offered last.
-        is_away: Whether the turn omits it.
     """
 
     server: Tended
@@ -51,13 +49,7 @@ class Served:
 
 @attrs.frozen(eq=False)
 class _Answer:
-    """The answer of a server.
-
-    Attributes:
-        tools: Its tools.
-        failure: Set if it cannot be used; its ``message`` is for users.
-        error: Another error, which aborts the run.
-    """
+    """The answer of a server; ``failure`` means that it cannot be used, ``error`` aborts the run."""
 
     tools: Sequence[Any] = ()
     failure: MCPServerUnavailableError | None = None
@@ -98,7 +90,6 @@ async def list_servers(agent: Any, wrapper: RunContextWrapper[Any], policy: MCPF
 async def _ask_all(
     servers: Sequence[Tended], agent: Any, wrapper: RunContextWrapper[Any], policy: MCPFailurePolicy
 ) -> dict[Tended, _Answer]:
-    """List servers concurrently; if one aborts the run, do not wait for the others."""
     run = current_run.get()
     is_played = run is not None and run._tape is not None
     answers: dict[Tended, _Answer] = {}
@@ -123,7 +114,6 @@ async def _ask_all(
 
 
 async def _ask(tended: Tended, agent: Any, wrapper: RunContextWrapper[Any]) -> _Answer:
-    """Return the tools of a server, or the error of the listing."""
     server, run = tended.server, current_run.get()
     with mcp_tools_span(server=shown_name(server)) as span:
         try:
@@ -142,7 +132,6 @@ async def _ask(tended: Tended, agent: Any, wrapper: RunContextWrapper[Any]) -> _
 
 
 async def _settle(tended: Tended, agent: Any, policy: MCPFailurePolicy, answer: _Answer) -> Served:
-    """Record a server's answer, in the order of the servers."""
     server, run = tended.server, current_run.get()
     if answer.error is not None:
         raise answer.error

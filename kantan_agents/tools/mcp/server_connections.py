@@ -25,9 +25,6 @@ class Tended:
 
     All other attributes are the server object's. A wrapper names the real server as ``wrapped_server``, which
     has the connection.
-
-    Attributes:
-        server: The server object.
     """
 
     def __init__(self, server: Any, agent_name: str) -> None:
@@ -82,7 +79,6 @@ async def ask_server(server: Any, question: Callable[[], Awaitable[T]], agent_na
     Raises:
         UnavailableError: The server cannot be reached.
         MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
-        Exception: Any other exception of the server.
     """
     return await Tended(server, agent_name).connection.ask(question, agent_name)
 

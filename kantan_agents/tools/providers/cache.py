@@ -136,7 +136,6 @@ def _keys(declared: Iterable[Declaration]) -> set[tuple[str, str]]:
 
 
 def _path() -> Path:
-    """Return the state file of this environment."""
     directory = os.environ.get(DIRECTORY_VARIABLE)
     if directory:
         base = Path(directory)
@@ -148,7 +147,6 @@ def _path() -> Path:
 
 
 def _read(path: Path) -> set[tuple[str, str]] | None:
-    """Return the stored providers; None without a usable file."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))["providers"]
         return {(str(name), str(distribution)) for name, distribution in stored}

@@ -22,9 +22,7 @@ class Declaration:
     """The entry point of a provider; ``str()`` is name and version of the distribution.
 
     Attributes:
-        name: Name of the entry point.
         distribution: Name of the distribution; None if its metadata cannot be read.
-        version: Its version.
     """
 
     name: str
@@ -60,7 +58,7 @@ def entry_points_function() -> Any:
 def _entries() -> Iterable[EntryPoint]:
     """Return the entry points of the group.
 
-    A test's replacement may take no arguments (``lambda: entry_points``), because 0.1.x passed none.
+    A test's replacement may take no arguments, because 0.1.x passed none.
     """
     listed = entry_points_function()
     try:

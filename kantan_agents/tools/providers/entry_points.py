@@ -27,13 +27,7 @@ logger = get_logger("kantan_agents.tools")
 
 @attrs.frozen(eq=False)
 class ToolProvider:
-    """A loaded provider.
-
-    Attributes:
-        declared: Its entry point.
-        tools: Its tools, as SDK tools.
-        rules: Its recommended rules for them.
-    """
+    """A loaded provider."""
 
     declared: Declaration
     tools: tuple[Any, ...]
@@ -50,7 +44,6 @@ class ProviderFailure:
     """A provider that cannot be used.
 
     Attributes:
-        declared: Its entry point.
         error: The reason: E7, E20 or E22.
     """
 
@@ -68,8 +61,6 @@ class Collected:
     """All installed providers, ordered by name.
 
     Attributes:
-        providers: The loaded providers.
-        failures: The providers that could not be loaded.
         withheld: The providers that the process does not permit; not loaded.
     """
 

@@ -41,13 +41,6 @@ def index_for_agent(
 ) -> AgentToolIndex:
     """Return the tool index of an agent.
 
-    Args:
-        options: The retrieval options.
-        held: The guarded tools to choose from.
-        others: The other tools of the agent, which are always shown.
-        owner: The agent.
-        has_servers: Whether it has MCP servers, whose tools are known only during a run.
-
     Raises:
         UnknownRetrievedToolError: E58, ``always`` names an unknown tool.
         InvalidOptionError: E75, another tool of the agent has the name of ``find_tools``.

@@ -42,10 +42,6 @@ class AgentToolIndex:
     No turn does work for each tool, so an agent with 10,000 tools is as fast as one with 8.
 
     Args:
-        options: The retrieval options.
-        tools: The guarded tools, in the order they were given.
-        owner: The agent.
-        always: Names of the tools that are always shown.
         base: The index of the agent's own tools, if ``tools`` also contains tools of MCP servers. Both share
             the views of runs and ``find_tools``.
     """
@@ -107,7 +103,6 @@ class AgentToolIndex:
         return [tool for tool in shown if tool is not None and is_switched_on(tool)]
 
     async def _all_usable(self, layers: RuleLayers) -> list[str] | None:
-        """Return all permitted tools if there are no more than ``top_n``, else None."""
         if layers not in self._few:
 
             def is_permitted(name: str) -> bool:
@@ -287,16 +282,9 @@ class ToolView:
     oldest ones that were never called are removed.
 
     Attributes:
-        most: Largest number of tools.
         names: Names of the tools, oldest first.
         requested: Names to show from the next turn on.
-        calls: Names of the tools called so far.
-        last_query: The last query; None before the first.
         shows_all: Whether all tools are shown, such as after a failed search.
-        is_seeded: Whether the calls of the earlier conversation have been added.
-        searched_under: The rules of the first search.
-        is_short: Whether the first search found too few tools.
-        has_more: Whether more tools may exist.
     """
 
     most: int

@@ -40,9 +40,7 @@ class ToolSearch:
     """Searches an agent's tools, and logs each reason for a failure once.
 
     Args:
-        options: The retrieval options.
         documents: Returns the documents of the tools; called on first use, in a thread.
-        names: The known names; matches with other names are dropped.
     """
 
     def __init__(

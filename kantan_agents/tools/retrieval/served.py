@@ -27,9 +27,6 @@ class ServedToolIndexes:
 
     The SDK recreates these tools in each turn. A new search index is built only for changed names,
     descriptions or parameters.
-
-    Args:
-        base: The index of the agent's own tools.
     """
 
     def __init__(self, base: AgentToolIndex) -> None:

@@ -33,9 +33,7 @@ class Choice:
     """A chosen skill.
 
     Attributes:
-        name: Its name.
         allowed: The tools it allows; None for all.
-        denied: The tools it denies.
     """
 
     name: str

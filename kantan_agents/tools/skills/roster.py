@@ -44,8 +44,6 @@ class Available:
     """The skills that an agent may use now.
 
     Attributes:
-        skills: The skills, sorted by name.
-        search: Searches them.
         are_listed: Whether they are few enough for the model to see all of them.
     """
 
@@ -72,9 +70,6 @@ class SkillRoster:
     """Lists the skills of one set of tools.
 
     Args:
-        loader: Loads the skills.
-        only: Names of the skills that may be used; None for all.
-        retrieval: How skills are searched, and how many are shown.
         most_listed: With more skills, the model sees only those that match the input.
     """
 
@@ -155,7 +150,6 @@ class SkillRoster:
 
 
 def _query(agent: Any, wrapper: Any) -> str:
-    """Return the user's text that a run is about."""
     if isinstance(wrapper, ToolContext):  # an agent as a tool: the arguments of its call
         return newest_text(wrapper.tool_input or parsed(wrapper.tool_arguments))
     run = current_run.get()

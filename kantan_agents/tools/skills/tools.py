@@ -121,8 +121,6 @@ def _loader(skills: Any) -> SkillLoader:
 
 
 class _SkillTools:
-    """One set of tools, for any number of agents and concurrent runs."""
-
     def __init__(self, roster: SkillRoster) -> None:
         self._roster = roster
         read = FunctionTool(READ, all_skills_description(()), SKILL_PARAMETERS, self._read_skill)
@@ -200,7 +198,6 @@ class _SkillTools:
     async def _read_now(
         self, tool: FunctionTool, agent: Any, wrapper: Any, layers: RuleLayers
     ) -> FunctionTool | None:
-        """Return ``Skill`` with the skills in its description; None without skills."""
         run = current_run.get()
         if run is not None and isinstance(run.input, RunState) and _RESTORED not in run.state:
             run.state[_RESTORED] = True
@@ -275,7 +272,7 @@ def _layers(wrapper: Any) -> RuleLayers:
 
 
 def _with_description(tool: FunctionTool, description: str) -> FunctionTool:
-    """Return a copy of a tool with this description; the same copy for the same description."""
+    """Return a copy with this description; the same copy for the same description."""
     known: FunctionTool | None = tool.__dict__.get(_DESCRIBED)
     if known is not None and known.description == description:
         return known

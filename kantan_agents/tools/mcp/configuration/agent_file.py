@@ -27,7 +27,6 @@ class WantedServers:
     """The servers of a subagent file.
 
     Attributes:
-        names: All names, in order.
         entries: The servers that the file itself configures.
     """
 
@@ -65,7 +64,6 @@ def wanted_servers(definition: AgentDefinition) -> WantedServers:
 
 
 def _items(servers: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yield each server with its path, its name and its configuration; None for a mere name."""
     if isinstance(servers, str):
         servers = [name.strip() for name in servers.split(",") if name.strip()]
     if isinstance(servers, Mapping):
@@ -98,7 +96,6 @@ def source_of(definition: AgentDefinition) -> ServerSource:
 
 
 def _user_directories() -> frozenset[Path]:
-    """Return the directories of the user's subagent files, as ``subagent_files`` searches them."""
     given = (os.environ.get(variable, "") for variable in _DIRECTORY_VARIABLES)
     places = (os.path.expanduser(f"~/{name}") for name in _AGENT_DIRECTORIES)  # noqa: PTH111 - never fails
     # A relative one depends on the working directory, so it is not the user's alone.

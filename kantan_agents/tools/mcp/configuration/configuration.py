@@ -19,8 +19,6 @@ class Configuration:
     Attributes:
         entries: The servers, including those with mistakes; each name occurs once.
         shadowed: Servers that are not used, because a file of higher priority has the name.
-        allow_env: Names of the variables that the user's own files allow to read.
-        paths: The files.
     """
 
     entries: tuple[ServerEntry, ...] = ()

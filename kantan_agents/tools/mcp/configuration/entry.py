@@ -55,7 +55,6 @@ class ServerSource:
     Attributes:
         path: The file, absolute and without links.
         digest: SHA-256 of the trusted content: a configuration file, or ``mcpServers`` of a subagent file.
-        is_own: Whether the file is in the user's own configuration directory.
         folder: The working directory of its servers; None for this process's. It must not depend on this
             process: a trusted file would start other programs elsewhere.
         is_of_user: Whether the file is the user's, for all projects. Then its servers find no programs in the

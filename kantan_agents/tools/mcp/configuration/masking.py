@@ -26,7 +26,7 @@ class Masking:
 
     @classmethod
     def of(cls, expanded: Expanded) -> Masking:
-        """Return the values of variables, and everything that looks like a secret in ``env`` or ``headers``."""
+        """Return the values of variables, and all apparent secrets in ``env`` or ``headers``."""
         values = {*expanded.values, *_named(expanded.env), *_named(expanded.headers)}
         return cls(tuple(sorted(filter(_is_long, values), key=len, reverse=True)))
 

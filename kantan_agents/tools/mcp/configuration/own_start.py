@@ -26,7 +26,6 @@ class OwnStart:
     """The start of a user's server.
 
     Attributes:
-        env: Its environment variables.
         left_out: The omitted entries of ``PATH``, which are in the current project.
     """
 
@@ -39,10 +38,6 @@ class OwnStart:
 
         Configured values stay unchanged: the user wrote them. Values from this process's environment lose the
         entries where a project could have files.
-
-        Args:
-            written: Its variables as configured.
-            expanded: The same with the values of references.
         """
         folders = project_folders()
         env = dict(expanded)

@@ -142,7 +142,6 @@ def _entry(name: str, options: Mapping[str, Any], source: ServerSource) -> Serve
 
 
 def _transport_of(options: Mapping[str, Any]) -> Transport | None:
-    """Return the transport that a configuration means."""
     given = options.get("type")
     if given is None:
         return "stdio" if "command" in options else "http" if "url" in options else None

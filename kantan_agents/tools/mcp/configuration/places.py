@@ -16,12 +16,7 @@ NAMES = (".mcp.json", "kantan-agents.toml")
 
 @attrs.frozen
 class FoundConfiguration:
-    """An existing configuration file.
-
-    Attributes:
-        path: The file.
-        is_own: Whether it is in the user's own configuration directory.
-    """
+    """An existing configuration file."""
 
     path: Path
     is_own: bool

@@ -80,7 +80,6 @@ class Nonsense:
     """The lines of one server on standard output that are not messages.
 
     Attributes:
-        count: The number of lines.
         first: The start of the first one; "" if unknown.
     """
 
@@ -108,7 +107,7 @@ class Nonsense:
 
 class _Counting(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
-        """Count and drop the record if it is about a line of a watched server."""
+        """Count and drop the record if it is about a watched server."""
         nonsense = _current.get()
         if nonsense is None or record.exc_info is None or record.levelno < logging.ERROR:
             return True

@@ -36,7 +36,6 @@ class ConfigurationFile:
     """The content of a configuration file.
 
     Attributes:
-        source: The file.
         entries: Its servers, including those with mistakes.
         allow_env: Names of the variables that it allows to read; only for the user's own file.
     """
@@ -142,7 +141,6 @@ def _from_json(data: Any, source: ServerSource) -> tuple[ConfigurationFile, list
 
 
 def _repeated(name: str, servers: _Object) -> Iterator[str]:
-    """Yield a mistake for each key of a server that occurs several times, as its name may."""
     # A reader may have seen the first of two, and programs use the last.
     place, options = f"{_JSON_SERVERS}.{name}", servers[name]
     if name in servers.repeated:

@@ -34,12 +34,7 @@ class StartFailedError(ConnectionError):
 
 
 class ConfiguredServer(_Base):
-    """The common part of servers of all transports.
-
-    Attributes:
-        entry: Its configuration.
-        masking: Its secrets.
-    """
+    """The common part of servers of all transports."""
 
     entry: ServerEntry
     masking: Masking

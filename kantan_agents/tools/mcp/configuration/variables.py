@@ -102,7 +102,6 @@ def _value(found: re.Match[str], environ: Mapping[str, str]) -> str:
 
 
 def _texts(entry: ServerEntry) -> Iterator[tuple[str, str]]:
-    """Yield each string that may have references, with its path."""
     yield "command", entry.command
     yield from ((f"args[{number}]", text) for number, text in enumerate(entry.args))
     yield from ((f"env.{name}", text) for name, text in entry.env.items())
