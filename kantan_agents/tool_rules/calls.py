@@ -1,12 +1,11 @@
 """The entry form ``Tool(param pattern)`` in allow and deny: some calls of a tool instead of all.
 
 ``Bash(git status)`` matches exactly that call, ``Bash(git:*)`` every call whose first word is ``git``,
-``Bash(*)`` any call. Commands have no other wildcard: an entry that only looks like a pattern is an error,
-because it would silently match nothing.
+``Bash(*)`` any call. An entry that only looks like a pattern is an error, because it would silently match
+nothing.
 
-``Read(src/**)``, ``Read(path:notes.txt)`` and ``WebFetch(domain:example.com)`` match paths and hosts. The
-tool must declare the kind of its parameter. For any other tool, such an entry covers every call in deny and
-no call in allow.
+``Read(src/**)``, ``Read(path:notes.txt)`` and ``WebFetch(domain:example.com)`` match paths and hosts. If the
+tool does not declare the kind of its parameter, such an entry covers every call in deny and none in allow.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _PREFIX = ":*"
 _ANY_PATH = "**"
 
 # Characters that chain, redirect or nest commands in sh, bash, zsh, fish, PowerShell or cmd. They count
-# within quotes too: the shell is unknown, and one shell's quote is an ordinary character in another.
+# within quotes too, because the shell is unknown.
 _CHAINS = re.compile(r"[;&|<>`\r\n()]")
 _EXPANSION = "${"
 
@@ -61,8 +60,7 @@ class CallPattern:
     """One ``Tool(param pattern)`` entry.
 
     Attributes:
-        argument: The value or prefix that the parameter must have, or the pattern of a path or host; repeated
-            blanks count as one.
+        argument: The value, prefix or pattern; repeated blanks count as one.
         form: ``"any"``, ``"prefix"``, ``"exact"``, ``"path"`` or ``"domain"``.
     """
 
@@ -76,8 +74,7 @@ class CallPattern:
     ) -> bool:
         """Return whether all ``values`` are covered; a prefix never covers a chained command.
 
-        ``kind`` is ``"command"``, ``"path"`` or ``"domain"``; ``roots`` are the absolute paths of the folder
-        that paths are relative to.
+        ``kind`` is ``"command"``, ``"path"`` or ``"domain"``; ``roots`` is the absolute root of paths.
         """
         if not self._is_about(kind):
             return False
@@ -95,8 +92,8 @@ class CallPattern:
     ) -> bool:
         """Return whether one of ``values``, or a command contained in one, is covered.
 
-        Several values may be the words of one command, so they are also checked joined, with and without
-        quotes. A denied folder covers everything in it. Arguments as for ``grants``.
+        Several values may be the words of one command, so they are also checked joined. A denied folder
+        covers everything in it.
         """
         if not self._is_about(kind) or (kind == COMMAND and self._has_root):
             return True
@@ -167,11 +164,7 @@ def is_call_pattern(entry: str) -> bool:
 
 
 def parse_call_pattern(entry: str) -> CallPattern:
-    """Read ``Tool(param pattern)``.
-
-    Raises:
-        ValueError: The entry is not of this form; the message describes the mistake.
-    """
+    """Parse ``Tool(param pattern)``; ValueError describes a mistake."""
     match = _FORM.fullmatch(entry)
     if match is None:
         raise ValueError(f"{entry!r} is neither a tool name nor Tool(param pattern)")
@@ -201,7 +194,7 @@ def parse_call_pattern(entry: str) -> CallPattern:
 
 
 def is_about_path_or_host(tool: str, argument: str) -> bool:
-    """Return whether a file's entry, which has no other form for this tool, is about a path or a host."""
+    """Return whether a file's entry is about a path or a host."""
     name = tool.strip().casefold()
     return name in _PATH_TOOLS or (name in _DOMAIN_TOOLS and argument.strip().startswith(DOMAIN_PREFIX))
 
@@ -232,10 +225,7 @@ def _checked(entry: str, check: Callable[[str], Checked], argument: str) -> Chec
 
 
 def texts_to_match(value: Any) -> list[str] | None:
-    """Return the strings to match a pattern with; None if the parameter holds none.
-
-    A list, such as the commands of a shell tool, is matched item by item.
-    """
+    """Return the strings to match, from a string or a list of commands; None without any."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
@@ -248,5 +238,5 @@ def _is_chained(text: str) -> bool:
 
 
 def _spaced(text: str) -> str:
-    # For a shell, white space other than blanks is an ordinary character or ends a command.
+    # For a shell, other white space is an ordinary character or ends a command.
     return " ".join(filter(None, text.strip(" \t\n").replace("\t", " ").split(" ")))

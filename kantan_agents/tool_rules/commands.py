@@ -1,7 +1,6 @@
-"""Finds the commands that a string may contain for some shell; for deny, so it rather finds too many.
+"""Finds the commands that a string may contain for some shell. For deny, so it rather finds too many.
 
-It cannot find every command (``$(echo r)m``, an existing script), so deny alone is not safe: allow must not
-cover commands that must not run.
+It cannot find every command (``$(echo r)m``, an existing script), so deny alone is not safe.
 """
 
 from __future__ import annotations
@@ -39,31 +38,31 @@ _NESTED = re.compile(r"""["'\\`]|\$\(""")
 _NO_LETTERS = re.compile(r"""[\s;&|<>`(){}$'"\\]""")
 _ESCAPED_SIGN = re.compile(r"""\\[\s;&|<>()'"`]""")
 _COMMENT = re.compile(r"#(?<!\S#)[^\n]*")
-# Where the reading of quotes restarts, and where an unpaired quote ends at the latest.
+# Where the reading of quotes restarts; an unpaired quote ends there.
 _RESTARTS = (re.compile(r"\n"), re.compile(r"\$\(|[<>]\(|\n"))
 _BACKTICK = re.compile(r"(?<!\\)`")
 _REDIRECTION = re.compile(r"\d{0,3}(?:&>>?|<<<|<<-?|[<>]&|<>|>>|>\||[<>])[ \t]*[^\s;&|<>`()]+")
 _VARIABLE = re.compile(r"\$(?:\{[^{}\s]*\}|[A-Za-z_]\w*|[0-9@*#?!$-])")
 _OUTPUT = re.compile(r"\$\([^()]*\)")
-# A part of a word: a variable, the output of a command, `{}` of find and xargs, an escaped sign.
+# A part of a word: a variable, a command's output, `{}` of find and xargs, an escaped sign.
 _PART = re.compile(rf"{_VARIABLE.pattern}|{_OUTPUT.pattern}|`[^`]*`|\{{\}}|\\[;&|<>()'\"]")
-# The command of an option in the same word: `su -c'git push'`, `env --split-string='git push'`. The regex
-# engine searches for the hyphen first.
+# The command of an option in the same word: `su -c'git push'`. The regex engine searches for the hyphen
+# first.
 _ATTACHED = re.compile(r"-(?<!\S-)(?:[A-Za-z]*?[cSxX]|-(?:(?:session-)?command|split-string|exec)=)(?=\S)")
 
 MOST_READ: Final = 600_000
 """Maximum number of characters in all readings of a command: about fifty milliseconds."""
 _COST: Final = 50
-"""A quote, and the start of another string, take as long as this many characters."""
+"""Cost of a quote, and of the start of another string, in characters."""
 
 
 def readings(text: str) -> Iterator[Reading]:
     """Yield each way in which a shell may read ``text``, or another shell a command inside it.
 
     Quotes are ordinary characters or join words. Targets of redirections are commands (``<(rm x)``) or
-    omitted (``>log rm x``). Variables and outputs of commands separate commands, are empty, or are part of a
-    word. Where a command may start, a quoted word is also a separate command. The first reading is the
-    simplest. If there are too many, the last one contains every command.
+    omitted (``>log rm x``). Variables and outputs separate commands, are empty, or are part of a word. A
+    quoted word may also be a separate command. The first reading is the simplest. If there are too many, the
+    last one contains every command.
     """
     texts, known, seen, left = [_CONTINUED.sub("", text)], set[str](), set[str](), MOST_READ
     while texts:
@@ -96,7 +95,7 @@ def readings(text: str) -> Iterator[Reading]:
 
 
 def _spellings(text: str, codes: dict[str, str], *, is_inner: bool) -> Iterator[str]:
-    """Yield the spellings of a string without quotes; add the content of quoted words to ``codes``."""
+    """Yield the spellings of a string without quotes; add quoted words to ``codes``."""
     for quoted in _quoted(text, codes, is_inner=is_inner):
         for redirected in dict.fromkeys((quoted, _REDIRECTION.sub(" ", quoted))):
             plain = (redirected, _VARIABLE.sub(" ", redirected), _PART.sub("_", redirected))
@@ -111,7 +110,7 @@ def _quoted(text: str, codes: dict[str, str], *, is_inner: bool) -> list[str]:
     if not _QUOTE.search(text):
         return [text]
     join = partial(_joined, codes)
-    # Most comments contain no quote; without them, there would only be one more reading.
+    # Most comments contain no quote; removing these would only add a reading.
     no_comments = _COMMENT.sub(lambda found: "" if _QUOTE.search(found[0]) else found[0], text)
     texts = [_QUOTED_WORD.sub(join, no_comments)]
     if _ESCAPED_SIGN.search(text):  # on Windows, a backslash is an ordinary character
@@ -124,7 +123,7 @@ def _quoted(text: str, codes: dict[str, str], *, is_inner: bool) -> list[str]:
 
 
 def _joined(codes: dict[str, str], found: re.Match[str]) -> str:
-    """Return a quoted word without blanks and signs; if it had some, add its content to ``codes``."""
+    """Return a quoted word without blanks and signs; add its content to ``codes``."""
     content = _QUOTED.sub(_unquoted, found[0])
     if not any(_NO_LETTERS.search(_unquoted(part)) for part in _QUOTED.finditer(found[0])):
         return found[0]
@@ -143,7 +142,7 @@ def _unquoted(found: re.Match[str]) -> str:
 
 
 def without_quotes(text: str) -> str:
-    """Return ``text`` without quotes and backslashes, and with continued lines joined."""
+    """Return ``text`` without quotes, backslashes and line continuations."""
     text = _DOLLAR_OF_QUOTE.sub("", _CONTINUED.sub("", text))  # `$'push'` and `$"push"` are quotes too
     return text.replace("'", "").replace('"', "").replace("\\", "")
 
@@ -153,9 +152,9 @@ class Reading(NamedTuple):
 
     Attributes:
         words: The words, with ``SEPARATOR`` between commands.
-        starts: Indexes of the words at which a command may start; the value is whether other words may follow
-            the command because it is quoted, as in ``trap 'git push' EXIT``.
-        is_complete: Whether this is all; otherwise any command may follow.
+        starts: Indexes of words that may start a command; the value is whether other words may follow it
+            because it is quoted, as in ``trap 'git push' EXIT``.
+        is_complete: Whether no other command may follow.
     """
 
     words: list[str]
@@ -187,7 +186,7 @@ class Reading(NamedTuple):
                 yield " ".join(codes.get(word, word) for word in rest)
 
     def holds(self, command: list[str], *, more: bool) -> bool:
-        """Return whether the words contain a command; options may precede each of its words but the first."""
+        """Return whether the words contain a command; options may precede all its words but the first."""
         if not self.is_complete:
             return True
         begins = [place for place in self.starts if f"/{self.words[place]}".endswith(f"/{command[0]}")]
@@ -207,7 +206,7 @@ class Reading(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """The first words of a command that were found; attributes as in ``Place`` and ``Reading.holds``."""
+    """The first words of a command that were found."""
 
     length: int
     is_value: bool

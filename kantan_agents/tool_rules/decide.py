@@ -21,15 +21,13 @@ class ToolFacts:
 
     Attributes:
         names: All names of the tool; the first is the name that the model sees.
-        schema: JSON Schema of its parameters; empty if only names are known. An empty schema makes rules
-            plain JSON Schema: a value that a keyword cannot check passes. ``schema_of`` creates one for other
-            tools.
+        schema: JSON Schema of its parameters. Empty if only names are known: then a value that a keyword
+            cannot check passes.
         fold: Maps equivalent values of the parameter, such as two spellings of a name, to the same value.
-        received: Returns each reading of the arguments that the tool's function receives; None if the
-            function is unknown.
+        received: Returns each reading of the arguments that the tool's function receives, if known.
         kind: The kind of ``parameter``: ``"command"``, ``"path"`` or ``"domain"``.
-        canonical: Returns the form of a path (relative to the tool's root) or address (the host) that is
-            compared; None for a value that the tool rejects.
+        canonical: Returns the compared form of a path (relative to the root) or address (the host); None for
+            a value that the tool rejects.
     """
 
     names: tuple[str, ...]
@@ -51,10 +49,7 @@ class ToolFacts:
         return self.names[0]
 
     def texts(self, arguments: Mapping[str, Any]) -> list[str] | None:
-        """Return the strings that patterns are matched with; None if nothing can be matched.
-
-        If a file tool gets no path, the path is its root.
-        """
+        """Return the strings to match, None without any; a missing path is the tool's root."""
         if self.parameter is None:
             return None
         value = arguments.get(self.parameter)
@@ -65,7 +60,7 @@ class ToolFacts:
         return None if not texts or None in texts else cast("list[str]", texts)
 
     def for_arguments(self, arguments: Mapping[str, Any]) -> ToolFacts:
-        """Return the facts with ``parameter`` taken from a call, if only the tool's name is known."""
+        """Return the facts with ``parameter`` taken from a call, if only the name is known."""
         if not self.guessed:
             return self
         return attrs.evolve(
@@ -103,7 +98,7 @@ class Decision:
 
 
 def schema_of(parameter: str | None) -> dict[str, Any]:
-    """Return the schema of a tool that declares none, with its only known parameter."""
+    """Return the schema of a tool that declares none."""
     return {"type": "object"} if parameter is None else {"type": "object", "properties": {parameter: {}}}
 
 
@@ -130,7 +125,7 @@ def decide_tool(rules: ToolRules, tool: ToolFacts) -> Decision:
 
 
 def needs_arguments(rules: ToolRules, tool: ToolFacts) -> bool:
-    """Return whether the decision about a call of a permitted tool depends on its arguments."""
+    """Return whether the decision about a permitted tool's call depends on its arguments."""
     return (
         rules.checks(tool.names) is not None
         or bool(rules.denied_calls(tool.names))
@@ -139,7 +134,7 @@ def needs_arguments(rules: ToolRules, tool: ToolFacts) -> bool:
 
 
 def decide_call(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any]) -> Decision:
-    """Decide whether a tool may be called with ``arguments``: by deny first, then allow, then params.
+    """Decide about a call: by deny first, then allow, then params.
 
     Raises:
         ToolInputError: E10, the arguments contain invalid Unicode.
@@ -178,11 +173,7 @@ def received_arguments(
 def decide_received(
     rules: ToolRules, tool: ToolFacts, received: Mapping[str, Any], written: Mapping[str, Any]
 ) -> Decision | None:
-    """Return the denial of arguments that the function receives; None if they break no parameter rule.
-
-    Raises:
-        ToolInputError: E10, a value under a rule cannot be read.
-    """
+    """Return the denial of received arguments that break a parameter rule; E10 for an unreadable value."""
     checks = rules.checks(tool.names)
     if checks is None:
         return None
@@ -198,7 +189,6 @@ def _broken(breach: Breach) -> Decision:
 def _decide_entries(
     rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any], decision: Decision
 ) -> Decision:
-    """Turn a decision about the tool into one about a call, by allow and deny only."""
     denied, only_some = rules.denied_calls(tool.names), _only_some_calls(rules, tool)
     texts = tool.texts(arguments) if denied or only_some else None
     for call in denied:
@@ -218,8 +208,8 @@ def is_quick(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any]) ->
     calls = len(rules.denied_calls(tool.names)) + len(rules.allowed_calls(tool.names, tool.origin))
     texts = texts_to_match(arguments.get(tool.parameter)) if calls and tool.parameter is not None else None
     length = sum(len(text) + 1 for text in texts or ())
-    # All readings of a command take a microsecond per character; a match with an entry takes a fifth of that,
-    # and a microsecond at least.
+    # All readings of a command take a microsecond per character; a match takes a fifth of that, at least a
+    # microsecond.
     if length + calls * (1 + length / 5) > _MICROSECONDS_AT_ONCE:
         return False
     checks = rules.checks(tool.names)

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from kantan_agents.tool_rules.keywords import TYPES, compiled
 
 Step = str | int
-"""A key of an object, a position in an array, or ``"[]"`` for the items without a dedicated schema."""
+"""A key of an object, a position in an array, or ``"[]"`` for the remaining items."""
 
 Path = tuple[Step, ...]
 Types = frozenset[str]
@@ -25,7 +25,7 @@ _CYCLE: Final[Types] = frozenset({"a reference to itself"})
 
 
 class Declarations:
-    """The declarations of a tool's schema about the values at a path.
+    """A tool's declarations about the values at a path.
 
     All keywords that can describe a value count: references, tuples, patterns of keys, alternatives,
     conditions. If a keyword cannot be evaluated without the value, every type that it may permit counts.
@@ -47,7 +47,7 @@ class Declarations:
         return None if found == _CYCLE else found
 
     def default(self, path: Path) -> Any:
-        """Return the default that the schema declares at a path of keys."""
+        """Return the declared default at a path of keys."""
         try:
             places = self._schemas(self._root, path, set())
             return next((one["default"] for one in places if one.get("default") is not None), None)
@@ -56,7 +56,7 @@ class Declarations:
 
     @cached_property
     def positions(self) -> int:
-        """The number of positions in arrays that may have dedicated schemas."""
+        """The number of array positions that may have dedicated schemas."""
         most = 0
         waiting = [self._root]
         seen: set[int] = set()
@@ -137,12 +137,12 @@ class Declarations:
 
 
 def is_key(step: Step) -> bool:
-    """Return whether a step leads into an object, not into an array."""
+    """Return whether a step leads into an object."""
     return isinstance(step, str) and step != ITEMS
 
 
 def inner_schemas(schema: Mapping[str, Any], step: Step) -> Iterator[Any]:
-    """Yield the schemas of a property or of an item."""
+    """Yield the schemas of a property or item."""
     if isinstance(step, str) and step != ITEMS:
         yield from _of_property(schema, step)
         return
@@ -226,7 +226,7 @@ def _join(parts: list[Types | None]) -> Types | None:
 
 
 def listed(value: Any) -> list[Any]:
-    """Return a value if it is a list, else an empty list."""
+    """Return ``value`` if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
@@ -251,7 +251,7 @@ def resolved(root: Any, reference: str) -> tuple[Any, bool]:
 
 
 def type_of(value: Any) -> str:
-    """Return the JSON type of a value; an integral float is an integer."""
+    """Return the JSON type; an integral float is an integer."""
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
@@ -261,8 +261,7 @@ def type_of(value: Any) -> str:
 
 
 Check = Callable[[Path, "str | None"], "Types | None"]
-"""Takes a path, and the type of a container that must be there (None for the parameter itself). Returns
-the permitted types, None for any."""
+"""Takes a path, and the type of a container that must be there; returns the permitted types, None for any."""
 
 
 def first_of_other_type(
@@ -270,8 +269,7 @@ def first_of_other_type(
 ) -> Types | None:
     """Return the permitted types at the first step to a parameter whose value has another type.
 
-    ``permitted`` returns the types at a path; ``positions`` is the number of positions in arrays that may
-    have dedicated types.
+    ``permitted`` returns the types at a path; ``positions`` counts array positions with dedicated types.
     """
     container = None if not steps else "array" if steps[0] == ITEMS else "object"
     types = permitted(path, container) if path else None

@@ -1,6 +1,6 @@
 """Entries of allow that look narrow but permit any program, because the named program starts others.
 
-Such a list is never complete. It contains the programs that users commonly allow.
+The list contains commonly allowed programs; it is never complete.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ BY_OPTIONS: Final = {
     "tmux": "tmux new PROGRAM",
     "screen": "screen PROGRAM",
 }
-"""Programs that run another one by an option or a file, so even after further words of the entry."""
+"""Programs that run another one by an option or a file, even after further words of the entry."""
 
 INTERPRETERS: Final = {
     "python": "python -c CODE",
@@ -77,7 +77,7 @@ INTERPRETERS: Final = {
     "uvx": "uvx PACKAGE",
     "bunx": "bunx PACKAGE",
 }
-"""Programs that run code or packages, unless the following words of the entry name which."""
+"""Programs that run code or packages, unless the entry's next words name it."""
 
 BY_SUBCOMMAND: Final = {
     "git": (
@@ -109,7 +109,7 @@ BY_SUBCOMMAND: Final = {
     "podman": ("podman run IMAGE PROGRAM", "run exec build compose"),
     "kubectl": ("kubectl exec x -- PROGRAM", "exec run debug apply create"),
 }
-"""Programs some of whose subcommands run another program: an example, and these subcommands."""
+"""Programs with subcommands that run another program: an example, and these subcommands."""
 
 _RUNS: Final = ("run", "exec", "x", "dlx", "tool")
 _WRAPPERS: Final = {name for wrapper in WRAPPERS for name in wrapper.names}
@@ -118,10 +118,7 @@ _ENDING: Final = re.compile(r"\.(?:exe|cmd|bat)\Z", re.IGNORECASE)
 
 
 def remark_on_entry(entry: str) -> str | None:
-    """Return why an entry of allow permits any program; None if it is not known to.
-
-    An entry for a whole tool needs no remark.
-    """
+    """Return why an entry of allow for some calls permits any program, if known."""
     if not is_call_pattern(entry):
         return None
     try:
@@ -155,7 +152,7 @@ def _example(words: list[str]) -> str | None:
         return None if further else INTERPRETERS[plain]
     if name in SHELLS:
         return None if further else f"{name} -c {_PLACE}"
-    # The value of an option, a variable or a number may precede the program.
+    # A value of an option, a variable or a number may precede the program.
     return f"{' '.join(words)} {_PLACE}" if name in _WRAPPERS and not _names_a_program(words) else None
 
 

@@ -1,7 +1,7 @@
 """The seven keywords of parameter rules: validation of their values, and the cost of patterns (spec 8.3).
 
-The linear-time engine of ``jsonschema-rs`` matches patterns, so nested repetitions cannot stall it. The time
-still grows with pattern size times string length, see ``characters_at_once``.
+``jsonschema-rs`` matches patterns in linear time, so nested repetitions cannot stall it. The time still grows
+with pattern size times string length.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ KEYWORDS = tuple(PARAMETER_ERRORS)
 TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 
 # The cost of a pattern depends on its compiled size, found by compiling it with ever larger limits. Measured
-# worst case: 0.4 us per character plus 0.14 ns for each byte of the limit. A short pattern has too few states
-# for the worst case, except with counted repetitions, word boundaries or multi-byte characters.
+# worst case: 0.4 us per character plus 0.14 ns for each byte of the limit. Short patterns reach it only with
+# counted repetitions, word boundaries or multi-byte characters.
 _PATTERN_SIZES = (1 << 13, 1 << 15, 1 << 18)
 _LOOP_BUDGET_US = 2500
 _TRIVIAL_PATTERN = 12
@@ -45,12 +45,12 @@ def shown(value: Any) -> str:
 
 
 def path_step(key: Any) -> str:
-    """Return a key for the path of a problem: a str unchanged, any other value as ``shown``."""
+    """Return a key for a problem's path: a str unchanged, any other value as ``shown``."""
     return key if isinstance(key, str) else shown(key)
 
 
 def parse_rule(path: str, rule: Any, problems: list[str]) -> Mapping[str, Any]:
-    """Return a rule's keywords; append each mistake to ``problems``, with its path."""
+    """Return a rule's keywords; append each mistake, with its path, to ``problems``."""
     if not isinstance(rule, Mapping):
         problems.append(f"{path}: must be a dict of keywords, not {shown(rule)}")
         return {}
@@ -122,7 +122,7 @@ def _wrong_pattern(value: Any) -> Iterator[str]:
 
 
 def is_json(value: Any) -> bool:
-    """Return whether a value is valid JSON: JSON types, finite numbers and valid Unicode only."""
+    """Return whether a value has JSON types, finite numbers and valid Unicode only."""
     try:
         json.dumps(value, allow_nan=False)
         jsonschema_rs.is_valid({"const": value}, value)
@@ -133,7 +133,7 @@ def is_json(value: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def characters_at_once(pattern: str) -> float | None:
-    """Return the length of the longest string to match on the event loop; None for an invalid pattern."""
+    """Return the longest string to match on the event loop; None for an invalid pattern."""
     for size in _PATTERN_SIZES:
         try:
             compiled({"pattern": pattern}, size)
@@ -146,10 +146,6 @@ def characters_at_once(pattern: str) -> float | None:
 
 
 def compiled(schema: dict[str, Any], size: int = _PATTERN_SIZES[-1]) -> jsonschema_rs.Draft202012Validator:
-    """Return the validator of a schema.
-
-    Raises:
-        ValueError: A pattern needs more than ``size`` bytes compiled.
-    """
+    """Return a schema's validator; ValueError if a pattern needs more than ``size`` bytes."""
     options = jsonschema_rs.RegexOptions(size_limit=size)
     return jsonschema_rs.Draft202012Validator(schema, pattern_options=options)

@@ -19,9 +19,9 @@ DEFINITION = "definition"
 
 
 DELEGATION = "delegation"
-"""The limit that a delegation sets, and the prefix of the names of inherited limits."""
+"""The limit that a delegation sets; prefix of inherited limits."""
 USER = "user"
-"""The layer of the rules for users, who call tools by slash commands."""
+"""The layer of the rules for users' slash commands."""
 
 
 def merge(*layers: ToolRules) -> ToolRules:
@@ -36,10 +36,7 @@ def provider_layer(name: str) -> str:
 
 @attrs.frozen(slots=False, eq=False)
 class RuleLayers:
-    """Named rule sets that are merged in order, and limits that only restrict them.
-
-    One layer may allow a tool that another does not. In addition, each limit must permit the tool.
-    """
+    """Named rule sets that are merged in order, and limits, each of which must also permit a tool."""
 
     layers: tuple[tuple[str, ToolRules], ...] = ()
     limits: tuple[tuple[str, ToolRules], ...] = ()
@@ -51,7 +48,7 @@ class RuleLayers:
 
     @cached_property
     def rule_sets(self) -> tuple[ToolRules, ...]:
-        """All rule sets that must permit a tool: the merged layers, and each limit."""
+        """The merged layers, and each limit: all must permit a tool."""
         return (self.rules, *(rules for _, rules in self.limits))
 
     @cached_property
@@ -60,7 +57,7 @@ class RuleLayers:
         return all(rules.permits_all for rules in self.rule_sets)
 
     def with_layer(self, name: str, rules: ToolRules) -> RuleLayers:
-        """Return these layers with one more on top, under the same limits."""
+        """Return these layers with one more on top."""
         return RuleLayers((*self.layers, (name, rules)), self.limits)
 
     def with_limits(self, *limits: tuple[str, ToolRules]) -> RuleLayers:
@@ -70,7 +67,7 @@ class RuleLayers:
         return narrowed
 
     def as_limits(self, name: str) -> tuple[tuple[str, ToolRules], ...]:
-        """Return these layers as limits for the runs to which the agent ``name`` delegates."""
+        """Return these layers as limits for runs to which the agent ``name`` delegates."""
         limits = [(f"{DELEGATION}: rules of {name}", self.rules)]
         for limit, rules in self.limits:
             is_inherited = limit.startswith(f"{DELEGATION}: ")
@@ -78,7 +75,7 @@ class RuleLayers:
         return tuple(limits)
 
     def decide_tool(self, tool: ToolFacts) -> Decision:
-        """Decide whether a tool may be used at all: the first denial, or the decision of the layers."""
+        """Decide whether a tool may be used at all: the first denial, or the layers' decision."""
         decision = decide_tool(self.rules, tool)
         for name, rules in self.limits if decision.allowed else ():
             narrowed = decide_tool(rules, tool)
@@ -87,7 +84,7 @@ class RuleLayers:
         return decision
 
     def deciding(self, decision: Decision) -> tuple[str, ...]:
-        """Return the names of all layers with the deciding entry, the winning layer last."""
+        """Return the layers with the deciding entry, the winning layer last."""
         if decision.limit is not None:
             return (decision.limit,)
         if decision.key is None:
@@ -95,17 +92,17 @@ class RuleLayers:
         return tuple(name for name, rules in self.layers if _holds(rules, decision.key, decision.entry))
 
     def rules_behind(self, decision: Decision) -> ToolRules:
-        """Return the rule set of a decision: the deciding limit's, or the merged layers."""
+        """Return the deciding limit's rules, or the merged layers."""
         return next((rules for name, rules in self.limits if name == decision.limit), self.rules)
 
     def denials(self) -> Iterator[tuple[str, str]]:
-        """Yield each layer and each limit with each of its deny entries except ``"*"``."""
+        """Yield each layer and limit with each of its deny entries except ``"*"``."""
         for layer, rules in (*self.layers, *self.limits):
             for entry in rules.deny if isinstance(rules.deny, tuple) else ():
                 yield layer, entry
 
     def about(self, names: Iterable[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield each layer and each limit with its rules for a tool with these names."""
+        """Yield each layer and limit with its rules for a tool."""
         names = tuple(names)
         for layer, rules in (*self.layers, *self.limits):
             yield layer, rules.about(names)

@@ -23,7 +23,7 @@ CACHED_NAMES = 4096
 
 
 def union(one: Names, other: Names) -> Names:
-    """Return the union of two sets of entries (spec 9.2); None adds nothing, ``"*"`` includes all."""
+    """Return the union (spec 9.2); None adds nothing, ``"*"`` includes all."""
     if one is None or other is None:
         return other if one is None else one
     if EVERY in (one, other):
@@ -39,7 +39,7 @@ def _pattern(glob: str) -> re.Pattern[str]:
 class NamePatterns:
     """Names and glob patterns; finds those that cover a name.
 
-    A set holds plain names and a cache the results of patterns, so ten thousand entries are as fast as one.
+    With a set and a cache, ten thousand entries are as fast as one.
     """
 
     __slots__ = ("_exact", "_globs", "_seen")
@@ -51,10 +51,7 @@ class NamePatterns:
         self._seen: dict[str, tuple[str, ...]] = {}
 
     def covering(self, name: str, origin: Origin | None = None) -> tuple[str, ...]:
-        """Return the entries that cover ``name``: itself first, then patterns in order.
-
-        ``origin`` decides which entries may cover it; None for all.
-        """
+        """Return the entries that cover ``name`` and that ``origin`` permits: itself first, then patterns."""
         found = self._covering(name)
         if origin is None or not found:
             return found
@@ -82,7 +79,7 @@ class NameSet:
     """The entries of allow or deny, prepared for lookups.
 
     Attributes:
-        literal: Whether an entry such as ``mcp__files (old)`` also names a server that is called so.
+        literal: Whether ``mcp__files (old)`` also names a server that is called so.
     """
 
     names: Names
@@ -94,10 +91,7 @@ class NameSet:
         return self.names == EVERY
 
     def entry_for(self, names: Iterable[str], origin: Origin | None = None) -> str | None:
-        """Return the entry that covers all calls of a tool with these names.
-
-        ``origin`` decides which entries may cover them; None for all.
-        """
+        """Return the entry that covers all calls of a tool and that ``origin`` permits."""
         if self.everything:
             return EVERY
         if not self.names:
@@ -109,14 +103,14 @@ class NameSet:
         return None
 
     def calls_of(self, names: Iterable[str], origin: Origin | None = None) -> tuple[CallPattern, ...]:
-        """Return the entries for some calls of a tool with these names."""
+        """Return the entries for some calls of a tool."""
         if not self._calls:
             return ()
         covering = dict.fromkeys(tool for name in names for tool in self._call_tools.covering(name, origin))
         return tuple(call for tool in covering for call in self._calls[tool])
 
     def entries_about(self, names: Iterable[str], origin: Origin | None = None) -> list[str] | str | None:
-        """Return all entries that concern a tool with these names."""
+        """Return all entries about a tool."""
         if self.names is None or self.names == EVERY:
             return self.names
         names = tuple(names)

@@ -1,7 +1,7 @@
 """``Origin``: which entries of ``allow`` may cover a tool whose server has chosen its name.
 
-For ``deny`` and ``params``, all names of a tool count: more denials are safe. For ``allow``, a name counts
-only if a server cannot use it to impersonate another server or a local tool.
+For ``deny`` and ``params``, all names count. For ``allow``, a name counts only if it cannot impersonate
+another server's or a local tool.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Origin:
     """The names by which ``allow`` may cover a server's tool.
 
     Attributes:
-        own: The name that the server has chosen; None if it does not count. Only an exact entry covers it:
-            patterns were written without knowledge of this server.
+        own: The server's name for it, if it counts. Only an exact entry covers it: patterns were written
+            without knowledge of this server.
         prefixed: Names with a prefix from the operator's name for the server, each with this prefix. No
             pattern covers a name with an empty prefix.
-        chosen: The name that the server has chosen, even if it does not count; None for a whole server.
+        chosen: The server's name for it, even if it does not count; None for a whole server.
     """
 
     own: str | None = None
@@ -38,12 +38,12 @@ class Origin:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that the tool may be called by, without the names of its whole server."""
+        """The names of the tool, without its whole server's."""
         of_tool = (name for name, prefix in self.prefixed.items() if name not in (prefix[:-2], f"{prefix}*"))
         return (*(() if self.own is None else (self.own,)), *of_tool)
 
     def lets(self, entry: str, name: str) -> bool:
-        """Return whether the entry of ``allow`` that matches ``name`` may cover the tool."""
+        """Return whether an entry of ``allow`` that matches ``name`` may cover the tool."""
         if not is_glob(entry):
             return name in self.prefixed or name == self.own
         prefix = self.prefixed.get(name)

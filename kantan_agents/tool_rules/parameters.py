@@ -30,8 +30,7 @@ def parse_path(path: str) -> tuple[str, ...]:
     """Return the steps of a dotted path; ``"[]"`` is a step to every item of an array.
 
     Raises:
-        ValueError: A step is empty or invalid Unicode, ``[]`` is not at the end of a step, or there are too
-            many steps.
+        ValueError: A step is empty or invalid, ``[]`` is not at its end, or there are too many.
     """
     if not is_json(path):
         raise ValueError("a step of the path is not valid Unicode")
@@ -65,8 +64,7 @@ class Breach:
     """A parameter rule that a call breaks.
 
     Attributes:
-        entry: ``tool.parameter.keyword``, or ``tool.parameter`` if the value does not have the type that the
-            tool declares.
+        entry: ``tool.parameter.keyword``, or ``tool.parameter`` for a type that the tool does not declare.
     """
 
     entry: str
@@ -80,15 +78,15 @@ class ParameterChecks:
     rules: tuple[ParameterRule, ...]
 
     def breach(self, tool_name: str, arguments: Mapping[str, Any]) -> Breach | None:
-        """Return the first rule that ``arguments`` break, in the order of rules and keywords.
+        """Return the first broken rule, in the order of rules and keywords.
 
         Raises:
-            ToolInputError: E10, they contain invalid Unicode or are nested too deeply.
+            ToolInputError: E10, invalid Unicode or too deep nesting.
         """
         try:
             if self._validator.is_valid(arguments):
                 return None
-            # One rule at a time: the list of all errors can be as long as an array in the arguments.
+            # One rule at a time: a list of all errors can be as long as an array in the arguments.
             rule, keyword = next(
                 (rule, keyword)
                 for rule, keyword, validator in self._validators
@@ -104,9 +102,8 @@ class ParameterChecks:
         """Return the first argument under a rule without the type that its tool declares.
 
         Some tools also accept the string ``"500"`` as a number, or ``'{"limit": 500}'`` as an object.
-        ``maximum`` ignores strings, so such values would bypass it. Therefore the types are checked at every
-        step of the path. If the tool declares none, the types that the rule can check are permitted. With an
-        empty schema, nothing is known about the tool.
+        ``maximum`` ignores strings, so the types are checked at every step of the path. If the tool declares
+        none, the types that the rule can check are permitted.
         """
         if not schema:
             return None
@@ -129,12 +126,9 @@ class ParameterChecks:
         received: Mapping[str, Any],
         written: Mapping[str, Any],
     ) -> Breach | None:
-        """Return the first value that the function receives and its rule cannot check.
+        """Return the first received value that its rule cannot check; E10 if it cannot be read.
 
         A default that the tool declares may have any type.
-
-        Raises:
-            ToolInputError: E10, a value under a rule cannot be read as JSON.
         """
         for steps, rule in self._rule_paths:
             try:
@@ -150,9 +144,9 @@ class ParameterChecks:
         return default is not None and list(_values_at(steps, received)) == [default]
 
     def with_defaults(self, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return ``arguments`` with the tool's defaults for missing parameters under a rule.
+        """Return ``arguments`` with the tool's defaults, which rules apply to as well.
 
-        The tool uses these defaults, so the rules apply to them. A default of null means no value.
+        A default of null means no value.
         """
         for path, default in self._declared_by(schema).defaults:
             arguments = _completed(arguments, path, default)
@@ -194,7 +188,7 @@ class ParameterChecks:
 
     @cached_property
     def _rule_paths(self) -> list[tuple[tuple[str, ...], ParameterRule]]:
-        # A name with dots is a path or the name of one parameter: the rule applies to both.
+        # A name with dots is a path or one parameter's name: the rule applies to both.
         return [
             (steps, rule)
             for rule in self.rules
@@ -216,7 +210,7 @@ class ParameterChecks:
 
     @cached_property
     def _costs(self) -> list[tuple[tuple[str, ...], float | None]]:
-        """The path of each rule, and the number of characters that use up the time budget there."""
+        """The path of each rule, and the number of characters that use up the time budget."""
         return [
             (steps, characters_at_once(rule.keywords["pattern"]) if "pattern" in rule.keywords else None)
             for steps, rule in self._rule_paths
@@ -228,10 +222,7 @@ class ParameterChecks:
 
 
 class _Declared:
-    """What the tool declares for the parameters under some rules.
-
-    ``defaults`` has the path and default of each, and of the objects around it.
-    """
+    """A tool's declarations for the parameters under some rules, with defaults of objects around them."""
 
     def __init__(self, schema: Mapping[str, Any], paths: list[tuple[tuple[str, ...], ParameterRule]]) -> None:
         self.declarations = Declarations(schema)
@@ -241,7 +232,7 @@ class _Declared:
         self._permitted: dict[tuple[Path, str | None, int], Types | None] = {}
 
     def permitted(self, path: Path, container: str | None, rule: ParameterRule) -> Types | None:
-        """Return the types that both the tool and the rule permit at a path; None for any type.
+        """Return the types that both tool and rule permit; None for any.
 
         ``container`` is ``"object"`` or ``"array"`` if the parameter is inside the value at ``path``.
         """
@@ -266,7 +257,7 @@ def _keys_of(steps: tuple[str, ...]) -> int:
 
 
 def _completed(arguments: Mapping[str, Any], path: tuple[str, ...], default: Any) -> Mapping[str, Any]:
-    """Return ``arguments`` with a default if only the last step of the path is missing."""
+    """Return ``arguments`` with a default if only the path's last step is missing."""
     key, rest = path[0], path[1:]
     if not rest:
         return arguments if key in arguments else {**arguments, key: default}

@@ -1,10 +1,9 @@
 """Matches paths and hosts with the patterns of ``Read(src/**)`` and ``WebFetch(domain:example.com)``.
 
 Paths are relative to the tool's root; ``//srv/app/src/**`` and ``file:///srv/app/src/**`` are absolute. ``*``
-and ``?`` match within one step, ``**`` any number of steps. ``[`` and a backslash are ordinary characters. In
-deny, a pattern without a slash covers the name at any depth, a pattern that covers a folder covers everything
-in it, and ``/src`` is both absolute and relative to the root. For each step of the pattern, the time is
-linear in the length of the path.
+and ``?`` match within one step, ``**`` any number of steps; ``[`` and a backslash are ordinary characters. In
+deny, a pattern without a slash covers the name at any depth, a covered folder covers everything in it, and
+``/src`` is both absolute and relative. For each step of the pattern, the time is linear in the path.
 """
 
 from __future__ import annotations
@@ -46,22 +45,14 @@ def is_rooted(path: str) -> bool:
 
 
 def check_path_pattern(argument: str) -> None:
-    """Check a path in an entry that is only about paths.
-
-    Raises:
-        ValueError: No path below a tool's root can match it.
-    """
+    """Raise ValueError if no path below a tool's root can match the entry."""
     if not argument or argument.startswith("~") or "\\" in argument or ".." in argument.split("/"):
         raise ValueError(_NOT_BELOW)
     check_path(argument)
 
 
 def check_path(argument: str) -> None:
-    """Check a path in an entry that may be about other values, such as a path without wildcards.
-
-    Raises:
-        ValueError: It has a variable, a drive, another user's home folder or alternatives in braces.
-    """
+    """Raise ValueError for a variable, drive, user's home folder or alternatives in braces."""
     if _UNKNOWN.match(argument) is not None:
         raise ValueError(_NOT_BELOW)
     if _CHOICE.search(argument) is not None:
@@ -69,10 +60,9 @@ def check_path(argument: str) -> None:
 
 
 def grants_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
-    """Return whether a pattern of allow covers a path.
+    """Return whether a pattern of allow covers ``path``, which is relative to the root.
 
-    In ``pattern``, a single leading slash means the root. ``path`` is relative to the root, whose absolute
-    paths are ``roots``.
+    A single leading slash in ``pattern`` means the root.
     """
     absolute = _absolute(pattern)
     if absolute is None:
@@ -83,8 +73,7 @@ def grants_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
 def denies_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
     """Return whether a pattern of deny covers a path or a folder above it, ignoring case.
 
-    All readings of the pattern count, because a file system may map two spellings of a name to one file.
-    Arguments as for ``grants_path``.
+    All readings of the pattern count: a file system may map two spellings to one file.
     """
     return any(
         _matches([*wanted, _ANY_STEPS], _steps(_folded(f"{root}/{path}")))
@@ -94,12 +83,12 @@ def denies_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
 
 @lru_cache(maxsize=1024)
 def _denied(pattern: str, roots: tuple[str, ...]) -> list[tuple[str, list[str]]]:
-    """Return the steps of each reading of a pattern, and the folder where they start."""
+    """Return the steps of each reading, and the folder where they start."""
     relative = _steps(_folded(pattern))
     found = [("", relative if "/" in pattern.rstrip("/") else [_ANY_STEPS, *relative])]
     text = _HERE.sub("", pattern.replace("\\", "/"), count=1)
     for root in roots:
-        # An absolute path replaces the root in `join`; steps such as `..` are resolved.
+        # In `join`, an absolute path replaces the root.
         whole = posixpath.normpath(posixpath.join(root, _absolute(text) or text))
         found.append((root, _steps(_folded(whole))))
     return found
@@ -108,7 +97,7 @@ def _denied(pattern: str, roots: tuple[str, ...]) -> list[tuple[str, list[str]]]
 def is_outside(pattern: str, roots: tuple[str, ...], *, grants: bool) -> bool:
     """Return whether a pattern that is not relative to the roots matches nothing below them.
 
-    In a pattern of allow (``grants``), a single leading slash does not make it absolute.
+    In allow (``grants``), a single leading slash does not make a pattern absolute.
     """
     absolute = _absolute(pattern)
     if absolute is None and ".." in pattern.split("/"):
@@ -126,7 +115,7 @@ def is_outside(pattern: str, roots: tuple[str, ...], *, grants: bool) -> bool:
 def is_likely_outside(pattern: str, roots: tuple[str, ...]) -> bool:
     """Return whether a pattern of deny probably is an absolute path outside all roots.
 
-    Its first step is a folder above a root, or one that is usual in systems and rare in projects.
+    It starts with a folder above a root, or one that is rare in projects.
     """
     if not pattern.startswith("/") or pattern.startswith("//"):
         return False
@@ -186,11 +175,7 @@ def _step_matches(wanted: str, name: str) -> bool:
 
 
 def checked_domain(argument: str) -> str:
-    """Return the host in ``domain:HOST`` in the form that is compared.
-
-    Raises:
-        ValueError: It is not ``domain:`` with one host, such as ``example.com`` or ``*.example.com``.
-    """
+    """Return the host in ``domain:HOST``, canonical; ValueError for anything else."""
     host = argument.removeprefix(DOMAIN_PREFIX).strip()
     is_host = argument.startswith(DOMAIN_PREFIX) and _HOST.fullmatch(host) is not None
     if is_host and not host.isascii():
@@ -225,13 +210,13 @@ def canonical_host(host: str) -> str | None:
 
 
 def grants_domain(pattern: str, host: str) -> bool:
-    """Return whether a pattern of allow covers a host; subdomains only if it starts with ``*.``."""
+    """Return whether a pattern of allow covers a host; subdomains only with ``*.``."""
     if pattern.startswith(_SUBDOMAINS):
         return host.endswith(pattern[1:])
     return host == pattern
 
 
 def denies_domain(pattern: str, host: str) -> bool:
-    """Return whether a pattern of deny covers a host; it always covers the subdomains."""
+    """Return whether a pattern of deny covers a host or its parent domain."""
     domain = pattern.removeprefix(_SUBDOMAINS)
     return host == domain or host.endswith(f".{domain}")

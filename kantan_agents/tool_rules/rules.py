@@ -1,7 +1,4 @@
-"""Tool rules as a frozen value, validated when they are parsed (spec 8.2).
-
-A mistake is an error with its path, never a rule that silently allows.
-"""
+"""Tool rules as a frozen value. A mistake is an error with its path, never a silent permission (spec 8.2)."""
 
 from __future__ import annotations
 
@@ -36,9 +33,9 @@ def _as_json(params: Params) -> str:
 
 @attrs.frozen(slots=False, hash=False)
 class ToolRules:
-    """A rule set: which tools may be used, in which calls and with which arguments.
+    """A rule set, created by ``parse`` or ``merge``.
 
-    Created by ``parse`` or ``merge``. Equal rule sets have the same entries in the same order.
+    Equal rule sets have the same entries in the same order.
 
     Attributes:
         allow: Allowed entries, ``"*"`` for all; None if not set, which allows all.
@@ -85,10 +82,7 @@ class ToolRules:
         }
 
     def merge(self, later: ToolRules) -> ToolRules:
-        """Merge two rule sets; ``later`` wins (spec 9.2, 9.3).
-
-        Allow and deny are unions. Parameter rules are merged by tool, parameter and keyword.
-        """
+        """Merge by union, parameter rules by keyword; ``later`` wins (spec 9.2, 9.3)."""
         if later is NO_RULES or self is NO_RULES:
             return self if later is NO_RULES else later
         params = {tool: dict(rules) for tool, rules in self.params.items()}
@@ -109,7 +103,7 @@ class ToolRules:
         return not self.deny and self.allow in (None, EVERY) and not self.params
 
     def permits(self, *names: str, origin: Origin | None = None) -> bool:
-        """Return whether a tool with these names may be used in at least some calls."""
+        """Return whether a tool may be used in at least some calls."""
         return self.denying(names) is None and (
             self.allow in (None, EVERY)
             or self.allowing(names, origin) is not None
@@ -117,11 +111,11 @@ class ToolRules:
         )
 
     def denying(self, names: Iterable[str]) -> str | None:
-        """Return the entry of deny that covers all calls of the tool."""
+        """Return the entry of deny for all calls of the tool."""
         return self._denied.entry_for(names)
 
     def allowing(self, names: Iterable[str], origin: Origin | None = None) -> str | None:
-        """Return the entry of allow that covers all calls of the tool."""
+        """Return the entry of allow for all calls of the tool."""
         return self._allowed.entry_for(names, origin)
 
     def denied_calls(self, names: Iterable[str]) -> tuple[CallPattern, ...]:
@@ -133,7 +127,7 @@ class ToolRules:
         return self._allowed.calls_of(names, origin)
 
     def checks(self, names: tuple[str, ...]) -> ParameterChecks | None:
-        """Return the compiled rules for the tool's arguments; None without any."""
+        """Return the compiled rules for the tool's arguments."""
         if not self.params:
             return None
         try:
@@ -153,10 +147,7 @@ class ToolRules:
         return ParameterChecks(rules) if rules else None
 
     def about(self, names: Iterable[str], origin: Origin | None = None) -> dict[str, Any]:
-        """Return the rules for a tool with these names, in the public dict shape.
-
-        With ``origin``, the result omits the entries of allow that may not cover a tool of that origin.
-        """
+        """Return a tool's rules in the public dict shape; ``origin`` may rule out allow entries."""
         names = tuple(names)
         tools = dict.fromkeys(tool for name in names for tool in self._param_tools.covering(name))
         whole = self.to_dict()
@@ -231,7 +222,7 @@ def _parse_names(key: str, value: object, problems: list[str]) -> Names:
 
 
 def _is_name(value: object) -> bool:
-    # No tool name has leading or trailing white space: such an entry would match nothing.
+    # No tool name has such white space, so the entry would match nothing.
     return isinstance(value, str) and bool(value) and value == value.strip()
 
 

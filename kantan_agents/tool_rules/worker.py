@@ -1,4 +1,4 @@
-"""Decides about one call in another process: the task, its program and its answer."""
+"""Decides about one call in another process."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from kantan_agents.tool_rules.decide import Decision, ToolFacts, decide_received
 from kantan_agents.tool_rules.rules import ToolRules
 
 LIFETIME_SECONDS: Final = 20
-"""A process ends after this time, even if its parent no longer exists."""
+"""A process ends after this time, even without its parent."""
 
 PROGRAM: Final = "from kantan_agents.tool_rules.worker import main; main(parent)"
-"""The program of the process; ``parent`` is the id of the waiting process."""
+"""The process's program; ``parent`` is the id of the waiting process."""
 
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -36,16 +36,16 @@ _START: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); parent
 
 
 def worker_command(program: str = PROGRAM) -> list[str]:
-    """Return the command that runs Python code in a separate process; ``parent`` is the id of this one."""
+    """Return the command that runs Python code with ``parent``, this process's id."""
     places = json.dumps(_places())
     return [sys.executable or "", "-I", "-c", _START + program, places, str(os.getpid())]
 
 
 def _places() -> list[str]:
-    """Return the process's module path: this process's, without the working directory.
+    """Return this process's module path without the working directory.
 
-    A tool may write to the working directory and to other folders with programs. So the folders of the loaded
-    modules come first: no new file in another folder can replace a module.
+    A tool may write to folders with programs. So the folders of the loaded modules come first, and no new
+    file can replace a module.
     """
     library = str(Path(__file__).parents[2])
     files = [getattr(sys.modules.get(name), "__file__", None) for name in _NEEDED]
@@ -73,10 +73,10 @@ def task_of(
     *,
     written: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the task for ``decide``, as JSON values.
+    """Return the JSON task for ``decide``.
 
-    ``arguments`` is a string if they have not been parsed; ``written`` are the model's, if ``arguments`` are
-    those that the function receives.
+    ``arguments`` is a string before parsing; ``written`` are the model's, if ``arguments`` are the received
+    ones.
     """
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return {
@@ -172,9 +172,9 @@ def _error_of(found: dict[str, Any], tool: ToolFacts) -> KantanAgentsError | Non
 
 
 def main(parent: int) -> None:
-    """Read a task as JSON from standard input; write the decision to standard output.
+    """Read a task from standard input; write the decision to standard output.
 
-    This process does not outlive ``parent``, the id of the waiting process.
+    This process does not outlive ``parent``, the waiting process.
     """
     _end_with(parent)
     json.dump(decide(json.load(sys.stdin)), sys.stdout)
@@ -185,7 +185,7 @@ def _end_with(parent: int) -> None:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(LIFETIME_SECONDS)
     if sys.platform == "linux":
-        # A match does not release the interpreter lock, so Python code here cannot notice the parent's exit.
+        # A match holds the interpreter lock, so Python code here cannot notice the parent's exit.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             sys.exit()

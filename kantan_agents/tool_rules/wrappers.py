@@ -1,4 +1,4 @@
-"""Commands that run another command, and where that starts among options, operands and values."""
+"""Commands that run another command, and where that starts."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Wrapper:
 
     Attributes:
         valued: Options whose value may be the next word, in any common implementation.
-        code: Options that precede the command; if there are none, it follows the options and operands.
+        code: Options that precede the command; without any, it follows the options and operands.
         is_text: Whether the command may be a single string, followed by other words.
-        is_late: Whether the value of any of several joined options is the next word: ``bash -oc pipefail``.
+        is_late: Whether any of several joined options takes the next word: ``bash -oc pipefail``.
     """
 
     names: tuple[str, ...]
@@ -193,11 +193,11 @@ AT_BEGIN: Final = frozenset([Place()])
 
 
 class Word(NamedTuple):
-    """A word, as far as it affects the positions after it.
+    """A word, as far as it affects later positions.
 
     Attributes:
-        valued: The wrappers for which it is an option whose value may follow.
-        code: The wrappers for which it is an option that precedes the command.
+        valued: The wrappers for which its value may follow.
+        code: The wrappers for which the command follows.
     """
 
     is_option: bool = False
@@ -221,7 +221,7 @@ def _word_of(text: str) -> Word:
 
 
 def _wrappers_with(word: str, options: dict[str, frozenset[Wrapper]]) -> frozenset[Wrapper]:
-    """Return the wrappers for which a word ends with an option whose value is the next word.
+    """Return the wrappers whose option, at the end of a word, takes the next word.
 
     Long options may be abbreviated, short ones joined: ``--us root``, ``-nu root``.
     """
@@ -235,13 +235,13 @@ def _wrappers_with(word: str, options: dict[str, frozenset[Wrapper]]) -> frozens
 
 @lru_cache(maxsize=1024)
 def places_after(places: frozenset[Place], word: Word) -> frozenset[Place]:
-    """Return the positions after ``word``, one for each reading of it."""
+    """Return the positions after ``word``, one for each reading."""
     return frozenset(after for place in places for after in _after(place, word))
 
 
 @lru_cache(maxsize=1024)
 def begins_command(places: frozenset[Place]) -> bool | None:
-    """Return whether a command at ``places`` may end before the words do; None if none starts."""
+    """Return whether a command here may end before the words do; None if none starts."""
     return max((place.is_text for place in places if place.is_command), default=None)
 
 
@@ -249,7 +249,7 @@ def _after(place: Place, word: Word) -> Iterator[Place]:
     if place.is_value:
         yield place._replace(is_value=False)
     if word.is_option:
-        # Between commands, the wrapper is unknown, as in `xargs -I {} -P 4 git push`.
+        # Between commands, the wrapper is unknown: `xargs -I {} -P 4 git push`.
         is_value = place.wrapper is None or place.wrapper in word.valued
         yield place._replace(is_command=place.is_command or place.wrapper in word.code, is_value=is_value)
     elif not place.is_command:

@@ -1,4 +1,4 @@
-"""Converts the tools that users pass, SDK tools, plain functions or agents, to SDK tools."""
+"""Converts users' tools, SDK tools, functions or agents, to SDK tools."""
 
 from __future__ import annotations
 
@@ -29,16 +29,12 @@ _TO_DO = (
 
 
 def coerce_tool(tool: Any) -> Any:
-    """Return SDK tools unchanged, and convert plain functions and agents to tools.
-
-    An agent, of this library or of the SDK, becomes a tool like with its ``as_tool``, with its name and its
-    ``handoff_description``.
+    """Return SDK tools unchanged, functions as tools, and agents like their ``as_tool``.
 
     Raises:
         ToolNameRequiredError: E4, the object has no usable tool name.
-        ToolSchemaError: E29, no schema can describe the parameters of a function.
-        InvalidOptionError: E75, the object belongs to another option of the agent, or is an agent whose name
-            cannot be the name of a tool.
+        ToolSchemaError: E29, no schema can describe a function's parameters.
+        InvalidOptionError: E75, the object belongs to another option, or an agent's name cannot name a tool.
     """
     if isinstance(tool, agents.FunctionTool):  # the usual case
         return _named(tool)
@@ -58,13 +54,11 @@ def coerce_tool(tool: Any) -> Any:
 
 
 def coerce_tools(tools: Iterable[Any]) -> list[Any]:
-    """Return SDK tools in order; of several functions with the same name, the last one wins (as in 0.1.x).
+    """Return SDK tools in order; of functions with the same name, the last one wins (as in 0.1.x).
 
-    Raises:
-        InvalidOptionError: E75, different agents would have the same tool name.
-        KantanAgentsError: Any error of ``coerce_tool``.
+    Raises the errors of ``coerce_tool``, and E75 for different agents with the same tool name.
     """
-    # Hosted tools share the name of their kind, and a namespace makes equal names different tools.
+    # Hosted tools share a name by kind, and a namespace makes equal names different tools.
     named: dict[Any, Any] = {}
     names_of_agents: dict[str, str] = {}
     for given in tools:
@@ -84,7 +78,7 @@ def coerce_tools(tools: Iterable[Any]) -> list[Any]:
 
 
 def function_name(tool: Any) -> str | None:
-    """Return the unique name of a function tool, including its namespace; None for other kinds."""
+    """Return a function tool's unique name, including its namespace."""
     if not isinstance(tool, agents.FunctionTool):
         return None
     return tool.qualified_name
@@ -97,7 +91,7 @@ def _named(tool: agents.FunctionTool) -> agents.FunctionTool:
 
 
 def _agent_in(tool: Any) -> agents.Agent[Any] | None:
-    # On the class: an attribute of any other object may do anything.
+    # On the class, because other objects' attributes may do anything.
     if isinstance(getattr(type(tool), "sdk_agent", None), property):
         tool = tool.sdk_agent
     return tool if isinstance(tool, agents.Agent) else None
@@ -108,10 +102,7 @@ def agent_as_tool(
 ) -> agents.FunctionTool:
     """Return an agent as a tool, like the SDK's ``as_tool`` with its ``options``.
 
-    By default, the name derives from the agent's, and the description is its ``handoff_description``.
-
-    Raises:
-        InvalidOptionError: E75, the agent's name cannot be the name of a tool.
+    By default, name and description derive from the agent's. E75 if its name cannot name a tool.
     """
     if not description:
         whole = f"Ask the agent {agent.name} to do a task, and get its answer."
@@ -131,7 +122,7 @@ def agent_as_tool(
 
 
 def for_other_agent(tool: agents.FunctionTool, agent: agents.Agent[Any]) -> agents.FunctionTool | None:
-    """Return a copy, for another agent, of a tool from ``agent_as_tool``; None for any other tool."""
+    """Return a copy, for another agent, of a tool from ``agent_as_tool``."""
     remake: Callable[[agents.Agent[Any]], agents.FunctionTool] | None = getattr(tool, _REMAKE, None)
     if remake is None:
         return None
@@ -158,7 +149,7 @@ def _check_is_tool(tool: Any) -> None:
 
 
 def _make_function_tool(function: Callable[..., Any]) -> agents.FunctionTool:
-    """Return ``agents.function_tool`` of a function; unlike the SDK's error, E29 names the parameter."""
+    """Like ``agents.function_tool``, but the error (E29) names the parameter."""
     try:
         return agents.function_tool(function)
     except Exception as error:

@@ -139,7 +139,7 @@ def explain_layers(
     arguments: Mapping[str, Any] | str | None = None,
     around: Surroundings | None = None,
 ) -> Explanation:
-    """Explain a decision of the given layers, see ``explain``; ``around`` are the agent's other tools."""
+    """Like ``explain``, for given layers; ``around`` are the agent's other tools."""
     check_arguments(arguments)
     facts = _guess(tool) if isinstance(tool, str) else _listed(tool, around)
     return explain_facts(layers, facts, arguments)
@@ -170,7 +170,7 @@ def _listed(tool: Any, around: Surroundings | None) -> ToolFacts:
 
 
 def check_arguments(arguments: Any) -> None:
-    """Raise E75 unless the arguments are a mapping, JSON or None."""
+    """Raise E75 unless ``arguments`` is a mapping, JSON or None."""
     if arguments is not None and not isinstance(arguments, (str, Mapping)):
         reason = f"must be a mapping or JSON text, not {type(arguments).__name__}"
         raise InvalidOptionError(option="arguments", reason=reason)
@@ -217,7 +217,7 @@ def _provider_tool(name: str, providers: Iterable[ToolProvider]) -> Any:
 
 
 def _decision(rules: ToolRules, facts: ToolFacts, arguments: Mapping[str, Any] | str | None) -> Decision:
-    """Decide like the guard: arguments are parsed only if a rule concerns them."""
+    """Decide like the guard, which parses arguments only if a rule concerns them."""
     decision = decide_tool(rules, facts)
     if arguments is None or not decision.allowed or not needs_arguments(rules, facts):
         return decision
@@ -232,7 +232,7 @@ def _decision(rules: ToolRules, facts: ToolFacts, arguments: Mapping[str, Any] |
 def _deciding(layers: RuleLayers, decision: Decision, facts: ToolFacts) -> str | None:
     deciding = layers.deciding(decision)
     if isinstance(decision.error, ToolInputError) and decision.limit is None:
-        # No single entry decides: no rule about arguments can be applied to these.
+        # No single entry decides: no rule can be applied to these arguments.
         deciding = tuple(name for name, rules in layers.layers if _is_about_arguments(rules, facts))
     return deciding[-1] if deciding else None
 

@@ -1,4 +1,4 @@
-"""The tools that a name may mean: of a listed MCP server, or of one that may offer it later."""
+"""The tools that a name may mean: of a listed MCP server, or of one that may offer it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EVERY_TOOL = "__*"
 
 @attrs.frozen
 class Offers:
-    """The MCP servers of an agent, and their known tools.
+    """An agent's MCP servers, and their known tools.
 
     Attributes:
         unlisted: The other servers, each with the reason why its tools are unknown.
@@ -51,7 +51,7 @@ class NameReading:
 
 
 def readings_of(name: str, offers: Offers) -> list[NameReading]:
-    """Return the tools of MCP servers that a name may mean; none if the agent has no server for it.
+    """Return the tools of MCP servers that a name may mean.
 
     ``name`` is a tool's name in rules, or a server's, such as ``mcp__files`` or ``mcp__files__*``.
     """

@@ -1,4 +1,4 @@
-"""A tool that the program around a run offers to the model, whatever the agent and its rules."""
+"""A tool that the program around a run offers to the model, whatever the rules."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _OFFER: Final = object()
 
 
 def offer_tool(run: Run, tool_now: Callable[[], FunctionTool | None]) -> None:
-    """Offer a tool to the agents of a run, but not to those that one of its tools runs.
+    """Offer a tool to a run's agents, but not to those that one of its tools runs.
 
-    A ``tool_call`` middleware must answer its calls, because the rules may not permit it. ``tool_now`` is
-    called each turn; it returns the tool, which replaces another of its name, or None.
+    A ``tool_call`` middleware must answer its calls, because the rules may not permit it. Each turn,
+    ``tool_now`` returns the tool, which replaces another of its name, or None.
     """
     run.state[_OFFER] = tool_now
 

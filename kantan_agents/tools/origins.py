@@ -19,7 +19,7 @@ _LONGEST = 60
 def tool_origins(
     tools: Iterable[Any], providers: Iterable[ToolProvider], mcp_servers: Iterable[Any]
 ) -> dict[str, str]:
-    """Return the names of the tools by origin, each as a string of bounded length.
+    """Return the tool names by origin, each as a string of bounded length.
 
     Returns:
         ``{"own": "get_order", "acme (acme-tools 1.2)": "search, send", "MCP server docs": "its tools"}``.
@@ -40,7 +40,7 @@ def tool_origins(
 
 
 def origins_text(origins: dict[str, str]) -> str:
-    """Return the origins as one string; empty for an agent without tools."""
+    """Return the origins as one string; empty without tools."""
     return "; ".join(f"{origin}: {names}" for origin, names in origins.items())
 
 

@@ -1,4 +1,4 @@
-"""The output of a tool as text for users: strings unchanged, other content described, data as JSON."""
+"""A tool's output as text for users."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ _BLOCKS = frozenset({"audio", "resource", "resource_link"})
 
 
 def tool_output_text(output: Any, *, from_server: bool = False) -> str:
-    """Return the output of a tool as text.
+    """Return a tool's output as text; data becomes JSON.
 
-    Content, as tools of MCP servers return it, becomes its text blocks, one a line. Images and files are
-    described in brackets. Other data becomes JSON. ``from_server`` means that the SDK has written audio,
-    resources and links to resources as JSON strings.
+    Content of MCP tools becomes its text blocks, one a line, with images and files described in brackets.
+    With ``from_server``, the SDK has written audio, resources and links as JSON strings.
     """
     if output is None or isinstance(output, str):
         return output or ""

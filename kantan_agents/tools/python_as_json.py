@@ -1,4 +1,4 @@
-"""Reads received values as JSON: an object, such as a URL, as the string that pydantic writes."""
+"""Reads received values as JSON, and an object, such as a URL, as pydantic writes it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class JSONReader:
             object instead of an array.
 
     Attributes:
-        is_ambiguous: Whether something could also be read the other way.
+        is_ambiguous: Whether the other way gives other values.
     """
 
     def __init__(self, *, by_python_name: bool) -> None:
@@ -90,11 +90,11 @@ class JSONReader:
         return written if _is_written(text, written) else text
 
     def model(self, model: BaseModel, written: Any) -> dict[str, Any]:
-        """Return the fields of a pydantic model as a JSON object."""
+        """Return a pydantic model as a JSON object."""
         return self.fields(model, _fields_of(model) or {}, written)
 
     def fields(self, value: Any, fields: Mapping[str, Any], written: Any) -> dict[str, Any]:
-        """Return named fields as a JSON object in which each field has all of its names."""
+        """Return a JSON object in which each field has all of its names."""
         given = written if isinstance(written, dict) else {}
         by_python: dict[str, Any] = {}
         by_schema: dict[str, Any] = {}
@@ -133,7 +133,7 @@ def _plain(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    # JSON numbers are finite: such a value is read as one that exceeds every limit.
+    # JSON numbers are finite: this one exceeds every limit.
     if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - only NaN is unequal to itself
         return -sys.float_info.max if value < 0 else sys.float_info.max
     if isinstance(value, Decimal) and value.adjusted() > sys.float_info.max_10_exp:
@@ -175,13 +175,13 @@ def _is_unreadable(value: Any) -> bool:
 
 
 def _is_written(text: Any, written: Any) -> bool:
-    """Return whether the model wrote this string, except for the slash that pydantic adds to a URL's host."""
+    """Return whether the model wrote this string, except for pydantic's slash after a URL's host."""
     is_host = isinstance(written, str) and "/" not in written.partition("://")[2]
     return is_host and text == f"{written}/"
 
 
 def _set_in(value: Any) -> Container[str]:
-    """Return the fields that do not have their defaults; all of them if this is unknown."""
+    """Return the fields without their defaults; all if unknown."""
     known: Container[str] | None = getattr(value, "__pydantic_fields_set__", None)
     return getattr(type(value), "__dataclass_fields__", ()) if known is None else known
 

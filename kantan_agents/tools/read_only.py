@@ -1,6 +1,6 @@
 """Tags this library's tools that change and send nothing.
 
-A name proves nothing: a module or an MCP server may have its own ``Read``.
+A name proves nothing: a module or MCP server may have its own ``Read``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ ToolT = TypeVar("ToolT", bound=FunctionTool)
 
 
 def mark_read_only(tool: ToolT) -> ToolT:
-    """Tag and return a tool that only reads, queries the user, or lets another agent work."""
+    """Tag a tool that only reads, queries the user, or lets another agent work."""
     setattr(tool, _MARK, True)
     return tool
 

@@ -53,7 +53,7 @@ _of_lists: LRUCache[tuple[int, ...], _Memo] = LRUCache(maxsize=256)  # by identi
 
 
 def rules_in_force(context: Any, standing: RuleLayers) -> RuleLayers:
-    """Return the layers in force for a run with this context, with the explicit rules on top (spec 9.7).
+    """Return the layers in force for a context, with its explicit rules on top (spec 9.7).
 
     Raises:
         ToolRulesTypeError: E18, ``tool_rules`` is no longer a dict.
@@ -63,11 +63,7 @@ def rules_in_force(context: Any, standing: RuleLayers) -> RuleLayers:
 
 
 def rules_of_run(run: Run | None, context: Any, standing: RuleLayers) -> RuleLayers:
-    """Return the layers in force in a run, limited by its ceiling if the run is delegated.
-
-    Raises:
-        ToolRulesTypeError, InvalidToolRulesError: E18, E20, as ``rules_in_force``.
-    """
+    """Return the layers in force in a run, limited by its ceiling; raises like ``rules_in_force``."""
     explicit = context.get("tool_rules") if isinstance(context, dict) else None
     # The usual case, several times a run, is a context without rules.
     layers = standing if explicit is None or explicit == _EMPTY else _own_rules(run, explicit, standing)
@@ -80,9 +76,9 @@ def rules_of_run(run: Run | None, context: Any, standing: RuleLayers) -> RuleLay
 def _limited(run: Run, layers: RuleLayers) -> RuleLayers:
     """Return layers with the run's limits: the same object each time, as it caches compiled rules."""
     known: tuple[RuleLayers, Any, RuleLayers] | None = run.state.get(_LIMITED)
-    # A skill that the model chooses adds a limit during the run.
+    # A skill that the model chooses adds a limit.
     if known is None or known[0] is not layers or known[1] is not run.limits:
-        # The agent with the arm has these limits itself; the other agents of the run have not.
+        # The agent with the arm has these limits itself; the run's other agents do not.
         missing = [limit for limit in run.limits if not any(limit is one for one in layers.limits)]
         narrowed = layers.with_limits(*missing) if missing else layers
         known = run.state[_LIMITED] = (layers, run.limits, narrowed)
@@ -141,7 +137,7 @@ def _compiled(explicit: dict[str, Any], standing: RuleLayers) -> _Memo:
     key = (standing, _key(allow), _key(deny), rest) if rest else None
     memo = _known(key)
     if memo is None:
-        # The copies are parsed, not the dict itself, which another thread may change meanwhile.
+        # The copies are parsed, because another thread may change the dict meanwhile.
         copied = {**_rest_as_dict(rest, explicit), "allow": allow, "deny": deny}
         layers = standing.with_layer(EXPLICIT, ToolRules.parse(copied))
         memo = _Memo(standing, allow, deny, rest, layers)
@@ -168,7 +164,7 @@ def _rest_as_dict(rest: bytes, explicit: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rest_of(explicit: dict[str, Any]) -> bytes:
-    """Return everything but allow and deny as bytes, which distinguish 1 from True; b"" if impossible."""
+    """Return the rest as bytes, which distinguish 1 from True; b"" if impossible."""
     if explicit.keys() <= {"allow", "deny"}:
         return _NO_REST
     rest = {key: value for key, value in explicit.items() if key not in ("allow", "deny")}

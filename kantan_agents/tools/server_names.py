@@ -1,7 +1,7 @@
 """Names of the tools of MCP servers, and which of them count for ``allow``.
 
-The operator names a server; the server names its tools. A server may imitate the name of a local tool or of
-another server's, so such a name counts only for rules that deny.
+The operator names a server; the server names its tools. It may imitate a local tool or another server, so
+such a name counts only for denials.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class Surroundings:
 
 
 def safe(name: str) -> str:
-    """Return ``name`` with each character that tool names must not contain replaced by ``_``."""
+    """Return ``name`` with ``_`` for each character that tool names must not contain."""
     return _UNSAFE.sub("_", name)
 
 
 @functools.lru_cache(maxsize=_CACHED)
 def names_of_server(server: str) -> tuple[str, ...]:
-    """Return the names for rules of a whole server, such as ``mcp__my server`` and ``mcp__my_server``.
+    """Return the rule names of a whole server, such as ``mcp__my server`` and ``mcp__my_server``.
 
     A URL in the name also counts without its password and query, as the SDK shows it.
     """
@@ -62,7 +62,7 @@ def names_of_server(server: str) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=_CACHED)
 def server_prefixes(server: str) -> tuple[str, ...]:
-    """Return the prefixes of the names for rules that name both a server and its tool."""
+    """Return the prefixes of rule names with both server and tool."""
     return (*(f"{name}__" for name in names_of_server(server)), _shown_prefix(server))
 
 
@@ -70,12 +70,12 @@ def server_prefixes(server: str) -> tuple[str, ...]:
 def names_in_rules(server: str, own: str) -> tuple[str, ...]:
     """Return the names of a server's tool with the server's name as prefix, and the server's names.
 
-    A rule for the name that the SDK shows with ``include_server_in_tool_names`` also applies without this
-    option, because the prefix is shown while another server has a tool of the same name.
+    They include the SDK's name with ``include_server_in_tool_names``, which also appears while another server
+    has a tool of the same name.
     """
     wholes = names_of_server(server)
     tools = (f"{whole}__{name}" for whole in wholes for name in dict.fromkeys((own, safe(own))))
-    # A pattern such as `mcp__[team] files__*` would not match the name that it spells out.
+    # A pattern such as `mcp__[team] files__*` would not match its own spelling.
     spelt = (f"{whole}__*" for whole in wholes if is_glob(whole))
     return (*tools, *wholes, *spelt, f"{_shown_prefix(server)}{_shown_part(own, 'tool')}")
 
@@ -104,9 +104,9 @@ def hosted_mcp_facts(label: str, called: str, around: Surroundings | None = None
 
 
 def _unclaimed(server: str, names: Iterable[str], around: Surroundings) -> dict[str, str]:
-    """Return those names that can only mean this server or its tool, each with its prefix."""
+    """Return the names that can only mean this server or its tool, each with its prefix."""
     others = _prefixes_of_others(server, around.servers)
-    # `git hub` and `git_hub` have the same safe prefix; it is the name of the latter.
+    # `git hub` and `git_hub` have the same safe prefix, which is the latter's name.
     written = (f"{SERVER_PREFIX}{server}__", f"{SHOWN_PREFIX}{server}__")
     mine = [prefix for prefix in server_prefixes(server) if prefix in written or prefix not in others]
     found: dict[str, str] = {}
@@ -137,7 +137,7 @@ def _shown_prefix(server: str) -> str:
 
 
 def _name_in_sdk(server: str) -> str:
-    # Imported here: few names need it, and explaining a name needs nothing else of the SDK.
+    # Imported here: explaining a name rarely needs the SDK.
     from agents.mcp._logging import get_mcp_server_log_name  # has no public name
 
     return get_mcp_server_log_name(server)
@@ -149,9 +149,9 @@ def _shown_part(name: str, otherwise: str) -> str:
 
 
 def server_of(tool: Any) -> str | None:
-    """Return the name of the MCP server that offers a function tool, None for a local tool.
+    """Return the name of the MCP server of a function tool, None for a local tool.
 
-    A server with an empty name gets the SDK's name for it: its tools must not pass for local ones.
+    An empty name becomes the SDK's name for the server: its tools must not pass for local ones.
     """
     name = getattr(getattr(tool, "_tool_origin", None), "mcp_server_name", None)
     if not isinstance(name, str):
@@ -162,10 +162,10 @@ def server_of(tool: Any) -> str | None:
 
 
 def bound_to(tool: Any) -> tuple[Any, Any]:
-    """Return the server, and its tool, that a function tool of an MCP server calls.
+    """Return the server, and its tool, that a function tool calls.
 
-    The SDK may have changed the model's name for the tool, and the server's name in the tool's origin. The
-    original ones exist only in the arguments the SDK has bound; no public access exists.
+    The SDK may have changed the names in the tool. The original ones exist only in the arguments the SDK has
+    bound; no public access exists.
     """
     invoke = implementation_of(tool)
     bound = invoke.args if isinstance(invoke, functools.partial) else ()
@@ -173,5 +173,5 @@ def bound_to(tool: Any) -> tuple[Any, Any]:
 
 
 def implementation_of(tool: Any) -> Any:
-    """Return the SDK's wrapper of a tool's function; all copies of the tool share it."""
+    """Return the SDK's wrapper of a tool's function, shared by all copies."""
     return getattr(getattr(tool, "on_invoke_tool", None), "_invoke_tool_impl", None)

@@ -1,4 +1,4 @@
-"""Distinguish commands from other text, and split a command into its name and the rest."""
+"""Distinguishes commands from other text, and splits them into name and rest."""
 
 from __future__ import annotations
 
@@ -64,23 +64,19 @@ def split_line(text: str, prefix: str = PREFIX) -> CommandLine:
 
 
 def name_in(text: str, prefix: str = PREFIX) -> str:
-    """Return the name after the prefix; the empty string without a name."""
+    """Return the name after the prefix, or the empty string."""
     matched = _NAME.match(text, len(prefix))
     return matched[0] if matched is not None else ""
 
 
 def shown_name(name: str) -> str:
-    """Return a typed name in a form safe for messages: shortened, with only printable characters."""
+    """Return a typed name, shortened and printable, for messages."""
     short = name if len(name) <= _SHOWN else f"{name[: _SHOWN - 3]}..."
     return "".join(character if character.isprintable() else "?" for character in short)
 
 
 def checked_prefix(prefix: object) -> str:
-    """Return ``prefix`` if it is valid.
-
-    Raises:
-        InvalidOptionError: E75, it is not a str, empty, or has letters, digits, quotes or white space.
-    """
+    """Return ``prefix``; E75 unless it is a non-empty str without letters, digits, quotes or white space."""
     if (
         isinstance(prefix, str)
         and prefix

@@ -1,4 +1,4 @@
-"""All problems of one command, including those that the tool's schema finds in its arguments."""
+"""All problems of one command, including its tool's schema errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CommandProblems:
         self._count = 0
 
     def add(self, text: str, about: str | None = None) -> None:
-        """Add a problem of ``about``: a parameter, the path of a value in it, or None."""
+        """Add a problem of ``about``: a parameter, or the path of a value in it."""
         self._count += 1
         if about is not None:
             self.about.add(about)
@@ -33,7 +33,7 @@ class CommandProblems:
             self._texts.append(text if about is None else f"{about}: {text}")
 
     def texts(self) -> list[str]:
-        """Return the problems: the first 20, then the number of the others."""
+        """Return the first 20 problems, then the number of the others."""
         left = self._count - len(self._texts)
         return [*self._texts, f"and {left} more"] if left else list(self._texts)
 
@@ -42,7 +42,7 @@ class CommandProblems:
 
 
 def compile_checker(schema: Mapping[str, Any], parameters: Sequence[Parameter]) -> Any:
-    """Return a validator of arguments; None if the schema cannot be compiled and the tool must check them.
+    """Return a validator of arguments; None if the schema cannot be compiled.
 
     A parameter with a default is optional, although the SDK's strict schemas require it.
     """
@@ -62,10 +62,7 @@ def compile_checker(schema: Mapping[str, Any], parameters: Sequence[Parameter]) 
 
 
 def find_problems(checker: Any, arguments: Mapping[str, Any], problems: CommandProblems) -> None:
-    """Add the problems that ``compile_checker``'s result finds, each with the path of its value.
-
-    Parameters with a problem get no further one.
-    """
+    """Add the checker's problems with their paths; a parameter with a problem gets no other."""
     if checker is None:
         return
     known = set(problems.about)

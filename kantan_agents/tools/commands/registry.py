@@ -137,12 +137,7 @@ class CommandRegistry:
 
 
 def checked_aliases(aliases: Any) -> dict[str, str]:
-    """Return a copy of ``aliases``; an empty dict for None.
-
-    Raises:
-        InvalidOptionError: E75, it is not a mapping of names to names, a name cannot be typed, or aliases
-            form a circle.
-    """
+    """Return a copy of ``aliases``, {} for None; E75 for invalid names or a circle."""
     if aliases is None:
         return {}
     if not isinstance(aliases, Mapping):
@@ -190,16 +185,12 @@ def _normalized(name: str) -> str:
 
 
 def probably_meant(typed: str, names: Sequence[str], limit: int, least: float) -> list[int]:
-    """Return the indexes of the names that need the fewest edits, the best first.
+    """Return the indexes of the names with the fewest edits, the best first.
 
-    Args:
-        typed: The typed name.
-        names: The names. Equally good ones stay in order.
-        limit: How many to return.
-        least: Minimum of 1 minus the number of edits, divided by the letters of the longer name.
+    ``least`` is the minimum of 1 - edits / letters of the longer name.
     """
     count_common = common_letters_with(typed)
-    # No distance is smaller than the number of letters not in common, which is much faster to count.
+    # No distance is smaller than the number of letters not in common, which is quick to count.
     longest = [max(len(typed), len(name)) for name in names]
     bounds = [_similarity(most, most - count_common(name)) for most, name in zip(longest, names, strict=True)]
     possible = (place for place, bound in enumerate(bounds) if bound >= least)
@@ -221,8 +212,8 @@ def _similarity(longest: int, edits: int) -> float:
 def edit_distance(one: str, other: str) -> int:
     """Return how many letters must be added, removed, replaced or swapped with a neighbor.
 
-    Letters that were swapped may be edited again: Lowrance and Wagner, "An extension of the string-to-string
-    correction problem", 1975.
+    Swapped letters may be edited again: Lowrance and Wagner, "An extension of the string-to-string correction
+    problem", 1975.
     """
     border = len(one) + len(other)  # no path crosses it
     rows: list[list[int]] = [[border] * (len(other) + 2), [border, *range(len(other) + 1)]]

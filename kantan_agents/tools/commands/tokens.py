@@ -15,7 +15,7 @@ _ESCAPE = re.compile(r"\\([\"\\])")
 
 
 class UnbalancedQuoteError(Exception):
-    """A quote is not closed, or not followed by white space; ``reason`` describes the mistake."""
+    """A quote is not closed, or not followed by white space."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -44,15 +44,15 @@ class Token(NamedTuple):
 
     @property
     def ends_options(self) -> bool:
-        """Whether it is ``--``, after which no token is an option."""
+        """Whether it is ``--``: no later token is an option."""
         return self.text == "--" and not self.is_quoted
 
 
 def tokens_of(text: str) -> list[Token]:
     r"""Split ``text`` at white space outside quotes.
 
-    A quote opens only at the start of a token or of the value of ``name=``, so ``it's`` has none. In double
-    quotes, ``\"`` and ``\\`` are escapes; all other characters stay unchanged.
+    A quote opens only at the start of a token or of the value of ``name=``, so ``it's`` has none. Only ``\"``
+    and ``\\`` in double quotes are escapes.
     """
     return list(_tokens(text))
 

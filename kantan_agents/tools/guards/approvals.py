@@ -1,7 +1,6 @@
 """Approval policies of a run, in addition to the tools' own ``needs_approval``.
 
-The SDK calls ``needs_approval`` of a turn's tools. In a run with policies, these are copies whose
-``needs_approval`` also queries the policies.
+In a run with policies, the SDK gets copies of tools whose ``needs_approval`` also queries the policies.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class ApprovalPolicy(Protocol):
 
     @property
     def asks_while_called(self) -> bool:
-        """Whether it requests approval during the call itself, so that the run need not pause."""
+        """Whether it requests approval during the call, so that the run need not pause."""
         ...
 
     def concerns(self, tool: ToolFacts) -> bool:
@@ -47,7 +46,7 @@ class ApprovalPolicy(Protocol):
         ...
 
     def may_concern_tools_of(self, server: str) -> bool:
-        """Whether calls of tools that a hosted MCP server does not list may need an approval."""
+        """Whether calls of a hosted MCP server's unlisted tools may need an approval."""
         ...
 
     async def needs_approval(self, agent: str, tool: ToolFacts, arguments: str, call_id: str) -> bool:
@@ -56,12 +55,12 @@ class ApprovalPolicy(Protocol):
 
 
 def add_approval_policy(run: Run, policy: ApprovalPolicy) -> None:
-    """Add an approval policy for the tool calls of a run."""
+    """Add an approval policy to a run."""
     run.state.setdefault(_POLICIES, []).append(policy)
 
 
 async def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list[Tool]:
-    """Return the tools of a turn; tools that a policy concerns are copies that query it.
+    """Return the tools of a turn, as copies that query the policies.
 
     Raises:
         InvalidOptionError: E75, a tool needs an approval, but runs at the provider without one.
@@ -69,7 +68,7 @@ async def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list
     policies: list[ApprovalPolicy] = run.state.get(_POLICIES, []) if run is not None else []
     if run is None or not policies:
         return tools
-    # The same copies each turn: the SDK compares tools by identity when a run is resumed.
+    # The same copies each turn: a resumed run compares tools by identity.
     copies: dict[Any, tuple[Tool, Tool]] = run.state.setdefault(_COPIES, {})
     checked: list[Tool] = []
     for tool in tools:
@@ -144,7 +143,7 @@ def _runs_here(tool: Tool) -> bool:
 
 
 def can_wait(tool: Any) -> bool:
-    """Return whether the SDK can pause a run until a call of the tool is approved."""
+    """Return whether the SDK can pause a run until a call is approved."""
     return _runs_here(tool) and not isinstance(tool, (LocalShellTool, ComputerTool))
 
 
@@ -155,7 +154,7 @@ def _with_check(tool: Any, question: _ApprovalCheck) -> Tool:
 
 
 class _ApprovalCheck:
-    """Replaces ``needs_approval`` of a tool: queries the tool first, then the policies."""
+    """Replaces ``needs_approval`` of a tool: queries the tool, then the policies."""
 
     def __init__(
         self, run: Run, agent: str, tool: Any, facts: ToolFacts, policies: list[ApprovalPolicy]

@@ -1,4 +1,4 @@
-"""Guards a tool of any kind: shells, editors, custom tools and computers apply the rules before they act."""
+"""Guards tools of any kind: shells, editors, custom tools and computers apply the rules before they act."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ _ACTIONS = ("screenshot", "click", "double_click", "scroll", "type", "wait", "mo
 
 
 def guard(tool: Tool, book: Rulebook | None = None) -> Tool:
-    """Return a copy of a tool that applies the rules in force before each call.
+    """Return a copy of a tool that applies the rules before each call.
 
-    Guarded tools and tools that run at the provider are returned unchanged; for the latter, the rules decide
-    whether they are shown (see ``listing``).
+    Guarded tools and tools at the provider are returned unchanged; ``listing`` hides denied ones.
     """
     if isinstance(tool, FunctionTool):
         return guard_function(tool, book)
@@ -106,7 +105,7 @@ def _shell_executor(tool: ShellTool | LocalShellTool, guard: ToolGuard) -> Calla
 
 
 class _GuardedEditor:
-    """Applies the rules before each operation of an apply_patch tool's editor."""
+    """Applies the rules before each operation of an editor."""
 
     def __init__(self, tool: ApplyPatchTool, guard: ToolGuard) -> None:
         self._tool = tool
@@ -153,7 +152,7 @@ class _GuardedEditor:
 class _GuardedComputer(AsyncComputer):
     """Applies the rules before each action of a computer.
 
-    An action returns a screenshot, so the model cannot see a denial: it aborts the run instead.
+    An action returns a screenshot, so a denial cannot be shown: it aborts the run.
     """
 
     def __init__(self, computer: Any, tool: ComputerTool[Any], guard: ToolGuard, run_context: Any) -> None:
@@ -177,7 +176,7 @@ class _GuardedComputer(AsyncComputer):
         return getattr(self.guarded, attribute)
 
 
-# The actions are set on each instance, with the signatures of the guarded computer.
+# Each instance gets the actions, with the guarded computer's signatures.
 _GuardedComputer.__abstractmethods__ = frozenset()
 
 
@@ -203,10 +202,9 @@ def _guarded_action(
 
 
 def _guard_computer(tool: ComputerTool[Any], guard: ToolGuard) -> ComputerTool[Any]:
-    """Return a copy of a computer tool with a guarded computer, fixed or created for each run."""
     given = tool.computer
     facts = guard.facts
-    # The SDK holds the factory for the lifetime of the tool, so it must not hold the agent.
+    # The SDK holds the factory as long as the tool, so it must not hold the agent.
     find_book = weakref.ref(guard.book) if guard.book is not None else None
 
     async def create(*, run_context: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Applies the tool rules to tools that run on the provider's servers, as far as possible."""
+"""Applies the tool rules to tools on the provider's servers, as far as possible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kantan_agents.tools.facts import facts_of, label_of
 from kantan_agents.tools.guards.guard import Rulebook, ToolGuard
 from kantan_agents.tools.server_names import ANY_TOOL, Surroundings, hosted_mcp_facts
 
-# Items in a provider's answer for tools it has run itself: type of the item, names of the tool.
+# Type of an item in a provider's answer, and the names of the tool it has run.
 _HOSTED_CALLS = {
     "web_search_call": ("web_search", "web_search_preview"),
     "file_search_call": ("file_search",),
@@ -26,11 +26,11 @@ _HOSTED_CALLS = {
 def rule_hosted_mcp(
     tool: HostedMCPTool, layers: RuleLayers, book: Rulebook | None, around: Surroundings
 ) -> HostedMCPTool | None:
-    """Return the tool as the rules permit it to be shown, or None if they hide it.
+    """Return the tool as the rules permit it, or None if they hide it.
 
-    A hosted MCP server has the names ``hosted_mcp`` and ``mcp__LABEL``. Its tools have these, their own name
-    and ``mcp__LABEL__TOOL``. The provider calls these tools itself, unless an approval is required. So if a
-    rule may concern single tools, each call requires an approval, which the rules answer.
+    A hosted MCP server has the names ``hosted_mcp`` and ``mcp__LABEL``; its tools also have their own name
+    and ``mcp__LABEL__TOOL``. The provider calls them itself unless an approval is required. So if a rule may
+    concern single tools, each call requires an approval, which the rules answer.
     """
     server = facts_of(tool, around)
     narrowing = [rules for rules in layers.rule_sets if _is_about_tools_of(server, rules)]
@@ -67,7 +67,7 @@ def _requires_approval(tool: HostedMCPTool) -> bool:
 
 
 class _ApprovalByRules:
-    """Answers a hosted MCP server's approval requests: by the rules, then by the tool's own handler."""
+    """Answers approval requests: by the rules, then by the tool's own handler."""
 
     def __init__(self, tool: HostedMCPTool, book: Rulebook | None, around: Surroundings) -> None:
         self._tool = tool
@@ -94,13 +94,10 @@ class _ApprovalByRules:
 
 
 async def refuse_hosted_calls(result: Any, book: Rulebook) -> None:
-    """Record hosted tool calls that the provider has made although the rules deny them.
+    """Record calls that the provider has made although the rules deny them.
 
-    Denied hosted tools are not sent to the provider. If it uses one anyway, the call is over when the answer
-    arrives; it can only be recorded, or abort the run.
-
-    Raises:
-        KantanAgentsError: The violation, if the policy is "raise".
+    Denied tools are not sent to the provider. A call that it makes anyway is over when the answer arrives; it
+    can only be recorded, or abort the run under "raise".
     """
     for response in getattr(result, "raw_responses", None) or ():
         for item in getattr(response, "output", None) or ():

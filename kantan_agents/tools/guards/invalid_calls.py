@@ -1,4 +1,4 @@
-"""Invalid tool calls (unknown tools, malformed arguments): hints for the model, and a limit on such turns."""
+"""Invalid tool calls: hints for the model, and a limit on turns with nothing else."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kantan_agents.support.nearest import most_similar
 from kantan_agents.tools.guards.repeated_failures import begin_turn_after_failures
 
 INVALID_TURNS: Final = 5
-"""A run fails after this many consecutive turns in which all tool calls are invalid."""
+"""A run fails after this many consecutive turns with invalid calls only."""
 
 NAMES_LISTED: Final = 20
-"""Largest number of tool names in a hint for the model."""
+"""Largest number of tool names in a hint."""
 
 _LONGEST: Final = 200
 _INVALID_CALLS = object()
@@ -24,7 +24,7 @@ _INVALID_CALLS = object()
 
 @attrs.define
 class _InvalidCalls:
-    """The invalid calls of a run; ``turns`` counts consecutive turns with invalid calls only."""
+    """A run's invalid calls; ``turns`` counts consecutive turns with nothing else."""
 
     turns: int = 0
     error: Exception | None = None
@@ -50,9 +50,8 @@ def begin_turn() -> None:
     """Count the previous turn if it had invalid calls only.
 
     Raises:
-        UnknownToolError, ToolInputError: E21, E10, the limit of ``INVALID_TURNS`` is reached; the error of
-            the latest invalid call.
-        RepeatedFailureError: E27, the same call has failed in the same way in too many turns.
+        UnknownToolError, ToolInputError: E21, E10, the latest error, at ``INVALID_TURNS``.
+        RepeatedFailureError: E27, the same call has failed too often.
     """
     run: Run | None = current_run.get()
     if run is None or not run.state:
@@ -73,10 +72,7 @@ def begin_turn() -> None:
 
 
 def malformed_arguments(tool_name: str, schema: Any, arguments: Any) -> ToolInputError | None:
-    """Return an error for arguments that are not a JSON object although the schema needs one.
-
-    It checks only the first character; the tool itself reports later errors.
-    """
+    """Return an error if the schema needs a JSON object and the first character shows another value."""
     if not isinstance(arguments, str) or not arguments or arguments[0] == "{":
         return None
     begin = arguments.lstrip()[:1]
@@ -89,7 +85,7 @@ def malformed_arguments(tool_name: str, schema: Any, arguments: Any) -> ToolInpu
 
 
 def usable_tools_sentence(names: Collection[str], wanted: str) -> str:
-    """Return a sentence for the model with its tool names, those nearest to ``wanted`` first."""
+    """Return a sentence with the tool names, those nearest to ``wanted`` first."""
     if len(names) <= NAMES_LISTED:
         return f"Tools you may use: {', '.join(names) or 'none'}."
     known = list(names)

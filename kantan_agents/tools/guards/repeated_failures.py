@@ -13,10 +13,10 @@ from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import RepeatedFailureError
 
 FAILED_TURNS: Final = 5
-"""A run fails after this many turns in which the same call has failed in the same way, without progress."""
+"""A run fails after this many turns in which the same call failed in the same way, without progress."""
 
 WARNED_FROM: Final = 3
-"""From this failure on, the model reads that the same call has failed before."""
+"""From this failure on, the model is warned."""
 
 _FAILURES = object()
 _LONGEST_REASON: Final = 500
@@ -37,7 +37,7 @@ class UnknownCall:
 class _Streak:
     """The failures of one call; ``reason`` and ``error`` are redacted.
 
-    ``before`` has type, message and count of the previous turn, if it failed there too.
+    ``before`` describes the failure in the previous turn.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class _Streak:
     before: tuple[str, str, int] | None = None
 
     def record(self, turn: int, kind: str, reason: str, error: BaseException | None) -> None:
-        """Record a failure; the latest of a turn counts, because others may be attempts of a middleware."""
+        """Record a failure; a turn's latest counts, because others may be a middleware's attempts."""
         if self.turn != turn:
             self.before = (self.kind, self.reason, self.count)
             self.turn, self.failed_calls = turn, set()
@@ -64,14 +64,14 @@ class _Streak:
 
 @attrs.define
 class _Failures:
-    """The failing calls of a run; ``worked`` has hashes of successful calls since the first failure."""
+    """A run's failing calls; ``worked`` has hashes of successful calls since the first failure."""
 
     turn: int = 0
     streaks: dict[tuple[str, str], _Streak] = attrs.field(factory=dict)
     worked: set[int] = attrs.field(factory=set)
 
     def record_success(self, key: tuple[str, str]) -> None:
-        """Record a success; one that is new since the first failure resets all counts.
+        """Record a success; a new one resets all counts.
 
         A model that changes a file and then repeats the failing tests makes progress.
         """
@@ -110,14 +110,14 @@ def record_failed_call(
 
 
 def record_working_call(run: Run | None, tool_name: str, tool_context: Any) -> None:
-    """Record that a tool has returned a result, perhaps at a later attempt of a middleware."""
+    """Record a result of a tool, perhaps at a middleware's later attempt."""
     failures: _Failures | None = run.state.get(_FAILURES) if run is not None else None
     if failures is not None:
         failures.streaks.pop(_key(tool_name, tool_context), None)
 
 
 def end_call(run: Run, tool_name: str, tool_context: Any, output: Any) -> Any:
-    """Return the output of a call, with a warning if the call fails repeatedly."""
+    """Return a call's output, with a warning if it fails repeatedly."""
     failures: _Failures | None = run.state.get(_FAILURES)
     if failures is None:  # the usual case
         return output
@@ -151,7 +151,7 @@ def begin_turn_after_failures(run: Run) -> None:
                 reason=_shortened(streak),
                 count=streak.count,
             )
-            end_run_with(run, error)  # even if this turn belongs to an agent used as a tool
+            end_run_with(run, error)  # even if this turn belongs to an agent as a tool
             raise error from streak.error
 
 
@@ -167,7 +167,7 @@ def _call_id(tool_context: Any) -> str:
 
 def _key(tool_name: str, tool_context: Any) -> tuple[str, str]:
     """Return a key that is equal for equal arguments, whatever their spelling."""
-    # The model's arguments: a middleware may have inserted values that must not be reported.
+    # The model's arguments: values from a middleware must not be reported.
     arguments = getattr(tool_context, "tool_arguments", None) or ""
     try:
         return tool_name, json.dumps(json.loads(arguments), sort_keys=True, ensure_ascii=False)

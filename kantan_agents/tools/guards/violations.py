@@ -64,13 +64,10 @@ async def refuse(
     hint: str = "",
     recorded: str | None = None,
 ) -> str:
-    """Record a violation and return the answer that replaces the result.
+    """Record a violation and return the answer that replaces the result; under "raise", raise its error.
 
-    ``sensitive`` permits recording arguments: ``recorded``, or else the violation's.
-
-    Raises:
-        KantanAgentsError: The violation's own error, if the policy is "raise". The SDK may wrap it or convert
-            it to an answer; ``pending_error`` returns it for the code that aborts the run.
+    ``sensitive`` permits recording arguments: ``recorded``, or else the violation's. The SDK may wrap a
+    raised error or convert it to an answer; ``pending_error`` returns it for the code that aborts the run.
     """
     try:
         answer = await _answer(violation, policy)
@@ -86,7 +83,7 @@ async def refuse(
 
 
 def end_run(error: Exception) -> None:
-    """Abort the run of this task with ``error``, even if the SDK converts the exception to an answer."""
+    """Abort this task's run with ``error``, even if the SDK converts the exception to an answer."""
     run = current_run.get()
     if run is not None:
         end_run_with(run, error)

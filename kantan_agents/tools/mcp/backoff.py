@@ -14,12 +14,12 @@ from kantan_agents.tools.mcp.unavailable import UnavailableError
 
 @attrs.frozen
 class Backoff:
-    """The limits of one reconnection, and the rest after a failed one. All times are in seconds.
+    """The limits of one reconnection, and the rest after a failed one, in seconds.
 
     Attributes:
         attempts: Attempts in one reconnection; only one right after a failed reconnection.
         first_wait: The wait before the second attempt; doubled for each further one.
-        first_rest: Time without attempts after a failed reconnection; doubled for each further one.
+        first_rest: The rest after a failed reconnection; doubled for each further one.
     """
 
     attempts: int = 3
@@ -30,16 +30,16 @@ class Backoff:
     longest_rest: float = 60.0
 
     def wait(self, attempt: int) -> float:
-        """Return the wait before an attempt, 1 for the second one."""
+        """Return the wait before an attempt, 1 for the second."""
         return _jittered(self.first_wait * 2 ** (attempt - 1))
 
     def rest(self, failures: int) -> float:
-        """Return the rest after ``failures`` failed reconnections in a row."""
+        """Return the rest after consecutive failed reconnections."""
         return _jittered(min(self.first_rest * 2.0 ** min(failures - 1, 30), self.longest_rest))
 
 
 def _jittered(seconds: float) -> float:
-    # So that the processes of a service do not all try at the same moment.
+    # So that a service's processes do not all try at the same moment.
     return seconds * random.uniform(0.8, 1.2)  # noqa: S311 - no secret depends on it
 
 
@@ -47,7 +47,7 @@ BACKOFF = Backoff()
 
 
 def limits_for(server: Any) -> Backoff:
-    """Return the limits for one server object, which may have its own start limit."""
+    """Return the limits for a server object, which may set its own start limit."""
     seconds = getattr(server, "kantan_start_seconds", None)
     if not isinstance(seconds, float):
         return BACKOFF
@@ -56,7 +56,7 @@ def limits_for(server: Any) -> Backoff:
 
 
 class Rest:
-    """The rest of one server object, so that not each run waits again.
+    """A server object's rest, so that not each run waits again.
 
     Attributes:
         until: The end, on the monotonic clock.
@@ -80,7 +80,7 @@ class Rest:
         raise UnavailableError(reason) from self._error
 
     def begin(self, server: Any, error: BaseException) -> UnavailableError:
-        """Start a rest, or continue the current one; return the error to raise."""
+        """Start or continue a rest; return the error to raise."""
         self._error = error
         if self.until > time.monotonic():  # another run has seen the same failure
             return UnavailableError(self._reason())

@@ -29,12 +29,11 @@ _log = get_logger("kantan_agents.mcp")
 class Connection:
     """The connection of one server object, shared by all agents and runs of the process.
 
-    The user makes the first connection. If it is lost, the next listing or call makes a new one, and
-    concurrent runs wait for that. After a failed reconnection the server rests, so that not every run waits
-    again.
+    The user makes the first connection. After a loss, the next listing or call makes a new one, and
+    concurrent runs wait for it. After a failure the server rests, so that not every run waits again.
 
     Attributes:
-        last_tools: The tools that it listed last, for any agent; None if it never did.
+        last_tools: The latest listing, for any agent.
     """
 
     def __init__(self, server: Any, forget: Callable[[Connection], None]) -> None:
@@ -68,9 +67,7 @@ class Connection:
         return await self._on_some_loop(lambda: self._ask(server, question, agent_name), agent_name)
 
     async def call(self, send: Callable[[], Awaitable[T]], agent_name: str) -> T:
-        """Send a call, over a new connection if the old one is known to be lost.
-
-        A call that may have reached the server is not repeated.
+        """Send a call, over a new connection if the old one is known to be lost; never send it twice.
 
         Raises:
             UnavailableError: The server cannot be reached.
@@ -102,7 +99,7 @@ class Connection:
                 if is_silent(error) and not is_lost(error):
                     # Concurrent requests without an answer count as one.
                     if not self._is_suspect or silences != self._silences:
-                        # It may only be slow, and a new connection would lose its session state.
+                        # It may only be slow, and a new connection would lose its session.
                         self._is_suspect = True
                         self._silences += 1
                         raise self._rest.begin(server, error) from error
@@ -155,7 +152,7 @@ class Connection:
         return loop is not None and loop is not asyncio.get_running_loop() and is_gone(loop)
 
     def _note_loss(self, server: Any, session: Any, error: BaseException) -> None:
-        # Only for the session that was used: another run may have connected the server again since.
+        # Only for the used session: another run may have connected the server since.
         self._lost = session
         _log.warning("mcp_connection_lost", server=server.name, error=text_of(error))
 
@@ -237,7 +234,7 @@ class Connection:
     async def _on_some_loop(
         self, work: Callable[[], Awaitable[T]], agent_name: str, may_repeat: Callable[[], bool] = lambda: True
     ) -> T:
-        """Await ``work()`` on the connection's event loop, and on the next one if that ends meanwhile.
+        """Await ``work()`` on the connection's event loop, and on the next one if that ends.
 
         Raises LoopEndedError if the work must not be repeated.
         """
@@ -276,9 +273,9 @@ class Connection:
 
 
 async def _is_refused(server: Any, session: Any, error: Exception) -> bool:
-    """Return whether the server rejected a call for an unknown session, so that it was not executed.
+    """Return whether the server rejected a call's session, so that the call was not executed.
 
-    A tool may answer with the same words about its own sessions, so the server is queried once more.
+    A tool may answer with the same words about its own sessions, so the server is queried again.
     """
     if not is_session_gone(error, server):
         return False

@@ -20,7 +20,7 @@ _log = get_logger("kantan_agents.mcp")
 
 
 def start_task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    """Return a task with a separate context: it outlives the run that starts it."""
+    """Return a task with a separate context: it outlives its run."""
     return contextvars.Context().run(asyncio.create_task, work)
 
 
@@ -43,11 +43,11 @@ class ConnectionKeeper:
 
     @property
     def is_over(self) -> bool:
-        """Whether the task, and with it the connection, has ended."""
+        """Whether the task and its connection have ended."""
         return self._task.done()
 
     async def connected(self, seconds: float) -> Any:
-        """Return the connected object; call once, in the event loop of the task.
+        """Return the connected object; call once, in the task's event loop.
 
         Raises:
             TimeoutError: It takes longer than ``seconds``.
@@ -56,7 +56,7 @@ class ConnectionKeeper:
         try:
             await asyncio.wait({waiting, self._task}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
-            # Cancellation does not close a process that is just starting: it connects first.
+            # Cancellation does not close a starting process: it connects first.
             self._closing.set()
             raise
         finally:
@@ -73,7 +73,7 @@ class ConnectionKeeper:
         raise TimeoutError(f"it did not accept the connection within {seconds:.3g} seconds{note}")
 
     async def close(self) -> None:
-        """Close the connection and wait for the end of the task, from any event loop."""
+        """Close the connection and wait for the task's end, from any event loop."""
         if self._task.done():
             return
         if self.loop is asyncio.get_running_loop():

@@ -11,12 +11,11 @@ MCPFailureChoice: TypeAlias = Literal["raise", "continue"]
 """Whether a run fails, or continues without the server's tools."""
 
 MCPFailurePolicy: TypeAlias = MCPFailureChoice | Mapping[str, MCPFailureChoice]
-"""One choice for all MCP servers of an agent, or a mapping from server names to choices. The default of
-the mapping is ``"raise"``."""
+"""One choice for all MCP servers of an agent, or choices by name, ``"raise"`` by default."""
 
 
 def checked_mcp_failure(policy: Any, servers: Sequence[Any]) -> MCPFailurePolicy:
-    """Return ``policy``, a mapping as a copy; E75 if it is wrong, or names a server that the agent lacks."""
+    """Return ``policy``, a mapping copied; E75 if it is wrong, or names an unknown server."""
     if policy in ("raise", "continue"):
         return policy  # type: ignore[no-any-return]
     if isinstance(policy, Mapping) and all(
@@ -34,7 +33,7 @@ def checked_mcp_failure(policy: Any, servers: Sequence[Any]) -> MCPFailurePolicy
 
 
 def policy_for(policy: MCPFailurePolicy, servers: Sequence[Any]) -> MCPFailurePolicy:
-    """Return the part of a policy about some servers; the same object if that is all of it."""
+    """Return the part of a policy about some servers; unchanged if that is all."""
     if isinstance(policy, str):
         return policy
     names = {server.name for server in servers}

@@ -29,18 +29,18 @@ def may_offer(server: MCPServer, what: Literal["prompts", "resources"]) -> bool:
 
 
 def as_data(value: Any) -> dict[str, Any]:
-    """Return a server's answer as plain data, with the protocol's names (``mimeType``)."""
+    """Return an answer as plain data, with the protocol's names (``mimeType``)."""
     data: dict[str, Any] = value.model_dump(mode="json", by_alias=True, exclude_none=True)
     return data
 
 
 def reason_of(error: Exception) -> str:
-    """Return the reason for a server's rejection, in one line."""
+    """Return the reason for a server's rejection in one line."""
     text = " ".join(str(error).split())
     return text[:_LONGEST_REASON] or type(error).__name__
 
 
 def is_answer(error: Exception) -> bool:
-    """Return whether a server has answered with an error; otherwise the connection has failed."""
+    """Return whether a server answered with an error, so that the connection works."""
     code = getattr(getattr(error, "error", None), "code", None)  # mcp's own exception, whose name has changed
     return isinstance(code, int) and code not in _OF_CONNECTION

@@ -17,7 +17,7 @@ _LISTED = ("uri", "uriTemplate", "name", "title", "description", "mimeType", "si
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):[^\s\\]+")
 _SEPARATOR = re.compile(r"[/\\?#]")
 _NORMALIZED_SCHEMES = ("file", "ftp", "http", "https", "ws", "wss")  # by each library that reads URLs
-# Letters, digits, `-`, `.`, `_` and `~` mean the same without it; the others are control characters.
+# Letters, digits, `-`, `.`, `_` and `~` need no encoding; the others are control characters.
 _NEEDLESSLY_ENCODED = re.compile(
     r"%(2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7[EF]|[01][0-9A-F])", re.IGNORECASE
 )
@@ -57,7 +57,7 @@ RESOURCE_TOOLS: tuple[dict[str, Any], ...] = (
 def shown_content(
     content: Mapping[str, Any], offset: int, max_characters: int, max_image_bytes: int
 ) -> list[dict[str, Any]]:
-    """Return one content of a resource as tool content: text, an image, or a description."""
+    """Return a resource's content as tool content: text, an image, or a description."""
     if isinstance(content.get("text"), str):
         text, more = cut(content["text"], offset, max_characters)
         end = offset + len(text)
@@ -73,20 +73,20 @@ def shown_content(
 
 
 def cut(text: str, offset: int, length: int) -> tuple[str, int]:
-    """Return a part of ``text``, and the number of characters after it."""
+    """Return a part of ``text``, and the number of later characters."""
     end = offset + length
     return text[offset:end], max(len(text) - end, 0)
 
 
 def listed_entry(one: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a resource or a template that the model needs."""
+    """Return the fields of a resource or template for the model."""
     return {key: one[key] for key in _LISTED if key in one}
 
 
 def why_unsafe(uri: Any) -> str | None:
-    """Return why a URI is rejected; None for a safe one.
+    """Return why a URI is unsafe.
 
-    Rules compare URIs as strings. A string that a server or a library reads as another URI would bypass them.
+    Rules compare URIs as strings. A string that a server or library reads as another URI would bypass them.
     """
     found = _SCHEME.fullmatch(uri) if isinstance(uri, str) and uri.isprintable() else None
     if found is None:
@@ -105,7 +105,7 @@ def why_unsafe(uri: Any) -> str | None:
 
 
 def _is_normal(uri: str) -> bool:
-    """Return whether URL libraries leave a URI unchanged, apart from characters to be encoded."""
+    """Return whether URL libraries leave a URI unchanged except for encoding."""
     try:
         normal = unquote(str(AnyUrl(uri)))
     except ValueError:

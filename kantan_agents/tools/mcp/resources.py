@@ -1,4 +1,4 @@
-"""Resources of MCP servers: two more tools of the same server for the model, and a function for code."""
+"""Resources of MCP servers: two more tools for the model, and a function for code."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class ServerWithResources(MCPServer):
     async def list_tools(
         self, run_context: RunContextWrapper[Any] | None = None, agent: Any = None
     ) -> list[Tool]:
-        """Return the server's tools, then the tools for its resources."""
+        """Return the server's tools, then those for resources."""
         listed = await self._server.list_tools(run_context, agent)
         if not may_offer(self._server, "resources"):
             return listed
@@ -158,7 +158,7 @@ class ServerWithResources(MCPServer):
     async def call_tool(
         self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
     ) -> CallToolResult:
-        """Call a tool of the server, or read or list its resources."""
+        """Call a tool, or read or list resources."""
         if tool_name not in (LIST_RESOURCES, READ_RESOURCE) or tool_name in self._taken:
             more = {} if meta is None else {"meta": meta}
             return await self._server.call_tool(tool_name, arguments, **more)

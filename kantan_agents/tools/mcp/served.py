@@ -26,7 +26,7 @@ _NOT_WAITED_FOR = "another server ended the run before it had listed its tools"
 _log = get_logger("kantan_agents.mcp")
 
 servers_away: ContextVar[frozenset[str]] = ContextVar("kantan_agents_servers_away", default=frozenset())
-"""Names of the MCP servers omitted from this task's latest listing."""
+"""MCP servers omitted from this task's latest listing."""
 
 
 @attrs.frozen(eq=False)
@@ -34,7 +34,7 @@ class Served:
     """The tools of a server in a turn.
 
     Attributes:
-        tools: Its tools; if it is away, those that it offered last.
+        tools: Its tools; while it is away, the latest.
     """
 
     server: Tended
@@ -43,13 +43,13 @@ class Served:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether it is away and has never listed its tools."""
+        """Whether it is away and was never listed."""
         return self.is_away and self.server.last_tools is None
 
 
 @attrs.frozen(eq=False)
 class _Answer:
-    """The answer of a server; ``failure`` means that it cannot be used, ``error`` aborts the run."""
+    """A server's answer; ``failure``: it cannot be used, ``error``: the run fails."""
 
     tools: Sequence[Any] = ()
     failure: MCPServerUnavailableError | None = None
@@ -58,7 +58,7 @@ class _Answer:
     error: KantanAgentsError | None = None
 
     def ends_run(self, tended: Tended, policy: MCPFailurePolicy) -> bool:
-        """Return whether the run cannot continue without the server's tools."""
+        """Return whether the run cannot continue without the server."""
         is_away = self.failure is not None
         return self.error is not None or (is_away and choice_for(policy, tended.server.name) == "raise")
 
@@ -71,8 +71,8 @@ async def list_servers(agent: Any, wrapper: RunContextWrapper[Any], policy: MCPF
         MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
     """
     tended = tended_servers(agent)
-    # A slow server must not delay the others. A server of another class may connect itself, and must do so in
-    # this task.
+    # A slow server must not delay the others. A server of another class may connect itself, which must happen
+    # in this task.
     together = [one for one in tended if is_of_sdk(one.server)]
     answers = await _ask_all(together, agent, wrapper, policy) if len(together) > 1 else {}
     served: list[Served] = []
@@ -104,7 +104,7 @@ async def _ask_all(
             tasks.start_soon(ask, one)
     ending = [one for one, answer in answers.items() if answer.ends_run(one, policy)]
     if ending:
-        # The record needs an entry for each server that a replay will list.
+        # A replay needs an entry for each server.
         for one in servers:
             if one not in answers and run is not None and run._capture is not None:
                 run._capture.listed(one.server.name, None, _NOT_WAITED_FOR)
@@ -169,7 +169,7 @@ async def _listed(
 async def _note_left_out(
     run: Run | None, agent: Any, tended: Tended, failure: MCPServerUnavailableError, message: str
 ) -> None:
-    """Log and emit that a server is omitted, once for each time that it becomes unavailable in a run."""
+    """Log and emit that a server is omitted, once for each time that it becomes unavailable."""
     if run is not None:
         noted: set[Any] = run.state.setdefault(_LEFT_OUT, set())
         if (agent.name, tended) in noted:
@@ -183,6 +183,6 @@ async def _note_left_out(
 
 
 def shown_name(server: Any) -> str:
-    """Return the name of a server without the password and query of a URL in it."""
+    """Return a server's name without a URL's password and query."""
     # The SDK's private name for messages.
     return str(getattr(server, "_error_name", server.name))

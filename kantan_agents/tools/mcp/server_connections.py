@@ -21,10 +21,9 @@ _known_lock = threading.Lock()
 
 
 class Tended:
-    """A server object of an agent whose calls go through its ``Connection``.
+    """A server object whose calls go through its ``Connection``; it has the object's attributes.
 
-    All other attributes are the server object's. A wrapper names the real server as ``wrapped_server``, which
-    has the connection.
+    A wrapper names the real server, which has the connection, as ``wrapped_server``.
     """
 
     def __init__(self, server: Any, agent_name: str) -> None:
@@ -35,12 +34,12 @@ class Tended:
 
     @property
     def connection(self) -> Connection:
-        """The connection of the server, or of the one that it wraps."""
+        """The connection of the server, or of the wrapped one."""
         return connection_of(self._inner)
 
     @property
     def last_tools(self) -> Sequence[Any] | None:
-        """The tools that it listed last; None if it never did."""
+        """The tools of the latest listing."""
         return self._last_tools if self._inner is not self.server else self.connection.last_tools
 
     def remember(self, tools: Sequence[Any]) -> None:
@@ -62,7 +61,7 @@ class Tended:
 
 
 def tended_servers(agent: Any) -> list[Tended]:
-    """Return the servers of an SDK agent; the same objects each time."""
+    """Return an SDK agent's servers; the same objects each time."""
     known: dict[int, Tended] = vars(agent).setdefault(TENDED, {})
     found = []
     for server in agent.mcp_servers:
@@ -74,23 +73,21 @@ def tended_servers(agent: Any) -> list[Tended]:
 
 
 async def ask_server(server: Any, question: Callable[[], Awaitable[T]], agent_name: str) -> T:
-    """Send a server a request that may be repeated, in the event loop of its connection.
+    """Send a request that may be repeated, in the event loop of the connection.
 
-    Raises:
-        UnavailableError: The server cannot be reached.
-        MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
+    Raises like ``Connection.ask``.
     """
     return await Tended(server, agent_name).connection.ask(question, agent_name)
 
 
 def _forget(key: int, connection: Connection) -> None:
-    """Forget the connection of a deleted server object, unless another object has its id by now."""
+    """Forget a deleted server object's connection, unless another object has its id by now."""
     if _known.get(key) is connection:
         del _known[key]
 
 
 def _forget_all() -> None:
-    """Forget everything in a forked process: the connections belong to its parent."""
+    """In a forked process, the connections belong to the parent."""
     global _known_lock  # noqa: PLW0603 - another thread of the parent may have held it
     _known_lock = threading.Lock()
     _known.clear()

@@ -1,4 +1,4 @@
-"""The names that a model sees for the tools of MCP servers, and the solution for collisions."""
+"""The names that a model sees for tools of MCP servers, without collisions."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def named_tools(
     may_be_used: Callable[[Iterable[FunctionTool]], list[bool]],
     left_out: Callable[[Iterable[str]], None],
 ) -> tuple[list[FunctionTool], frozenset[str]]:
-    """Return the tools of the servers, each with a unique name.
+    """Return the tools of the servers, each with a unique name, and the names that several had.
 
-    A tool has the name that its server gave it. If several servers have a tool of one name, each gets the
-    SDK's name with the server in it, as with ``include_server_in_tool_names``, unless the rules hide all but
-    one. The last tools of a server that is away count too, so that names do not change meanwhile.
+    A tool has its server's name for it. If several servers use it, each tool gets the SDK's name with the
+    server in it, unless the rules hide all but one. Tools of a server that is away count too, so that names
+    do not change meanwhile.
 
     Args:
         agent: The SDK agent.
@@ -38,9 +38,6 @@ def named_tools(
         reserved: Names that no prefixed name may have.
         may_be_used: Takes tools and returns whether the rules permit each.
         left_out: Takes the omitted names.
-
-    Returns:
-        The tools, and the names that tools of several servers had.
     """
     naming = _Naming(agent, served)
     if agent.mcp_config.get("include_server_in_tool_names", False):
@@ -69,7 +66,7 @@ def named_tools(
 
 
 class _Naming:
-    """The tools of the servers by index, and the SDK's functions that name and make them."""
+    """The tools by index, and the SDK's functions that name and make them."""
 
     def __init__(self, agent: Any, served: Sequence[Served]) -> None:
         self._agent = agent
@@ -100,7 +97,7 @@ class _Naming:
             mine = [place for place in places if place[0] == number]
             order += mine
             batches.append((number, one.server, [one.tools[place[1]] for place in mine]))
-        # Private, but the names must be the SDK's: rules, approvals and stored runs know them.
+        # Private, but rules, approvals and stored runs know the SDK's names.
         names = MCPUtil._build_prefixed_tool_name_overrides(batches, reserved_names=set(reserved))
         counts: Counter[int] = Counter()
         found: dict[Place, str] = {}
@@ -120,7 +117,7 @@ class _Naming:
             failure_error_function=self._failure_error_function,
             tool_name_override=name,
         )
-        # Newer SDKs compare it when they resume a run: the server that an approved call belongs to.
+        # When a run is resumed, newer SDKs compare the server of an approved call.
         binding = getattr(made, "_mcp_tool_binding", None)
         if binding is not None:
             made._mcp_tool_binding = (*binding[:2], place[0])  # type: ignore[attr-defined]
@@ -128,7 +125,7 @@ class _Naming:
 
 
 def handoff_names(agent: Any) -> frozenset[str]:
-    """Return the names of the tools for an agent's handoffs."""
+    """Return the tool names of an agent's handoffs."""
     return frozenset(
         target.tool_name if isinstance(target, Handoff) else Handoff.default_tool_name(target)
         for target in agent.handoffs

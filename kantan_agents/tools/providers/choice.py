@@ -19,7 +19,7 @@ VARIABLE = "KANTAN_AGENTS_TOOL_PROVIDERS"
 
 @attrs.frozen
 class Declaration:
-    """The entry point of a provider; ``str()`` is name and version of the distribution.
+    """A provider's entry point; ``str()`` is the distribution's name and version.
 
     Attributes:
         distribution: Name of the distribution; None if its metadata cannot be read.
@@ -31,7 +31,7 @@ class Declaration:
 
     @classmethod
     def of(cls, entry: EntryPoint) -> Declaration:
-        """Read an entry point; damaged metadata of a distribution does not raise."""
+        """Read an entry point; damaged metadata does not raise."""
         try:
             distribution, version = (entry.dist.name, entry.dist.version) if entry.dist else (None, None)
         except Exception:  # noqa: BLE001 - whatever the parser of a damaged file raises
@@ -45,21 +45,18 @@ class Declaration:
 
 
 def declared_providers() -> list[tuple[Declaration, EntryPoint]]:
-    """Return the entry points of all installed providers, ordered by name, without loading them."""
+    """Return all providers' entry points, ordered by name, without loading them."""
     declared = [(Declaration.of(entry), entry) for entry in _entries()]
     return sorted(declared, key=lambda pair: (pair[0].name, str(pair[0])))
 
 
 def entry_points_function() -> Any:
-    """Return the function that lists entry points: the standard library's, or a test's replacement."""
+    """Return the standard library's function that lists entry points, or a test's."""
     return importlib.metadata.entry_points
 
 
 def _entries() -> Iterable[EntryPoint]:
-    """Return the entry points of the group.
-
-    A test's replacement may take no arguments, because 0.1.x passed none.
-    """
+    """A test's replacement may take no arguments, because 0.1.x passed none."""
     listed = entry_points_function()
     try:
         inspect.signature(listed).bind(group=GROUP)

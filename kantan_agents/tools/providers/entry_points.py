@@ -1,7 +1,7 @@
 """Loads the tool providers that installed distributions declare (spec 9.1, 9.4).
 
-A provider is an object with ``list_tools()`` and ``get_tool_rules()``, or a class or function that returns
-one, declared as an entry point of the group ``kantan_agents.tools``.
+An entry point of the group ``kantan_agents.tools`` is an object with ``list_tools()`` and
+``get_tool_rules()``, or a class or function that returns one.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Collected:
     """All installed providers, ordered by name.
 
     Attributes:
-        withheld: The providers that the process does not permit; not loaded.
+        withheld: Providers that the process does not permit; not loaded.
     """
 
     providers: tuple[ToolProvider, ...] = ()
@@ -76,7 +76,7 @@ class Collected:
 
 
 def collect(permitted: Collection[str] | None = None) -> Collected:
-    """Load the installed, permitted providers; a failure is logged and does not affect the others."""
+    """Load the permitted providers; a failure is logged and does not affect the others."""
     outcomes: list[ToolProvider | ProviderFailure] = []
     withheld: list[Declaration] = []
     pairs = declared_providers()
@@ -113,7 +113,7 @@ def _outcome(declared: Declaration, entry: EntryPoint) -> ToolProvider | Provide
 
 
 def _load(declared: Declaration, entry: EntryPoint) -> ToolProvider:
-    # Imported here, so that the rules are read without the SDK if no provider is installed.
+    # Imported here, so that rules can be read without the SDK.
     from kantan_agents.tools.coerce import coerce_tools
     from kantan_agents.tools.facts import facts_of
 

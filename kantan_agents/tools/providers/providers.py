@@ -49,15 +49,15 @@ def choose_providers(choice: ProviderChoice) -> tuple[ToolProvider, ...]:
     """Return the providers of an agent: never more than the process permits.
 
     Args:
-        choice: ``"available"``: all that can be loaded, failures are logged; ``"all"``: all, and a failure is
-            an error; a list of names: only these; None: no provider.
+        choice: ``"available"``: all, failures are logged; ``"all"``: all, strictly; names: only these,
+            strictly; None: no provider.
 
     Raises:
         InvalidOptionError: E75, ``choice`` is something else, or names a provider that is not permitted.
-        ToolProviderInterfaceError: E7, a chosen provider lacks a method; even with ``"available"``.
-        ToolProviderFailedError: E22, a chosen provider cannot be loaded.
-        InvalidToolRulesError: E20, the rules of a chosen provider have mistakes; even with ``"available"``,
-            because without them its tools would be unrestricted.
+        ToolProviderInterfaceError: E7, a provider lacks a method; even with ``"available"``.
+        ToolProviderFailedError: E22, a provider cannot be loaded.
+        InvalidToolRulesError: E20, a provider's rules have mistakes; even with ``"available"``, because its
+            tools would be unrestricted.
         UnknownToolProviderError: E24, a name is not installed.
     """
     if choice is None:
@@ -102,7 +102,7 @@ def _named(name: str, collected: Collected) -> list[ToolProvider]:
 
 
 def _fresh(error: KantanAgentsError) -> KantanAgentsError:
-    # A copy, because an error that is raised repeatedly collects the frames of all its tracebacks.
+    # A copy, because an error raised repeatedly collects the frames of all its tracebacks.
     again = copy.copy(error)
     again.__cause__ = error.__cause__
     return again
@@ -111,7 +111,7 @@ def _fresh(error: KantanAgentsError) -> KantanAgentsError:
 def provider_layers(providers: Iterable[ToolProvider]) -> RuleLayers:
     """Return the layers below the explicit rules: base, then each provider (spec 9.3).
 
-    The same providers give the same object, so that agents share its caches.
+    Agents with the same providers share one object and its caches.
     """
     return _layers(tuple(providers))
 
@@ -128,7 +128,7 @@ def _layers(providers: tuple[ToolProvider, ...]) -> RuleLayers:
 
 
 def tools_with_providers(tools: Iterable[Any], providers: Collection[ToolProvider]) -> list[Any]:
-    """Return the tools of an agent and its providers; the agent's own tool wins.
+    """Return an agent's and its providers' tools; the agent's own tool wins.
 
     Raises:
         ToolNameRequiredError: E4, a tool has no name.
@@ -224,7 +224,7 @@ def get_effective_tool_rules(
 
 
 def explicit_rules(context: object, tool_rules: object) -> ToolRules:
-    """Return the explicit rules: ``tool_rules`` if given, else the context's (spec 9.7)."""
+    """Return ``tool_rules`` if given, else the context's (spec 9.7)."""
     if tool_rules is not None:
         return ToolRules.parse(rules_of(tool_rules))
     rules = check_context(context).get("tool_rules") if context is not None else None

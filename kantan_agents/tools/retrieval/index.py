@@ -37,13 +37,13 @@ _GROWTH = 8
 
 
 class AgentToolIndex:
-    """The plain function tools of one agent, and the choice among them in each turn.
+    """The plain function tools of one agent, and the choice among them.
 
-    No turn does work for each tool, so an agent with 10,000 tools is as fast as one with 8.
+    No turn does work for each tool, so 10,000 tools are as fast as 8.
 
     Args:
         base: The index of the agent's own tools, if ``tools`` also contains tools of MCP servers. Both share
-            the views of runs and ``find_tools``.
+            the views and ``find_tools``.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class AgentToolIndex:
         self._few: WeakKeyDictionary[RuleLayers, list[str] | None] = WeakKeyDictionary()
 
     def in_this_turn(self, tools: Sequence[FunctionTool], served: Iterable[FunctionTool]) -> AgentToolIndex:
-        """Return this index with the tool objects of this turn: the SDK recreates tools of MCP servers."""
+        """Return this index with this turn's objects: the SDK recreates tools of MCP servers."""
         turn = copy.copy(self)
         turn.tools = tools
         turn._by_name = ChainMap({tool.qualified_name: tool for tool in served}, self._by_name)
@@ -86,7 +86,7 @@ class AgentToolIndex:
     async def tools_now(
         self, wrapper: Any, layers: RuleLayers, tool_choice: Any = None
     ) -> list[FunctionTool]:
-        """Return the tools for this turn: those always shown or in ``tool_choice``, then those in view."""
+        """Return the tools for this turn: always shown or in ``tool_choice``, then those in view."""
         if not self.is_needed:
             return [tool for tool in self.tools if is_switched_on(tool)]
         view = self._view(wrapper)
@@ -99,7 +99,7 @@ class AgentToolIndex:
         few = await self._all_usable(layers) if _may_be_few(view, layers) else None
         view.has_more = few is None
         shown = map(self._by_name.get, (*self._always, *(view.names if few is None else few)))
-        # A server may have withdrawn a tool that was found in an earlier turn.
+        # A server may have withdrawn a tool found earlier.
         return [tool for tool in shown if tool is not None and is_switched_on(tool)]
 
     async def _all_usable(self, layers: RuleLayers) -> list[str] | None:
@@ -115,7 +115,7 @@ class AgentToolIndex:
     async def best(
         self, text: str, layers: RuleLayers, count: int, excluded: Iterable[str] = ()
     ) -> list[ToolMatch]:
-        """Return the best matches that may be used, at most ``count``; E57 if the retriever fails."""
+        """Return at most ``count`` usable matches, best first; E57 if the retriever fails."""
         known, limit = set(excluded), 2 * count
         while True:
             requested = min(limit + len(known), len(self.tools))
@@ -135,7 +135,7 @@ class AgentToolIndex:
         if view is None or view.shows_all:
             return []
         in_view.set(RunView(self, view))
-        # It runs nothing and names no hidden tool, so it need not be in an allow list.
+        # It runs nothing and names no hidden tool, so allow need not list it.
         if self.finder is None or not view.has_more:
             return []
         may_ask = layers.permits_all or layers.decide_tool(facts_of(self.finder)).key != "deny"
@@ -154,7 +154,7 @@ class AgentToolIndex:
         return self._by_name.get(name)
 
     def in_view_with(self, names: Iterable[str]) -> Iterator[str]:
-        """Yield the names of the tools shown if these are found, in the order the model sees them."""
+        """Yield the names shown if these are found, in the order the model sees them."""
         yield from self._always
         yield from self._in_order(names)
 
@@ -166,7 +166,7 @@ class AgentToolIndex:
             view = self._views[wrapper] = self._view_of_state(resumed)
         elif view is None:
             view = self._views[wrapper] = ToolView(self.options.most_shown)
-            # The SDK resumes a stored run, which may have called any tool; its input is unknown here.
+            # A resumed run may have called any tool; its input is unknown.
             view.shows_all = run is None and not wrapper.turn_input and wrapper.usage.requests > 0
         return view
 
@@ -244,7 +244,7 @@ class AgentToolIndex:
 
 
 def _may_be_few(view: ToolView, layers: RuleLayers) -> bool:
-    # Only then is it worth checking every tool; the check stops as soon as there are too many.
+    # Only then is it worth checking every tool; it stops as soon as there are too many.
     if layers.permits_all:
         return False
     before = view.searched_under
@@ -270,16 +270,16 @@ class RunView:
         return self.tool_index.tool_named(name)
 
     def show(self, name: str) -> bool:
-        """Show a tool from the next turn on; return False if too many are added already."""
+        """Show a tool from the next turn on; return False if too many are added."""
         return self.tool_index.is_always_shown(name) or self.view.request(name)
 
 
 @attrs.define(eq=False)
 class ToolView:
-    """The tools retrieved in one run of one agent, in order of retrieval.
+    """The tools retrieved in one run of one agent.
 
     New tools are appended, so that the provider's cached prefix stays valid. Beyond ``most`` tools, the
-    oldest ones that were never called are removed.
+    oldest that were never called are removed.
 
     Attributes:
         names: Names of the tools, oldest first.
@@ -311,7 +311,7 @@ class ToolView:
                 del self.names[name]
 
     def request(self, name: str) -> bool:
-        """Show a tool from the next turn on; return False if too many are requested already."""
+        """Show a tool from the next turn on; return False if too many are requested."""
         # One slot is reserved for a tool that `tool_choice` names.
         if name not in self.requested and len(self.requested) >= self.most - 1:
             return False

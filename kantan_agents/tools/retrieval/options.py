@@ -111,12 +111,7 @@ class ToolRetrieval:
 
 
 def checked_retrieval(value: object) -> ToolRetrieval | None:
-    """Return the ``tool_retrieval`` option of an agent.
-
-    Raises:
-        InvalidOptionError: E75, it is not a ToolRetrieval or None.
-        ExtraMissingError: E198, its retriever needs the extra ``retrieval``.
-    """
+    """Return the option; E75 if it is invalid, E198 if its retriever needs the extra ``retrieval``."""
     if isinstance(value, ToolRetrieval):
         if not value.provider_search and isinstance(value.retriever, (BM25Retriever, EmbeddingRetriever)):
             require_extra("retrieval")
@@ -129,7 +124,7 @@ def checked_retrieval(value: object) -> ToolRetrieval | None:
 
 
 def known_names(names: Iterable[str], tools: Sequence[str]) -> list[str]:
-    """Return ``names`` as a list; E58, with similar names, if some are not in ``tools``."""
+    """Return ``names`` as a list; E58, with similar names, if some are unknown."""
     names, known = list(names), frozenset(tools)
     problems = [_problem(name, tools) for name in names if name not in known]
     if problems:
@@ -138,7 +133,7 @@ def known_names(names: Iterable[str], tools: Sequence[str]) -> list[str]:
 
 
 def own_names(names: Iterable[str], tools: Sequence[str]) -> list[str]:
-    """Return the ``names`` that are in ``tools``; MCP servers may offer the others."""
+    """Return the ``names`` in ``tools``; MCP servers may offer the others."""
     known = frozenset(tools)
     return [name for name in names if name in known]
 

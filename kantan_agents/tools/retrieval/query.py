@@ -1,4 +1,4 @@
-"""The search query: from the input of a run, or from the conversation before it if that is too short."""
+"""The search query: from a run's input, or from the conversation before it if that is too short."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _NEWEST = 50
 
 
 def cut(text: str) -> str:
-    """Return ``text``, or its start and end if it is longer than ``LONGEST``."""
+    """Return ``text``, or the start and end of a long one."""
     half = LONGEST // 2
     return text if len(text) <= LONGEST else f"{text[:half]}\n{text[-half:]}"
 
 
 def newest_text(given: Any) -> str:
-    """Return the user's latest text in a run's input: a str, input items, or a tool's arguments."""
+    """Return the user's latest text in a str, input items, or a tool's arguments."""
     if isinstance(given, str):
         return cut(given)
     if isinstance(given, dict):
@@ -47,12 +47,12 @@ def texts_of_user(items: Sequence[Any]) -> Iterator[str]:
 
 
 def with_calls(text: str, calls: Sequence[str]) -> str:
-    """Return the query after tool calls: it includes the names of the latest called tools."""
+    """Return the query with the names of the latest called tools."""
     return f"{text}\n{' '.join(dict.fromkeys(calls[-_CALLS:]))}" if calls else text
 
 
 def calls_in(items: Iterable[Any]) -> list[str]:
-    """Return the names of the function tools called in items of the SDK."""
+    """Return the function tools called in items of the SDK."""
     raw = (getattr(item, "raw_item", item) for item in items)
     names = (get(one, "name") for one in raw if is_call(one))
     return [name for name in names if isinstance(name, str)]
@@ -88,7 +88,7 @@ async def earlier_items(wrapper: Any) -> Sequence[Any]:
 
 
 def earlier_text(items: Sequence[Any], text: str) -> str:
-    """Return the user's text before ``text`` in these items or the context's history; "" without any."""
+    """Return the user's text before ``text`` in the items or the context's history, or ""."""
     run = current_run.get()
     said = [*texts_of_user(items), *_history(run.context if run is not None else {})]
     return next((cut(one) for one in said if cut(one) != text), "")

@@ -158,7 +158,7 @@ class CommandFile:
 
 
 def _from_fields(cls: type[CommandFile], name: str, fields: dict[str, Any]) -> CommandFile:
-    """Return the command in the fields of a file; raise E31, which the reader completes with the line."""
+    """Return the command in a file's fields; the reader adds the line to E31."""
     extra = dict(fields.get("extra", {}))
     # Fields of subagent files without a meaning in a command.
     extra |= {

@@ -1,4 +1,4 @@
-"""The tools for skills as the model sees them: their descriptions, their arguments and their answers."""
+"""The tools for skills as the model sees them."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def skills_text(skills: Iterable[Skill]) -> str:
 
 
 def all_skills_description(skills: Sequence[Skill]) -> str:
-    """Return the description of ``Skill`` that lists all skills."""
+    """Return the description of ``Skill`` with all skills."""
     return f"{_INTRODUCTION}\n\nSkills:\n{skills_text(skills)}"
 
 
 def some_skills_description(found: Sequence[Skill], total: int) -> str:
-    """Return the description of ``Skill`` that lists the skills for the input."""
+    """Return the description of ``Skill`` with the skills for the input."""
     others = f"There are {total} skills. Find others with {'FindSkills'}."
     if not found:
         return f"{_INTRODUCTION}\n\n{others}"
@@ -81,7 +81,7 @@ def found_text(found: Sequence[Skill]) -> str:
 
 
 def skill_text(skill: Skill, files: tuple[list[str], bool]) -> str:
-    """Return the answer of ``Skill``: the line with the limit, the files, the instructions."""
+    """Return the answer of ``Skill``: the limit, the files, the instructions."""
     names, has_more = files
     lines = [head_line(choice_of(skill))]
     if skill.limits_tools:
@@ -105,7 +105,7 @@ def part_of(text: str, offset: int, path: str) -> str:
 
 
 def read_text(tool: str, arguments: str, *names: str) -> tuple[str, ...]:
-    """Return the strings in the arguments of a call; E10 if one is missing or blank."""
+    """Return the strings in a call's arguments; E10 if one is missing or blank."""
     given = parse_arguments(tool, arguments)
     texts: list[str] = []
     for name in names:
@@ -117,7 +117,7 @@ def read_text(tool: str, arguments: str, *names: str) -> tuple[str, ...]:
 
 
 def read_offset(tool: str, arguments: str) -> int:
-    """Return ``offset`` of the arguments of a call, 0 without one; E10 if it is not a whole number from 0."""
+    """Return ``offset`` in a call's arguments, by default 0; E10 unless it is a whole number from 0."""
     offset = parse_arguments(tool, arguments).get("offset")
     if offset is None:
         return 0

@@ -53,10 +53,9 @@ def choice_of(file: Skill | CommandFile) -> Choice:
 
 
 def head_line(choice: Choice, key: str = "skill") -> str:
-    """Return the first line of what the model reads of a skill, or of another ``key``.
+    """Return the first line of a skill's answer, or of another ``key``'s.
 
-    It contains the limit. So a resumed run can restore the limit from its items, even if the skill's file has
-    changed or is gone.
+    It contains the limit, so that a resumed run can restore it even if the skill's file has changed.
     """
     allowed = None if choice.allowed is None else list(choice.allowed)
     said: dict[str, Any] = {key: choice.name, "allowed_tools": allowed}
@@ -66,7 +65,7 @@ def head_line(choice: Choice, key: str = "skill") -> str:
 
 
 def choice_in(text: Any, key: str = "skill") -> Choice | None:
-    """Return the choice in the first line of ``text``; None if it has none."""
+    """Return the choice in the first line of ``text``."""
     if not isinstance(text, str) or not text.startswith(f'{{"{key}": '):
         return None
     try:
@@ -80,11 +79,11 @@ def choice_in(text: Any, key: str = "skill") -> Choice | None:
 
 
 def choose(run: Run, choice: Choice) -> None:
-    """Add the limit of a skill to a run, together with those chosen before.
+    """Add the limit of a skill to a run.
 
     A tool may be used if one of the chosen skills with a list allows it, and none denies it. A skill without
-    a list sets no limit and lifts none. The lists of the first choice stay: a tool may have changed the
-    skill's file since.
+    a list sets no limit and lifts none. The first choice's lists stay: a tool may have changed the file
+    since.
     """
     chosen: dict[str, Choice] = run.state.setdefault(_CHOSEN, {})
     if choice.name in chosen:
@@ -107,19 +106,19 @@ def is_chosen(run: Run, name: str) -> bool:
 
 
 def limit_of(skill: Skill) -> tuple[tuple[str, ToolRules], ...]:
-    """Return the limit that a skill alone sets, as a name and its rules; empty if it sets none."""
+    """Return the name and rules of a skill's own limit, if it sets one."""
     choices = [choice_of(skill)]
     return ((limit_name(choices), rules_of_choices(choices)),) if skill.limits_tools else ()
 
 
 def limit_name(choices: list[Choice]) -> str:
-    """Return the name of the limit of chosen skills, as explanations and traces show it."""
+    """Return the name of the limit, as explanations and traces show it."""
     names = ", ".join(choice.name for choice in choices)
     return f"{SKILL_LIMIT}{names if len(names) <= _LONGEST else f'{names[:_LONGEST]}...'}"
 
 
 def rules_of_choices(choices: list[Choice]) -> ToolRules:
-    """Return the combined rules of chosen skills: allowed by one of them and denied by none."""
+    """Return the combined rules: allowed by one skill and denied by none."""
     lists = [choice.allowed for choice in choices if choice.allowed is not None]
     allowed: ToolFilter = tuple(entry for entries in lists for entry in entries) if lists else ALL
     rules = grants_for(allowed, tuple(entry for choice in choices for entry in choice.denied)).rules

@@ -1,6 +1,6 @@
-"""The skills and commands of a project and its user: their catalogs, and the loaders that find their files.
+"""The skills and commands of a project and its user: their catalogs and loaders.
 
-Links are not followed, because everything that the model reads of a skill must be in its folder.
+Links are not followed: everything that the model reads of a skill must be in its folder.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def project_instructions(
 
 
 def nearest_file(folder: Path, names: Sequence[str] = NAMES) -> tuple[Path, Path] | None:
-    """Return the file for work in a folder, and the root of the repository."""
+    """Return the file for work in a folder, and its repository's root."""
     above = up_to_the_root(folder)
     paths = (place / name for place in above for name in names)
     return next(((file, above[-1]) for file in paths if os.path.lexists(file)), None)
@@ -68,13 +68,12 @@ def _checked_name(name: object) -> str:
 
 
 def text_of(file: Path, boundary: Path) -> str:
-    """Return the stripped text of a file, which may be a link.
+    """Return a file's stripped text; a link must stay below ``boundary``, itself a path without links.
 
     Raises:
-        ProjectInstructionsError: E192, it cannot be read, is not UTF-8 text, or leads out of ``boundary``,
-            which is a path without links.
+        ProjectInstructionsError: E192, it cannot be read, is not UTF-8 text, or leads out of ``boundary``.
     """
-    # A link to the file of the other name is common: `CLAUDE.md` to `AGENTS.md`.
+    # A link to the other file is common: `CLAUDE.md` to `AGENTS.md`.
     target = Path(os.path.realpath(file))
     if boundary not in target.parents:
         reason = "it is a link that leads out of the repository"
@@ -86,6 +85,6 @@ def text_of(file: Path, boundary: Path) -> str:
 
 
 def cut_to(text: str, limit: int) -> str:
-    """Return at most ``limit`` characters of ``text``, and a line with the number of missing ones."""
+    """Return at most ``limit`` characters, and a line with the number of missing ones."""
     cut = f"\n[{len(text) - limit} more characters are left out]" if len(text) > limit else ""
     return f"{text[:limit]}{cut}"

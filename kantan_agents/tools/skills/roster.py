@@ -57,7 +57,7 @@ class Available:
         return next((skill for skill in self.skills if name_key(skill.name) == key), None)
 
     async def best(self, query: str, count: int) -> list[Skill]:
-        """Return the skills that match ``query`` best; the first ones if the search fails."""
+        """Return the best matches; the first skills if the search fails."""
         try:
             matches = await self.search.search(cut(query), count) if query.strip() else []
         except RetrievalError:  # logged by the search
@@ -91,7 +91,7 @@ class SkillRoster:
         self._lock = Lock()
 
     async def available(self, facts: ToolFacts, layers: RuleLayers) -> Available:
-        """Return the skills that may be used; ``facts`` describe the tool ``Skill``."""
+        """Return the usable skills; ``facts`` describe the tool ``Skill``."""
         catalog = await self.loader.load_skills()
         # Called every turn, and slow with a thousand skills and rules about them.
         key = (id(catalog), tuple(map(id, layers.rule_sets)))
@@ -135,8 +135,8 @@ class SkillRoster:
     async def description(self, available: Available, agent: Any, wrapper: Any) -> str:
         """Return the description of ``Skill`` for a turn.
 
-        A list of all skills is the same in every run. A list of matches is fixed for a run, so that later
-        turns send the same bytes and the provider's cache stays valid.
+        A list of all skills is the same in every run, and matches are fixed for a run, so that the provider's
+        cache stays valid.
         """
         if available.are_listed:
             return all_skills_description(available.skills)

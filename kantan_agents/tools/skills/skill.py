@@ -166,7 +166,7 @@ _CONTENT_FIELDS: Final = tuple(field.name for field in attrs.fields(Skill) if fi
 
 
 def _from_fields(**fields: Any) -> Skill:
-    """Return the skill in the fields of a file; raise E31, which the reader completes with the line."""
+    """Return the skill in a file's fields; the reader adds the line to E31."""
     path, notes = fields.pop("path"), fields.pop("notes")
     extra = dict(fields.get("extra", {}))
     # Fields of subagent files without a meaning in a skill.

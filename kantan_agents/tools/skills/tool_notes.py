@@ -19,7 +19,7 @@ def notes_on_tools(
 ) -> Iterator[Problem]:
     """Yield a warning for each entry of two tool lists that could not be translated exactly.
 
-    ``text`` is the content of the file ``path``, to find the line.
+    ``text`` is the content of ``path``, to find the line.
     """
     for remark in grants_for(allowed, disallowed).remarks:
         field = "tools" if remark.startswith("tools:") else "disallowed_tools"
@@ -27,7 +27,7 @@ def notes_on_tools(
 
 
 def in_words_of_skills(message: str) -> str:
-    """Return a message about a subagent file's tool list with the key of skills and commands."""
+    """Return a message about a tool list with the key of skills and commands."""
     key, colon, rest = message.partition(":")
     return f"{_KEYS.get(key, key)}{colon}{rest}"
 

@@ -101,7 +101,7 @@ def skill_tools(
 
 
 def tools_of_file(skills: SkillLoader, only: Iterable[str] | None) -> list[FunctionTool]:
-    """Return the tools for an agent of a file, tagged so that its subagents do not inherit them."""
+    """Return the tools for a file's agent, tagged so that its subagents do not inherit them."""
     if not isinstance(skills, SkillLoader):
         reason = f"must be a SkillLoader or None, not {type(skills).__name__}"
         raise InvalidOptionError(option="skills", reason=reason)
@@ -187,7 +187,7 @@ class _SkillTools:
     async def _skill(self, name: str, wrapper: Any) -> Skill:
         """Return a skill that the agent may use, else raise E189.
 
-        The guard has checked the model's spelling of the name. This checks the name in the file.
+        The guard has checked the model's spelling of the name; this checks the file's.
         """
         available = await self._roster.available(self._facts, _layers(wrapper))
         skill = available.named(name)
@@ -227,7 +227,7 @@ class _SkillTools:
         return await self._roster.available(self._facts, layers)
 
     def _note(self, call: ToolCall, output: Any) -> None:
-        """Apply the limit of the skill that a call has chosen, even if an earlier call chose it."""
+        """Apply the limit of the chosen skill, even if it was chosen before."""
         choice = choice_in(output)
         if choice is not None and call.run is not None:
             choose(call.run, choice)
@@ -243,9 +243,9 @@ def _text_of(skill: Skill, path: str) -> str:
 
 
 def restore(run: Run, items: Iterable[Any]) -> None:
-    """Apply the limits of the skills chosen in a resumed run's earlier items.
+    """Apply the limits of the skills chosen before a run was resumed.
 
-    Only outputs of ``Skill`` count: limits add up, so another tool could lift one with such an output.
+    Only outputs of ``Skill`` count: another tool's output could lift a limit.
     """
     calls: set[Any] = set()
     for item in items:

@@ -35,11 +35,7 @@ class WantedServers:
 
 
 def wanted_servers(definition: AgentDefinition) -> WantedServers:
-    """Return the servers of a definition.
-
-    Raises:
-        InvalidMCPConfigurationError: E181, with every mistake.
-    """
+    """Return the servers of a definition; E181 with every mistake."""
     if definition.mcp_servers is None:
         return WantedServers()
     names: list[str] = []
@@ -79,9 +75,9 @@ def _items(servers: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def source_of(definition: AgentDefinition) -> ServerSource:
-    """Return the source of the servers that a definition itself configures.
+    """Return the source of a definition's own servers.
 
-    Trust covers only ``mcpServers``: a change of the prompt starts no other program.
+    Trust covers only ``mcpServers``: a changed prompt starts no other program.
     """
     data = json.dumps(definition.mcp_servers, sort_keys=True, ensure_ascii=True)
     path = Path(os.path.realpath(definition.path)) if definition.path else Path(_NO_FILE)

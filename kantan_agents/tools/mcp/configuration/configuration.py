@@ -17,8 +17,8 @@ class Configuration:
     """The configured servers.
 
     Attributes:
-        entries: The servers, including those with mistakes; each name occurs once.
-        shadowed: Servers that are not used, because a file of higher priority has the name.
+        entries: The servers, including those with mistakes; names are unique.
+        shadowed: Servers with the name of one in a file of higher priority.
     """
 
     entries: tuple[ServerEntry, ...] = ()
@@ -33,7 +33,7 @@ class Configuration:
 
     @property
     def remarks(self) -> tuple[tuple[Path, str], ...]:
-        """All mistakes and remarks of the servers, each with its file."""
+        """All mistakes and remarks, each with its file."""
         return tuple(
             (entry.source.path, one) for entry in self.entries for one in (*entry.mistakes, *entry.remarks)
         )
@@ -49,11 +49,9 @@ def read_configuration(
     cwd: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Configuration:
-    """Read ``paths``, or by default the files found from ``cwd``, in order of priority.
+    """Read ``paths`` in order of priority, by default the files found from ``cwd``.
 
-    Raises:
-        MCPFileError: E180, a file cannot be read.
-        InvalidMCPConfigurationError: E181, a file has mistakes outside its servers.
+    Raises E180 for an unreadable file, E181 for mistakes outside its servers.
     """
     places = (
         find_files(cwd, environ)

@@ -55,9 +55,9 @@ class ServerSource:
     Attributes:
         path: The file, absolute and without links.
         digest: SHA-256 of the trusted content: a configuration file, or ``mcpServers`` of a subagent file.
-        folder: The working directory of its servers; None for this process's. It must not depend on this
-            process: a trusted file would start other programs elsewhere.
-        is_of_user: Whether the file is the user's, for all projects. Then its servers find no programs in the
+        folder: The working directory of its servers; None for this process's. A trusted file must not start
+            other programs elsewhere.
+        is_of_user: Whether the file is the user's, for all projects; its servers find no programs in the
             working directory.
     """
 
@@ -110,7 +110,7 @@ class ServerEntry:
 
     @property
     def shown(self) -> str:
-        """What it starts or connects to, without secrets, for a user who decides about it."""
+        """What it starts or connects to, without secrets, for the user's decision."""
         if self.mistakes:
             return "cannot be used"
         if self.transport != "stdio":

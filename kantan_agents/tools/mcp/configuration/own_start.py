@@ -1,6 +1,6 @@
 """How a user's server finds its programs, whatever the working directory.
 
-The user approved a command such as ``npx -y PACKAGE``, not a repository's program named ``npx``.
+The user approved ``npx -y PACKAGE``, not a repository's program named ``npx``.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class OwnStart:
     def of(cls, written: Mapping[str, str], expanded: Mapping[str, str]) -> OwnStart:
         """Return how a server starts.
 
-        Configured values stay unchanged: the user wrote them. Values from this process's environment lose the
-        entries where a project could have files.
+        Configured values stay unchanged. Values from the environment lose the entries where a project could
+        have files.
         """
         folders = project_folders()
         env = dict(expanded)
@@ -77,9 +77,9 @@ class OwnStart:
 
 
 def project_folders() -> tuple[Path, ...]:
-    """Return the working directory and its parents up to the root of its repository.
+    """Return the working directory and its parents up to its repository's root.
 
-    A folder that contains the user's home, such as a repository of configuration files, is not a project.
+    A folder that contains the user's home is not a project.
     """
     try:
         working = Path(os.path.realpath(Path.cwd()))

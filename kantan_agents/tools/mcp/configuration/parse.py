@@ -1,4 +1,4 @@
-"""Makes entries from the data of a configuration file, and finds all mistakes in it."""
+"""Makes entries from a configuration file's data, and finds all mistakes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Parsed:
 
 
 def parse_servers(servers: Any, source: ServerSource, place: str) -> Parsed:
-    """Return the servers of a mapping from names to configurations; ``place`` is its path in the file."""
+    """Return the servers of a mapping; ``place`` is its path in the file."""
     if not isinstance(servers, Mapping):
         return Parsed((), f"{place}: must map names of servers to their configuration, {_not_a(servers)}")
     if len(servers) > _MOST_SERVERS:
@@ -92,7 +92,7 @@ def parse_servers(servers: Any, source: ServerSource, place: str) -> Parsed:
 
 
 def _as_here(options: Any) -> tuple[Any, list[str]]:
-    """Return a configuration with this library's keys, and a remark about each replaced one."""
+    """Return a configuration with this library's keys, and a remark about each other key."""
     if not isinstance(options, Mapping):
         return options, []
     read, remarks = dict(options), []
@@ -107,7 +107,7 @@ def _as_here(options: Any) -> tuple[Any, list[str]]:
 
 
 def name_mistake(name: Any) -> str | None:
-    """Return why a server cannot have this name, or None if it can."""
+    """Return why a server cannot have this name."""
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
         return "a name must consist of letters, digits and . - _, and begin and end with a letter or digit"
     if len(name) > _LONGEST_NAME:
@@ -149,7 +149,7 @@ def _transport_of(options: Mapping[str, Any]) -> Transport | None:
 
 
 def _mistakes_of(options: Any) -> Iterator[str]:
-    """Yield every mistake in one server's configuration; each starts with its path, or ``:``."""
+    """Yield every mistake in a server's configuration, after its path or ``:``."""
     if not isinstance(options, Mapping):
         yield f": must be a configuration, {_not_a(options)}"
         return
@@ -294,5 +294,5 @@ def _mapping_mistake(options: Mapping[str, Any], key: str) -> Iterator[str]:
 
 
 def _not_a(value: Any) -> str:
-    """Return the type of a value for a message: the value itself may be a misplaced secret."""
+    """Return the type of a value for a message: the value may be a misplaced secret."""
     return f"not {'null' if value is None else type(value).__name__}"

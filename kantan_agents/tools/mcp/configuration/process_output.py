@@ -1,4 +1,4 @@
-"""The output of server processes other than MCP messages, on standard error and standard output."""
+"""Output of server processes other than MCP messages."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _installing = threading.Lock()
 class StandardError:
     """The last 64 KiB of standard error of one server, of all its processes.
 
-    A thread reads for each process, so that much output neither fills the pipe nor keeps the event loop busy,
-    and nothing reaches the user's terminal.
+    A thread reads for each process, so that output neither fills the pipe, blocks the event loop nor reaches
+    the user's terminal.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class StandardError:
 
     @contextmanager
     def receiving(self) -> Iterator[TextIO]:
-        """Yield a file for a process to inherit; close it here once the process has started."""
+        """Yield a file for a process to inherit; closed here after its start."""
         reading, writing = os.pipe()
         try:
             threading.Thread(
@@ -48,12 +48,12 @@ class StandardError:
             yield file
 
     def lines(self, most: int) -> list[str]:
-        """Return the last lines, at most ``most``, without empty ones."""
+        """Return the last non-empty lines, at most ``most``."""
         with self._lock:
             text = self._kept.decode("utf-8", "replace")
             dropped = self._dropped
         lines = text.splitlines()
-        if dropped:  # the first may be the end of a line, and of a secret that could not be masked
+        if dropped:  # the first may be the end of a secret that could not be masked
             lines = lines[1:]
         return [line for line in lines if line.strip()][-most:]
 
@@ -77,7 +77,7 @@ class StandardError:
 
 
 class Nonsense:
-    """The lines of one server on standard output that are not messages.
+    """A server's lines on standard output that are not messages.
 
     Attributes:
         first: The start of the first one; "" if unknown.
@@ -91,8 +91,8 @@ class Nonsense:
     def watch(self) -> None:
         """Count the lines that ``mcp`` cannot parse in this task and its child tasks.
 
-        ``mcp`` logs an error with a traceback for each line. A server that prints its progress would fill the
-        log or the terminal. This logs one warning without the line, which may contain anything.
+        ``mcp`` logs a traceback for each line, so a server that prints its progress would fill the log. This
+        logs one warning without the line, which may contain anything.
         """
         _install()
         _current.set(self)

@@ -37,7 +37,7 @@ class ConfigurationFile:
 
     Attributes:
         entries: Its servers, including those with mistakes.
-        allow_env: Names of the variables that it allows to read; only for the user's own file.
+        allow_env: Variables that it allows to read; only in the user's own file.
     """
 
     source: ServerSource
@@ -50,7 +50,7 @@ def read_file(path: Path, *, is_own: bool = False) -> ConfigurationFile:
 
     Raises:
         MCPFileError: E180, it is missing, not a regular file, larger than 1 MiB, or not UTF-8, JSON or TOML.
-        InvalidMCPConfigurationError: E181, it has mistakes outside its servers; the error lists all.
+        InvalidMCPConfigurationError: E181, with all mistakes outside its servers.
     """
     content = _content(path)
     real = Path(os.path.realpath(path))
@@ -93,7 +93,7 @@ def _content(path: Path) -> bytes:
 
 
 class _Object(dict[str, Any]):
-    """A JSON object, with the keys that occur several times in it."""
+    """A JSON object, with its repeated keys."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -105,7 +105,7 @@ def _parsed_json(text: str, path: Path) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_Object)
     except (ValueError, RecursionError) as error:
-        # The position only: the rest of the message may quote the file.
+        # The position only: the message may quote the file.
         at = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
         raise MCPFileError(path=str(path), reason=f"it is not JSON{at}") from error
 

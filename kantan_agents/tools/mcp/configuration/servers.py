@@ -1,4 +1,4 @@
-"""Makes SDK server objects from entries. They are connected when a run needs them."""
+"""Makes unconnected SDK server objects from entries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kantan_agents.tools.mcp.failures import text_of
 from kantan_agents.tools.mcp.resources import with_resources
 
 if TYPE_CHECKING:
-    # At run time, a class with three bases: the methods here call the SDK class next to it.
+    # At run time, a class with three bases: the methods call the SDK class next to it.
     from agents.mcp.server import _MCPServerWithClientSession as _Base
 else:
     _Base = object
@@ -51,11 +51,11 @@ class ConfiguredServer(_Base):
 
     @property
     def kantan_note(self) -> str:
-        """Why it may not start; ``mcp/connection_keeper.py`` appends it to a message."""
+        """Why it may not start, for a message of ``mcp/connection_keeper.py``."""
         return ""
 
     def last_lines(self, most: int) -> list[str]:
-        """Return the last lines on standard error, with secrets masked; none for a remote server."""
+        """Return the last masked lines on standard error; none for a remote server."""
         del most
         return []
 
@@ -76,11 +76,7 @@ class ConfiguredServer(_Base):
             raise StartFailedError(f"{self.masking.masked(text_of(error))}{self.kantan_note}") from error
 
     async def list_tools(self, run_context: Any = None, agent: Any = None) -> Any:
-        """Return the server's tools.
-
-        Raises:
-            TimeoutError: It does not answer within ``start_seconds``, usually less than the limit for a call.
-        """
+        """Return the tools; TimeoutError after ``start_seconds``, usually less than a call's limit."""
         with anyio.fail_after(self.entry.start_seconds):
             return await super().list_tools(run_context, agent)
 
@@ -113,7 +109,7 @@ class StdioServer(ConfiguredServer, MCPServerStdio):
 
     @property
     def kantan_note(self) -> str:
-        """Its output on standard error, and on standard output except messages."""
+        """Its standard error, and standard output except messages."""
         notes = [f"; it wrote: {line[:_LONGEST_LINE]}" for line in self.last_lines(1)]
         if self.nonsense.count:
             first = f": {self.masking.masked(self.nonsense.first)!r}" if self.nonsense.first else ""
@@ -121,7 +117,7 @@ class StdioServer(ConfiguredServer, MCPServerStdio):
         return "".join(notes)
 
     def last_lines(self, most: int) -> list[str]:
-        """Return the last lines on standard error, with secrets masked."""
+        """Return the last masked lines on standard error."""
         return [self.masking.masked(line) for line in self.standard_error.lines(most)]
 
 
@@ -134,7 +130,7 @@ class HttpServer(ConfiguredServer, MCPServerStreamableHttp):
 
 
 def make_server(entry: ServerEntry, expanded: Expanded, *, approval: bool = False) -> MCPServer:
-    """Return a server object that is not connected; with ``approval``, each call needs an approval."""
+    """Return an unconnected server object; with ``approval``, each call needs one."""
     options: dict[str, Any] = {
         "name": entry.name,
         "client_session_timeout_seconds": entry.timeout_seconds,
@@ -160,7 +156,7 @@ def make_server(entry: ServerEntry, expanded: Expanded, *, approval: bool = Fals
 
 
 def configured_server(server: Any) -> ConfiguredServer | None:
-    """Return the object behind a server of ``make_server``; None for any other."""
+    """Return the object behind a server of ``make_server``."""
     inner = getattr(server, "wrapped_server", server)
     return inner if isinstance(inner, ConfiguredServer) else None
 
@@ -172,11 +168,11 @@ def _process(entry: ServerEntry, expanded: Expanded, env: Mapping[str, str]) -> 
     command = Path(expanded.command).expanduser()
     is_path = len(command.parts) > 1
     return {
-        # Before the change of the working directory, a relative path would be relative to the current one.
+        # Before the working directory changes, a relative path would be relative to the current one.
         "command": str((cwd or Path.cwd()) / command) if is_path else expanded.command,
         "args": list(expanded.args),
         "env": dict(env),
         "cwd": None if cwd is None else os.fspath(cwd),
-        # Otherwise one byte that is not UTF-8 would end the reading, without an error.
+        # Otherwise a byte that is not UTF-8 would end the reading without an error.
         "encoding_error_handler": "replace",
     }

@@ -1,4 +1,4 @@
-"""The configuration files that the user trusts: one small file for each, with the hash of the content."""
+"""The configuration files that the user trusts: one small file for each, with the content's hash."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TrustRecord:
     """The files that the user trusts.
 
     Attributes:
-        folder: The folder of the record, in the user's own configuration directory; None without one.
+        folder: A folder in the user's configuration directory; None without one.
     """
 
     folder: Path | None
@@ -40,7 +40,7 @@ class TrustRecord:
         return cls(None if own is None else own / _FOLDER)
 
     def distrust(self, source: ServerSource) -> str | None:
-        """Return why a file is not trusted; None for a trusted one, and always for the user's own."""
+        """Return why a file is not trusted; the user's own always are."""
         if source.is_own:
             return None
         known = self._known(source.path)
@@ -49,11 +49,7 @@ class TrustRecord:
         return None if known == source.digest else "has changed since you trusted it"
 
     def trust(self, source: ServerSource) -> None:
-        """Record trust in a file with this content.
-
-        Raises:
-            MCPTrustRecordError: E185, it cannot be written.
-        """
+        """Record trust in a file with this content; E185 if that fails."""
         if self.folder is None:
             reason = f"there is no home directory; set {VARIABLE}"
             raise MCPTrustRecordError(path=_FOLDER, reason=reason)
@@ -71,11 +67,7 @@ class TrustRecord:
             raise MCPTrustRecordError(path=str(self.folder), reason=reason)
 
     def forget(self, path: Path) -> bool:
-        """Remove the trust in a file; return whether it existed.
-
-        Raises:
-            MCPTrustRecordError: E185, it cannot be written.
-        """
+        """Remove the trust in a file; return whether it existed; E185 if that fails."""
         if self.folder is None:
             return False
         try:
@@ -93,7 +85,7 @@ class TrustRecord:
         return self.folder / f"{name}.json"
 
     def _known(self, path: Path) -> str | None:
-        """Return the recorded hash of a file; None if it is damaged, or not the user's."""
+        """Return a file's recorded hash; None if it is damaged, or not the user's."""
         if self.folder is None:
             return None
         with suppress(OSError, ValueError):

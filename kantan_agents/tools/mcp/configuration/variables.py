@@ -16,7 +16,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 @attrs.frozen
 class Expanded:
-    """The strings of a server with all references replaced by values.
+    """A server's strings with all references replaced.
 
     Attributes:
         command, args, env, url, headers: As in ``ServerEntry``.
@@ -49,7 +49,7 @@ def variables_of(entry: ServerEntry) -> tuple[str, ...]:
 def missing_variables(
     entry: ServerEntry, environ: Mapping[str, str], allowed: Collection[str]
 ) -> tuple[str, ...]:
-    """Return what prevents the expansion, without values: variables not allowed or set, unusable values."""
+    """Return what prevents the expansion: variables not allowed or set, and unusable values, without them."""
     return tuple(dict.fromkeys(_missing(entry, environ, allowed)))
 
 
@@ -75,7 +75,7 @@ def _missing(entry: ServerEntry, environ: Mapping[str, str], allowed: Collection
 
 
 def expand(entry: ServerEntry, environ: Mapping[str, str]) -> Expanded:
-    """Return the strings of a server for which ``missing_variables`` returned nothing."""
+    """Return a server's strings, after ``missing_variables`` returned nothing."""
     values = {environ[name] for name in variables_of(entry) if environ.get(name)}
     return Expanded(
         _expanded(entry.command, environ),

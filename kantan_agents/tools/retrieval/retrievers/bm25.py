@@ -94,7 +94,7 @@ class BM25Index:
         return cls(names, vocabulary, model, model.scores["indptr"].tolist())
 
     async def search(self, query: str, limit: int) -> Sequence[ToolMatch]:
-        """Return the best matches; tools that share no word with the query are omitted."""
+        """Return the best matches that share a word with the query."""
         if self.is_quick:
             return self.search_now(query, limit)
         return await anyio.to_thread.run_sync(self.search_now, query, limit)
@@ -138,7 +138,7 @@ class BM25Index:
             for number, own in numbers
             if number is not None
         ]
-        # Words in more than half of the tools do not distinguish them, and take the longest to add up.
+        # Words in more than half of the tools do not distinguish them, and are the slowest to add up.
         half = len(self.names) / 2
         selective = [(found, own) for found, own in known if found.stop - found.start <= half]
         return selective if any(own for _, own in selective) else known

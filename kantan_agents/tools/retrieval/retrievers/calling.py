@@ -16,11 +16,7 @@ _Result = TypeVar("_Result")
 
 
 async def in_own_task(ask: Callable[[], Awaitable[_Result]]) -> _Result:
-    """Await ``ask`` in a separate task, so that a cancellation it raises itself is an error.
-
-    Raises:
-        RuntimeError: ``ask`` has canceled itself.
-    """
+    """Await ``ask`` in a separate task, so that its own cancellation becomes a RuntimeError."""
     made: list[_Result] = []
     failures: list[Exception] = []
 

@@ -177,7 +177,7 @@ class _VectorIndex:
         return await anyio.to_thread.run_sync(self._nearest, vector, limit)
 
     def _remember(self, query: str, vector: list[bytes]) -> None:
-        # Repeated searches for the same query, with a larger limit or in a later turn, embed it once.
+        # Repeated searches, with a larger limit or in a later turn, embed a query once.
         self.recent[query] = vector
         for oldest in list(self.recent)[:-_RECENT]:
             self.recent.pop(oldest, None)

@@ -1,4 +1,4 @@
-"""The protocols of retrievers and their indexes, with the types of their input and output."""
+"""The protocols of retrievers and their indexes, and their data types."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ToolMatch:
 
 
 class StaleIndexError(RetrievalError):
-    """E57, and the index must be created again: its content no longer matches the queries."""
+    """E57, and the index must be recreated: its content no longer matches the queries."""
 
 
 @runtime_checkable

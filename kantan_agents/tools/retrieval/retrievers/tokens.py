@@ -95,8 +95,7 @@ def terms_of(text: str) -> list[str]:
 
     Width (NFKC) and case are ignored. ``camelCase``, ``snake_case`` and ``v2`` are split, English words are
     stemmed, and stop words are omitted. Japanese, Chinese and Korean text gives pairs of adjacent characters,
-    each kanji or hanzi, and words in katakana. Pairs of hiragana are omitted, because most of them are
-    grammar.
+    each kanji or hanzi, and words in katakana; pairs of hiragana are mostly grammar, and omitted.
     """
     terms: list[str] = []
     for run in _RUNS.finditer(unicodedata.normalize("NFKC", text)):
@@ -110,7 +109,7 @@ def terms_of(text: str) -> list[str]:
 
 
 def query_terms(text: str) -> list[tuple[str, bool]]:
-    """Return the unique search terms of a request, and whether each occurs in it or is a synonym."""
+    """Return a request's unique terms, and whether each occurs in it or is a synonym."""
     words = dict.fromkeys(word.lower() for word in _PLAIN_WORDS.findall(text))
     long_forms = " ".join(term for word in words for term in ABBREVIATIONS.get(word, ()))
     own = [term for term in dict.fromkeys(terms_of(f"{text} {long_forms}")) if term not in _REQUEST_VERBS]
