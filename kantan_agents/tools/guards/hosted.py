@@ -14,7 +14,7 @@ from kantan_agents.tools.facts import facts_of, label_of
 from kantan_agents.tools.guards.guard import Rulebook, ToolGuard
 from kantan_agents.tools.server_names import ANY_TOOL, Surroundings, hosted_mcp_facts
 
-# Type of an item in a provider's answer, and the names of the tool it has run.
+# Item types of tools that a provider has run itself, and the names of these tools.
 _HOSTED_CALLS = {
     "web_search_call": ("web_search", "web_search_preview"),
     "file_search_call": ("file_search",),

@@ -22,7 +22,7 @@ Answer = Literal["feedback", "raise"]
 
 @attrs.frozen
 class RuleViolation:
-    """A call that the rules deny, the argument of `on_rule_violation`.
+    """A call that the rules deny, the argument of ``on_rule_violation``.
 
     Attributes:
         tool: Name of the tool.
