@@ -35,12 +35,8 @@ def _as_json(params: Params) -> str:
 class ToolRules:
     """A rule set, created by ``parse`` or ``merge``.
 
-    Equal rule sets have the same entries in the same order.
-
-    Attributes:
-        allow: Allowed entries, ``"*"`` for all; None if not set, which allows all.
-        deny: Denied entries, ``"*"`` for all, None if not set. Deny wins over allow.
-        folds_denials: Whether ``deny`` ignores case and compares only letters and digits.
+    Equal rule sets have the same entries in the same order. In ``allow``, None allows all. ``folds_denials``
+    makes ``deny`` ignore case and compare only letters and digits.
     """
 
     allow: Names = None

@@ -95,16 +95,16 @@ def declare_match(
     canonical: Callable[[str], str | None],
     roots: tuple[str, ...] = (),
 ) -> None:
-    """Declare that ``Tool(param pattern)`` rules match a path or a host.
+    """Declare that ``Tool(param pattern)`` rules match a path or a host in ``parameter``.
 
     Args:
         tool: The tool.
-        parameter: The parameter with the path or host.
+        parameter: The parameter.
         kind: ``"path"`` for ``Read(src/**)``, ``"domain"`` for ``WebFetch(domain:example.com)``.
         canonical: Returns the compared form: a path relative to the root, with slashes and ``""`` for the
             root itself, or a host in lower case and ASCII; None for a value that the tool rejects, which deny
             then covers and allow does not. It must not block.
-        roots: The absolute paths of the root, for entries with absolute paths.
+        roots: The absolute paths of the root.
     """
     rule_parameter(parameter)(tool)
     for place in (tool, implementation_of(tool)):

@@ -70,9 +70,8 @@ class Connection:
         """Send a call, over a new connection if the old one is known to be lost; never send it twice.
 
         Raises:
-            UnavailableError: The server cannot be reached.
             LostInCallError: The connection was lost during the call.
-            MCPServerLoopError: E37, as for ``ask``.
+            UnavailableError, MCPServerLoopError: As for ``ask``.
         """
         server = self._server()
         was_sent = False

@@ -29,15 +29,8 @@ def named_tools(
 
     A tool has its server's name for it. If several servers use it, each tool gets the SDK's name with the
     server in it, unless the rules hide all but one. Tools of a server that is away count too, so that names
-    do not change meanwhile.
-
-    Args:
-        agent: The SDK agent.
-        served: The servers and their tools.
-        local: Names of the agent's own tools and handoffs; a server's tool of such a name is omitted.
-        reserved: Names that no prefixed name may have.
-        may_be_used: Takes tools and returns whether the rules permit each.
-        left_out: Takes the omitted names.
+    do not change meanwhile. Names in ``local`` are omitted, which calls ``left_out``; no prefixed name may be
+    in ``reserved``.
     """
     naming = _Naming(agent, served)
     if agent.mcp_config.get("include_server_in_tool_names", False):

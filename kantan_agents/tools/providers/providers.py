@@ -48,16 +48,13 @@ def providers_of_agent(choice: ProviderChoice) -> tuple[ToolProvider, ...]:
 def choose_providers(choice: ProviderChoice) -> tuple[ToolProvider, ...]:
     """Return the providers of an agent: never more than the process permits.
 
-    Args:
-        choice: ``"available"``: all, failures are logged; ``"all"``: all, strictly; names: only these,
-            strictly; None: no provider.
+    With ``"available"``, failures to load are logged; ``"all"`` and names are strict. A provider without a
+    method or with mistakes in its rules always raises, because its tools would be unrestricted.
 
     Raises:
         InvalidOptionError: E75, ``choice`` is something else, or names a provider that is not permitted.
-        ToolProviderInterfaceError: E7, a provider lacks a method; even with ``"available"``.
-        ToolProviderFailedError: E22, a provider cannot be loaded.
-        InvalidToolRulesError: E20, a provider's rules have mistakes; even with ``"available"``, because its
-            tools would be unrestricted.
+        ToolProviderInterfaceError, ToolProviderFailedError: E7, E22, a provider cannot be used.
+        InvalidToolRulesError: E20, a provider's rules have mistakes.
         UnknownToolProviderError: E24, a name is not installed.
     """
     if choice is None:

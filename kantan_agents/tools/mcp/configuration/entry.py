@@ -73,23 +73,14 @@ class ServerEntry:
     """A configured MCP server. References such as ``${TOKEN}`` are not expanded yet.
 
     Attributes:
-        name: Its name, for tool rules and tool names.
-        transport: How to talk to it.
-        source: Where it is configured.
-        command: The program of a stdio server.
-        args: The program's arguments.
         env: Its environment variables, in addition to the few that every program needs.
         cwd: Its working directory, relative to the folder of ``source``; None for that folder.
-        url: The URL of an HTTP or SSE server.
-        headers: Headers of each request to it.
         timeout_seconds: Limit for the answer to a request.
         start_seconds: Limit for the start and the connection.
         resources: Whether its resources are offered as two further tools.
-        is_disabled: Whether it must not be used.
         mistakes: Why it cannot be used, each with its path; its name stays reserved, so that no other file's
             server gets it.
-        remarks: Options with another meaning here than in the program they were written for, each with its
-            path.
+        remarks: Options that have another meaning in other programs, each with its path.
     """
 
     name: str
