@@ -1,4 +1,4 @@
-"""JSON-like data in definitions: copies it, and finds values that YAML cannot represent."""
+"""Copies JSON-like data, and finds values that YAML cannot represent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_SHOWN: Final = 60
 
 
 def is_text(value: Any) -> bool:
-    """Return whether ``value`` is a str that can be written to a file (no lone surrogates)."""
+    """Return whether ``value`` is a str without lone surrogates, which no file can contain."""
     if not isinstance(value, str):
         return False
     try:
@@ -31,7 +31,7 @@ def is_text(value: Any) -> bool:
 def copy_data(value: Any, *, as_dict: Callable[..., Any] = dict, as_list: Callable[..., Any] = list) -> Any:
     """Return a copy of JSON-like data with tuples as lists.
 
-    Other values stay as they are, for `find_invalid_value` to report.
+    Other values stay unchanged, for `find_invalid_value` to report.
 
     Args:
         value: The data.
@@ -52,7 +52,7 @@ def copy_data(value: Any, *, as_dict: Callable[..., Any] = dict, as_list: Callab
 
 
 def find_invalid_value(value: Any) -> str | None:
-    """Return what in ``value`` is not JSON-like data that YAML can represent; None if all of it is."""
+    """Return the first mistake that makes ``value`` impossible to represent in YAML, or None."""
     return _find_invalid(value, DEPTH, itertools.count(1))
 
 

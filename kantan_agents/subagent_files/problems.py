@@ -16,22 +16,22 @@ from kantan_agents.errors import (
 )
 
 FileError = AgentFileError | InvalidDefinitionError | SkillFileError | InvalidSkillError | CommandFileError
-"""An error in a file that has a frontmatter."""
+"""An error in a file with frontmatter."""
 
 
 @attrs.frozen
 class Problem:
-    """An error or warning at one place in a subagent file.
+    """An error or warning about a subagent file.
 
     ``str(problem)`` is ``path:line: message``, which editors and CI systems turn into a link.
 
     Attributes:
-        path: The file; None for text that does not come from a file.
-        line: The line in the file, from 1 on.
-        message: What is wrong, in plain words.
+        path: The file; None if the source is not a file.
+        line: The line in the file, from 1.
+        message: The mistake, in plain words.
         severity: ``"error"`` if the file could not be loaded, else ``"warning"``.
         code: ``"E30"`` or ``"E31"`` for errors.
-        is_repair: Whether the file is invalid at this place and was repaired while it was read.
+        is_repair: Whether this line is invalid and was repaired while the file was read.
     """
 
     path: Path | None

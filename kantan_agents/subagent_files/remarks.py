@@ -1,4 +1,4 @@
-"""Remarks on a definition: what it says that has no effect here, or another effect than in other programs."""
+"""Remarks on settings in a definition that have no effect here, or another one than in other programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Remark:
 
     Attributes:
         key: The key, such as ``permissionMode``.
-        message: The remark; begins with the key.
+        message: The remark; starts with the key.
     """
 
     key: str
@@ -28,7 +28,7 @@ class Remark:
 
 
 def remarks_of(definition: AgentDefinition) -> tuple[Remark, ...]:
-    """Return the remarks on a definition: on its tools, its model, and on limits without effect."""
+    """Return remarks on the tools, the model, and limits without effect."""
     return (
         *(Remark(text.partition(":")[0], text) for text in grants_of(definition).remarks),
         *_full_shells(definition),
@@ -140,7 +140,7 @@ _DESCRIPTIVE: Final = frozenset(
         ),
     )
 )
-"""Other keys that limit nothing and are common; they get no remark."""
+"""Common keys that limit nothing; they get no remark."""
 
 
 def _unused_keys(definition: AgentDefinition) -> Iterator[Remark]:
@@ -170,13 +170,13 @@ ACTED_ON: Final = frozenset(
         "version",
     }
 )
-"""The fields that ``Agent.from_definition`` acts on. All others are only kept."""
+"""Fields that ``Agent.from_definition`` uses. It only stores the others."""
 
 
 def kept_without_effect(definition: AgentDefinition) -> tuple[str, ...]:
-    """Return the keys of a definition that are kept and written back, and change nothing here.
+    """Return the keys of a definition that change nothing here; `dump` writes them back.
 
-    Together with the fields in ``ACTED_ON``, these are all that the definition has.
+    Together with ``ACTED_ON``, these are all its fields.
     """
     kept = (KEY_OF[field] for field in KEY_OF if field not in ACTED_ON and _has_value(definition, field))
     return (*kept, *definition.extra)

@@ -1,4 +1,4 @@
-"""Finds the tools that a definition names and that do not exist, so that nobody waits for them in vain."""
+"""Finds the tools that a definition names and that do not exist."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class UnknownTool:
 
 
 def local_tools(definition: AgentDefinition) -> tuple[str, ...]:
-    """Return the tools in ``tools`` of a definition that must exist in the program itself.
+    """Return the allowed tools that must exist in the program itself.
 
-    Those of MCP servers, which may connect later, and the delegation tool are left out. So are the tools for
-    skills, if the definition names skills.
+    These exclude the delegation tool, the tools of MCP servers, which may connect later, and the tools for
+    skills if the definition names skills.
     """
     if not isinstance(definition.tools, tuple):
         return ()
@@ -55,11 +55,11 @@ def local_tools(definition: AgentDefinition) -> tuple[str, ...]:
 
 
 def unknown_tools(definition: AgentDefinition, names: Collection[str]) -> tuple[UnknownTool, ...]:
-    """Return the tools in ``tools`` of a definition that no existing tool has the name of.
+    """Return the allowed tools that do not exist.
 
     Args:
-        definition: The definition. Entries are compared exactly, as the agent's rules compare them.
-        names: The names of the existing tools.
+        definition: Its entries match exactly, as in the agent's rules.
+        names: The existing tools.
     """
     wanted = local_tools(definition)
     if not wanted:
@@ -75,7 +75,7 @@ def unknown_tools(definition: AgentDefinition, names: Collection[str]) -> tuple[
 
 
 def listed(unknown: Sequence[UnknownTool]) -> str:
-    """Return the tools as a list in a sentence."""
+    """Join the tools for a sentence."""
     shown = [str(tool) for tool in unknown[:_MOST]]
     more = len(unknown) - len(shown)
     return ", ".join([*shown, *([f"and {more} more"] if more else [])])

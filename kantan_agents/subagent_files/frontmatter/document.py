@@ -1,4 +1,4 @@
-"""Reads the bytes of a file, decodes them and splits the text into frontmatter and prompt."""
+"""Reads and decodes a file, and splits it into frontmatter and prompt."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import attrs
 from kantan_agents.errors import AgentFileError
 
 MAX_BYTES: Final = 4 * 1024 * 1024
-"""A larger file is refused."""
+"""Larger files are rejected."""
 
 MAX_FRONTMATTER_CHARS: Final = 256 * 1024
-"""A longer frontmatter is refused, so that one file cannot delay the loading of all others."""
+"""Longer frontmatter is rejected, so that one file cannot delay the loading of all others."""
 
 _BREAK: Final = r"(?:\r\n|\n|\r)"
 OPENING: Final = re.compile(rf"(?:[ \t]*{_BREAK})*-{{3,}}[ \t]*({_BREAK}|\Z)")
@@ -40,11 +40,11 @@ class Document:
     """The parts of a file.
 
     Attributes:
-        head: Everything before the frontmatter (without a BOM).
-        front: The frontmatter: the text between the two lines of dashes.
-        line: The line of the file at which ``front`` begins, from 1 on.
-        tail: The closing line with the blank line after it; None if there is no closing line.
-        prompt: The text after that.
+        head: Everything before the frontmatter, without a BOM.
+        front: The frontmatter, between the two lines of dashes.
+        line: The line of the file at which ``front`` starts, from 1.
+        tail: The closing line with the blank line after it, or None.
+        prompt: Everything after that.
     """
 
     head: str
@@ -63,12 +63,12 @@ class Document:
 
 
 def lines_before(text: str, index: int) -> int:
-    """Return how many lines end before the character ``index`` of ``text``."""
+    """Return how many lines end before the character ``index``."""
     return len(_LINE_END.findall(text[:index]))
 
 
 def read_regular_file(path: str, limit: int) -> tuple[bytes, os.stat_result]:
-    """Read a regular file. Refuse pipes, which may block forever, and devices, where opening has effects.
+    """Read a regular file, but no pipe, which may block forever, or device, whose opening has effects.
 
     Args:
         path: The file; links are followed.
@@ -78,10 +78,10 @@ def read_regular_file(path: str, limit: int) -> tuple[bytes, os.stat_result]:
         OSError: The file cannot be read, or is not a regular file.
 
     Returns:
-        The bytes, and the status of the opened file from before they were read.
+        The bytes, and the status of the opened file from before the read.
     """
-    # Checked before opening, because opening alone can have an effect, and after, because the path may
-    # lead to another file by then.
+    # Checked before opening, which alone can have an effect, and after, because the path may lead to another
+    # file by then.
     _check_regular(os.stat(path), path)  # noqa: PTH116 - a Path would double the cost
     with open(os.open(path, _FLAGS), "rb") as file:  # noqa: PTH123 - the flags
         status = os.fstat(file.fileno())
@@ -98,7 +98,7 @@ def read_file(path: Path) -> bytes:
     """Return the bytes of a subagent file.
 
     Raises:
-        AgentFileError: E30; it is missing, unreadable, not a regular file, or larger than `MAX_BYTES`.
+        AgentFileError: E30: it is missing, unreadable, not a regular file, or larger than `MAX_BYTES`.
     """
     try:
         return read_regular_file(os.fspath(path), MAX_BYTES + 1)[0]
@@ -110,10 +110,10 @@ def read_file(path: Path) -> bytes:
 
 
 def decode(text: str | bytes, path: Path | None) -> str:
-    """Return the text of a file, without its BOM.
+    """Return the content of a file, without its BOM.
 
     Raises:
-        AgentFileError: E30; it is larger than `MAX_BYTES` or not valid UTF-8.
+        AgentFileError: E30: it is larger than `MAX_BYTES` or not valid UTF-8.
     """
     size = len(text) if isinstance(text, bytes) else len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
@@ -134,13 +134,10 @@ def decode(text: str | bytes, path: Path | None) -> str:
 
 
 def lacks_frontmatter(data: bytes) -> bool:
-    """Return whether a file is an ordinary Markdown file, such as a README, and was not meant as an agent.
+    """Return whether a file is ordinary Markdown, such as a README, and not meant as an agent.
 
-    A file was meant as an agent if its frontmatter is in another encoding, or if it lacks only the opening
-    line: a key comes before the first heading and the first block of code.
-
-    Args:
-        data: The bytes of the file.
+    A file is meant as an agent if its frontmatter is in another encoding, or lacks only the opening line: a
+    key comes before the first heading and the first code block.
     """
     head = data[:_HEAD_BYTES]
     text = head.decode("utf-8", "replace").removeprefix("\ufeff")
@@ -155,12 +152,12 @@ def lacks_frontmatter(data: bytes) -> bool:
 
 
 def split_document(text: str, path: Path | None) -> Document:
-    """Return the parts of a file's text.
+    """Return the parts of a file.
 
-    One blank line after the closing line is a separator and does not belong to the prompt.
+    One blank line after the closing line is a separator and not part of the prompt.
 
     Raises:
-        AgentFileError: E30; the first line is not a line of dashes.
+        AgentFileError: E30: the first line is not a line of dashes.
     """
     opening = OPENING.match(text)
     if opening is None:

@@ -38,7 +38,7 @@ _DIGITS: Final = re.compile(r"[0-9]{1,18}\Z")
 
 @attrs.frozen
 class Entry:
-    """One top-level key of a frontmatter with its value, and the index of the key in the text."""
+    """A top-level key with its value, and the index of the key."""
 
     key: str
     node: Node
@@ -47,7 +47,7 @@ class Entry:
 
 @attrs.define
 class ParsedFields:
-    """The fields of a definition as parsed from the entries of a file.
+    """The fields of a definition, parsed from a file.
 
     Attributes:
         values: Arguments for the definition.
@@ -63,15 +63,15 @@ class ParsedFields:
 
 
 REQUIRED: Final = ("name", "description")
-"""The fields that a subagent file and a skill must have."""
+"""Required in subagent files and skills."""
 
 
 def parse_fields(entries: Iterable[Entry], required: Sequence[str] = REQUIRED) -> ParsedFields:
-    """Return the fields in the entries of one file, with all errors; those in ``required`` must exist."""
+    """Return the fields in the entries of one file, with all errors."""
     parsed = ParsedFields()
     grouped: dict[str, list[Entry]] = {}
     entries = list(entries)
-    # Kode writes `model_name`, Claude Code `model`. If a file has both, `model` is used.
+    # Kode writes `model_name`, Claude Code `model`, which has priority.
     has_model = any(entry.key == "model" and not is_null(entry.node) for entry in entries)
     for entry in entries:
         field = "" if has_model and entry.key == "model_name" else FIELD_OF.get(entry.key, "")
@@ -159,7 +159,7 @@ def _parse_field(field: str, same: list[Entry], parsed: ParsedFields) -> None:
 
 
 def _parse_model(entry: Entry, parsed: ParsedFields) -> str | None:
-    """Return the model; the first of a list, which other programs read as an order of preference."""
+    """Return the model; of a list, which other programs read as an order of preference, the first."""
     if not isinstance(entry.node, Items):
         return _text(entry.node)
     names = _texts(entry.node)
@@ -183,7 +183,7 @@ def _tool_filter(node: Node) -> ToolFilter:
     if isinstance(node, Scalar) and node.text.strip().lower() == "all tools":
         return ALL
     entries = strip_quotes(_list(node))
-    # Each list is checked by itself, because the intersection may drop the entry that is wrong.
+    # Each list alone: the intersection may drop the wrong entry.
     error = allowed_list_error(entries)
     if error is not None:
         raise _FieldError(error)
@@ -223,7 +223,7 @@ def _texts(node: Node) -> list[str]:
 def _text(node: Node) -> str:
     if not isinstance(node, Scalar):
         raise _FieldError(f"must be text, not {_kind(node)}")
-    # The last line end of a block scalar is YAML syntax, not part of the author's text.
+    # The last line end of a block scalar is YAML syntax, not the author's.
     return node.text.rstrip("\n") if node.style in ("|", ">") else node.text
 
 

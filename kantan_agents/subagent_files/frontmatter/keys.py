@@ -28,7 +28,7 @@ KEY_OF: Final = MappingProxyType(
         "context": "context",
     }
 )
-"""Field -> the key it is written with, in the order of writing."""
+"""Field -> its written key, in writing order."""
 
 _ALIASES: Final = {
     "tools": ("allowedTools", "allowed-tools", "allowed_tools"),
@@ -64,7 +64,7 @@ _SPELLED: Final = re.compile(r"[^\W\d_](?:[\w-]|[ \t\u00a0\u202f](?=\S))*")
 
 
 def folded(key: str) -> str:
-    """Return the letters and digits of a key in lower case; all its spellings have the same."""
+    """Return the lower-case letters and digits of a key, the same for all its spellings."""
     return "".join(char for char in unicodedata.normalize("NFKC", key).casefold() if char.isalnum())
 
 

@@ -1,4 +1,4 @@
-"""Refuses lines that look like a limit on tools but are not parsed as one, so that no typo lifts a limit."""
+"""Rejects lines that look like a limit on tools but do not parse as one, so that no typo lifts a limit."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _NOT_A_KEY: Final = (
 
 
 def limit_in(line: str) -> str | None:
-    """Return the tool field that a line probably means to set; None for comments and other lines.
+    """Return the tool field that a line probably sets; None for comments and other lines.
 
-    Examples are ``"tools": Read``, ``- tools: Read``, ``**tools**: Read``, ``Tools = Read`` and
-    ``allowed-tools Read``.
+    Such as ``"tools": Read``, ``- tools: Read``, ``**tools**: Read``, ``Tools = Read``, ``allowed-tools
+    Read``.
     """
     if not line.isascii():
         plain = unicodedata.normalize("NFKC", line)
@@ -41,15 +41,15 @@ def limit_in(line: str) -> str | None:
 
 
 def refuse_limits(text: str, fields: Collection[str | None], offset: int = 0) -> None:
-    """Refuse text with a line that looks like a limit on tools, unless the file sets that field elsewhere.
+    """Reject a line that looks like a limit on tools, unless the file sets that field elsewhere.
 
     Args:
         text: A part of the frontmatter that was not parsed as a limit.
         fields: The fields that the file sets.
-        offset: Index of the text in the frontmatter.
+        offset: Index of ``text`` in the frontmatter.
 
     Raises:
-        RefusedYamlError: The text has such a line.
+        RefusedYamlError: Such a line exists.
     """
     if frozenset(fields) >= LIMITS:
         return
@@ -59,17 +59,17 @@ def refuse_limits(text: str, fields: Collection[str | None], offset: int = 0) ->
 
 
 def refuse_limit(line: str, fields: Collection[str | None], index: int, *, reason: str = _NOT_A_KEY) -> None:
-    """Refuse one line; see `refuse_limits`. ``{key}`` in ``reason`` is replaced by the key."""
+    """Reject one line; see `refuse_limits`. ``{key}`` in ``reason`` is a placeholder."""
     field = limit_in(line)
     if field is not None and field not in fields:
         raise RefusedYamlError(index, reason.format(key=KEY_OF[field]))
 
 
 def refuse_swallowed(front: str, fields: Collection[str | None]) -> None:
-    """Refuse YAML in which a line at column 0 looks like a limit on tools but is part of a quoted text.
+    """Reject YAML whose quoted string contains a limit on tools at column 0 that the file lacks.
 
     Raises:
-        RefusedYamlError: There is such a line, and the file does not set that field.
+        RefusedYamlError: Such a line exists.
     """
     if frozenset(fields) >= LIMITS:
         return

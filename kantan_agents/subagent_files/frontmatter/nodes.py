@@ -1,7 +1,7 @@
-"""A safe YAML parser for frontmatter: scalars stay text, tags create no objects, size is limited.
+"""A safe YAML parser for frontmatter: scalars stay strings, tags create no objects, size is limited.
 
-It builds on PyYAML's events (from the C parser if available) and not on its nodes: events arrive one by
-one, so deep nesting cannot exhaust the interpreter's stack.
+It uses PyYAML's events (from the C parser if available): they arrive one by one, so deep nesting cannot
+exhaust the interpreter's stack, as PyYAML's nodes can.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Scalar:
     """A scalar.
 
     Attributes:
-        text: The text, unquoted and unescaped.
-        index: Where it begins in the source.
+        text: The unquoted and unescaped value.
+        index: Its start in the source.
         style: None for plain, else ``'``, ``"``, ``|`` or ``>``.
-        keeps_backslashes: Whether a literal ``\\n`` in it is intended: in block scalars, and if the source
-            writes its backslashes as ``\\x5c``.
+        keeps_backslashes: Whether a literal ``\\n`` is intended: in block scalars, and if the source writes
+            backslashes as ``\\x5c``.
     """
 
     text: str
@@ -65,7 +65,7 @@ MARKER: Final = "a text that begins with '{{' must be quoted"
 
 
 class NotYamlError(Exception):
-    """The text is not valid YAML; ``index`` is the position, ``reason`` the explanation."""
+    """Invalid YAML, with the position ``index``."""
 
     def __init__(self, index: int, reason: str) -> None:
         super().__init__(reason)
@@ -73,7 +73,7 @@ class NotYamlError(Exception):
 
 
 class RefusedYamlError(Exception):
-    """The text is not allowed in a subagent file; ``index`` is the position, ``reason`` the explanation."""
+    """YAML that a subagent file must not contain, with the position ``index``."""
 
     def __init__(self, index: int, reason: str) -> None:
         super().__init__(reason)
@@ -84,8 +84,8 @@ def parse(source: str) -> Node | None:
     """Return the root node of ``source``, None if it is empty.
 
     Raises:
-        NotYamlError: The text is not valid YAML, or contains more than one document.
-        RefusedYamlError: It contains a tag, a key that is not text, or too many values.
+        NotYamlError: It is not valid YAML, or contains more than one document.
+        RefusedYamlError: It contains a tag, a key that is not a str, or too many values.
     """
     unreadable = _NOT_PRINTABLE.search(source)
     if unreadable:
@@ -200,7 +200,7 @@ class _Builder:
             parent[0].items.append(node)
         elif parent[3] is None:
             if not isinstance(node, Scalar):
-                if self.source.startswith("{{", node.index - 1):  # a marker of a template
+                if self.source.startswith("{{", node.index - 1):  # a placeholder of a template
                     raise NotYamlError(node.index, MARKER)
                 raise RefusedYamlError(node.index, KEY_NOT_TEXT)
             parent[3] = node

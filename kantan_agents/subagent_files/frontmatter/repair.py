@@ -1,6 +1,6 @@
-"""Repairs frontmatter that is not valid YAML, field by field: a field that is not YAML becomes text.
+"""Repairs frontmatter that is not valid YAML: each invalid field becomes a string.
 
-Lists of tools stay lists, with unusual bullets, and with brackets and quotes that are not closed.
+Tool lists stay lists, with unusual bullets, and with unclosed brackets and quotes.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class Field:
 
     Attributes:
         piece: Its position.
-        entries: Its content: one entry, or more if it is valid YAML that contains unknown keys.
+        entries: One entry, or more if it is valid YAML with unknown keys.
         is_valid: Whether it is valid YAML.
-        comments: Comments that are not part of its value; only for fields that are not valid.
-        is_text_fallback: Whether it should be data but is kept as text.
+        comments: Comments outside its value; only for invalid fields.
+        is_text_fallback: Whether it is a string in a data field.
     """
 
     piece: Piece
@@ -78,7 +78,7 @@ class Field:
 
     @property
     def is_unambiguous(self) -> bool:
-        """Whether none of its lines can have been meant as a separate key."""
+        """Whether no line can be a separate key."""
         nodes = (entry.node for entry in self.entries)
         return self.is_valid and not any(
             isinstance(node, Scalar) and node.style not in ("|", ">") for node in nodes
@@ -93,7 +93,7 @@ class Field:
 
 @attrs.frozen
 class RepairedFrontmatter:
-    """The fields of a frontmatter, and the reasons why it is not valid YAML as (index, message)."""
+    """The fields of a frontmatter, and why it is not valid YAML as (index, message)."""
 
     fields: list[Field]
     causes: list[tuple[int, str]]
@@ -113,7 +113,7 @@ def repair_frontmatter(front: str, *, is_closed: bool) -> RepairedFrontmatter:
 
     Raises:
         RefusedYamlError: A field is valid YAML but contains something not allowed, or the meaning of a field
-            or of a list of tools is unclear.
+            or of a tool list is unclear.
     """
     if front.count("\n") + front.count("\r") > MAX_LINES:
         raise RefusedYamlError(0, f"is not valid YAML and is longer than {MAX_LINES} lines")
@@ -173,14 +173,14 @@ def _parse_piece(front: str, piece: Piece, anchors: frozenset[str]) -> tuple[Fie
 def _refuse_references(
     source: str, value: str, offset: int, anchors: frozenset[str], *, in_prose: bool
 ) -> None:
-    """Refuse an invalid field with a merge key or an alias, which a repair by field cannot resolve.
+    """Reject an invalid field with a merge key or an alias, which a repair by field cannot resolve.
 
     Args:
         source: The field.
-        value: The text after its colon.
+        value: Everything after its colon.
         offset: Index of the field in the frontmatter.
         anchors: Names of all anchors in the frontmatter.
-        in_prose: Whether the field contains sentences, in which ``*`` is usually plain text.
+        in_prose: Whether the field contains sentences, in which ``*`` is usually not an alias.
 
     Raises:
         RefusedYamlError: The field has such a reference.
@@ -224,7 +224,7 @@ def _continues_unindented(root: Fields) -> bool:
 
 
 def _normalize_spaces(source: str, colon: int) -> str:
-    """Return a field with tabs and no-break spaces in its indentation replaced by spaces."""
+    """Replace tabs and no-break spaces in the indentation by spaces."""
     value = _AFTER_COLON.sub(" ", f":{source[colon:]}", count=1)[1:]
     if value[:1] not in (" ", "\r", "\n", ""):
         value = f" {value}"
@@ -250,7 +250,7 @@ def _dedent(value: str) -> str:
 
 
 def unquote(text: str) -> str:
-    """Return a text without the quotes around it, and without an opening quote that is not closed."""
+    """Return a string without its quotes, or without an opening quote that is not closed."""
     quote = text[:1]
     if quote not in ("'", '"'):
         return text
@@ -277,12 +277,12 @@ def _unescape(text: str, quote: str) -> str:
 
 
 def _parse_broken_list(text: str, *, is_denied: bool) -> Node:
-    """Return the list that the text after a key probably means.
+    """Return the list that a broken value probably means.
 
     Args:
-        text: The text, with its lines dedented.
-        is_denied: Whether this is the list of denied tools. Then every word becomes an entry, since entries
-            that are not names are refused later, and a ``*`` on the key's own line means all tools.
+        text: The value, dedented.
+        is_denied: For denied tools every word is an entry, since entries that are not names are rejected
+            later, and a ``*`` on the key's own line means all tools.
     """
     first, *below = (line.strip(SPACES) for line in _COMMENT.sub("", text).split("\n"))
     lines = [line for line in (first, *below) if not line.startswith("#")]
@@ -296,7 +296,7 @@ def _parse_broken_list(text: str, *, is_denied: bool) -> Node:
         whole = items[0].strip().removeprefix("[").removesuffix("]")
         items = list(split_at(whole, commas=True))
         if len(items) == 1:
-            # Text without commas is split at white space, which the reader of the field does later.
+            # Without commas, the reader of the field splits at white space later.
             return Scalar(" ".join(map(strip_wrapping, split_text(whole))), 0, '"')
     return _items(strip_wrapping(part) for item in items for part in split_at(item, commas=True))
 

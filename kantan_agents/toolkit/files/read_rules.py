@@ -1,4 +1,4 @@
-"""Which files the rules of the current run permit to read: no other tool shows the rest."""
+"""Determines which files the rules of the current run permit to read; no other tool shows the rest."""
 
 from __future__ import annotations
 
@@ -28,11 +28,10 @@ from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_of_run
 
 @attrs.frozen(eq=False)
 class ReadRules:
-    """What the rules say about reading.
+    """The rules about reading.
 
     Attributes:
-        root: The root.
-        read: The tool ``Read``, as the rules know it.
+        read: The tool ``Read``, as the rules see it.
         others: The other tools, by name.
     """
 
@@ -43,16 +42,9 @@ class ReadRules:
     def in_force(self, context: agents.RunContextWrapper[Any], tool: str) -> MayRead | None:
         """Return whether a tool may show a file in the current run; None if it may show every file.
 
-        A rule set whose ``allow`` has no entry about ``Read`` says which tools there are, and nothing about
-        files. One that denies ``Read`` does. A tool that got the permission for a folder does not show what
-        its own entries of ``deny`` are about below that folder.
-
-        Args:
-            context: The SDK's context of the call.
-            tool: Name of the tool that asks.
-
-        Raises:
-            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules have become invalid.
+        An ``allow`` list without an entry about ``Read`` selects tools and does not restrict files; denying
+        ``Read`` does. A tool permitted for a folder does not show files below it that its own ``deny``
+        entries cover. Raises E18 or E20 for rules that have become invalid.
         """
         layers = _layers(context)
         if layers.permits_all:
@@ -70,7 +62,7 @@ class ReadRules:
         return (lambda path: all(check(path) for check in checks)) if checks else None
 
     def may_name(self, path: str) -> bool:
-        """Return whether an error of the current call may name something that the model has not named."""
+        """Return whether an error of the current call may name a path that the model has not named."""
         call = current_call.get()
         if call is None:  # no model has made it
             return True

@@ -18,7 +18,7 @@ MayRead = Callable[[str], bool]
 
 GIT = ".git"
 MAX_ENTRIES = 200_000
-"""Entries of one folder that are looked at."""
+"""Maximum number of entries of one folder."""
 
 
 @attrs.frozen(eq=False)
@@ -26,9 +26,8 @@ class WalkedFile:
     """A regular file.
 
     Attributes:
-        path: Its path relative to the root.
-        folder: Descriptor of the folder that it is in, open until the next file is asked for.
-        entry: Its entry in that folder.
+        path: Relative to the root.
+        folder: Descriptor of its folder, open until the next file.
     """
 
     path: str
@@ -40,15 +39,13 @@ class WalkedFile:
 class Walk:
     """One walk through the files below a folder.
 
-    Files that the run's rules forbid to read, ``.git`` and what ``.gitignore`` names are left out.
+    It omits files that the run's rules forbid to read, ``.git`` and files in ``.gitignore``.
 
     Attributes:
-        root: The root.
         top: Descriptor of the root folder.
-        stop: Is asked at each folder.
         may_read: Whether a file may be read; None if all may.
-        depth: How many names a path below ``start`` has at most.
-        skipped: How many files or folders were left out, by reason.
+        depth: Maximum number of path parts below ``start``.
+        skipped: Number of omitted files or folders by reason.
     """
 
     root: Root
@@ -59,11 +56,7 @@ class Walk:
     skipped: Counter[str] = attrs.field(factory=Counter)
 
     def files(self, start: Parts) -> Generator[WalkedFile, None, None]:
-        """Yield the files below a folder: those of a folder by name, then those of its folders.
-
-        Raises:
-            FileNotUsableError, OutsideRootError: E161, E160, about ``start`` itself.
-        """
+        """Yield a folder's files by name, then its folders' files; raise E160 or E161 for ``start``."""
         most = min(MAX_DEPTH, len(start) + self.depth - 1) if self.depth is not None else MAX_DEPTH
         waiting = [(start, self._ignored_above(start))]
         while waiting:
@@ -119,13 +112,13 @@ class Walk:
         return entries
 
     def _ignored_above(self, start: Parts) -> IgnoreRules:
-        """Return the rules of the folders above ``start``; none if they leave out ``start`` itself."""
+        """Return the rules of the folders above ``start``; none if they exclude ``start`` itself."""
         rules = IgnoreRules()
         for place in range(len(start)):
             try:
                 folder = open_folder(self.root, self.top, start[:place])
             except KantanAgentsError:
-                return rules  # `start` itself is reported when it is opened
+                return rules  # opening `start` reports it
             try:
                 rules = rules.within(folder, "/".join(start[:place]))
             finally:
@@ -148,6 +141,6 @@ _REASONS = (
 
 
 def skipped_notice(skipped: Counter[str]) -> str | None:
-    """Return what was left out as a line for the model; None if it need not know of anything."""
+    """Return a line for the model about omitted files, or None."""
     reasons = [text.format(f"{skipped[key]:,}") for key, text in _REASONS if skipped[key]]
     return f"[left out: {'; '.join(reasons)}]" if reasons else None

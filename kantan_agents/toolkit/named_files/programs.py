@@ -1,4 +1,4 @@
-"""The programs in a project that a configuration names: that of MCP servers, or one of git."""
+"""Programs in a project that a configuration of MCP servers or git names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def used_by_servers(folder: str) -> Iterator[str]:
         words = words_of(f"{folder}/{name}")
         if not words:
             continue
-        yield from programs(folder, words)  # as they are, for other readers of the file
+        yield from programs(folder, words)  # unchanged, for other readers of the file
         yield from _of_node(folder, words)
         # Imported here: few folders have servers.
         from kantan_agents.tools.mcp.configuration.read_file import read_file
@@ -44,14 +44,14 @@ def used_by_servers(folder: str) -> Iterator[str]:
 
 
 def used_by_server(entry: ServerEntry) -> Iterator[str]:
-    """Yield the programs that a configured server names, in its directory or in one that it names."""
+    """Yield the programs that a server names, in its directory or in one that it names."""
     from kantan_agents.tools.mcp.configuration.variables import expand
 
     expanded = expand(entry, os.environ)
     texts = (expanded.command, *expanded.args, *expanded.env.values())
     words = [word for text in texts for word in (text, *_WORD.findall(text)) if "\0" not in word]
     base = os.path.join(entry.source.folder or entry.source.path.parent, os.path.expanduser(entry.cwd or ""))
-    # Also one that does not exist: who makes it decides what is started.
+    # Also a missing one: its creator decides which program starts.
     missing = (text for text in (expanded.command, *expanded.args) if Path(text).suffix in _PROGRAMS)
     yield from (os.path.normpath(os.path.join(base, text)) for text in missing if "\0" not in text)
     named = (os.path.normpath(os.path.join(base, word)) for word in ("", *words[:_MOST_WORDS]))

@@ -31,19 +31,18 @@ _PATIENCE_SECONDS = 12.0  # more than a supervisor takes to give up
 
 @attrs.frozen
 class CommandEnding:
-    """How a command has ended.
+    """How a command ended.
 
     Attributes:
-        code: Its exit code; None if a signal has ended it.
-        signal: That signal.
-        limit: The limit that it has exceeded: ``"time"``, ``"output"``, ``"memory"``, ``"cpu"``, ``"disk"``
-            or ``"processes"``; ``"kept"`` if it has made something that it may not make, ``"replaced"`` and
-            ``"way"`` if a protected file was replaced, or is about to be.
-        moved: Protected paths that it has made or replaced, each with the name that it has now; without a
-            name, it was a link that is there again.
-        replaced: Protected paths that somebody has replaced meanwhile, so that it could write there.
-        left: How many processes it has left behind; they are ended as well.
-        problem: Why it could not be started or watched; else None.
+        code: Its exit code; None after a signal.
+        signal: The signal that ended it.
+        limit: The exceeded limit: ``"time"``, ``"output"``, ``"memory"``, ``"cpu"``, ``"disk"`` or
+            ``"processes"``; ``"kept"`` if it created something forbidden; ``"replaced"`` and ``"way"`` if a
+            protected file was or is about to be replaced.
+        moved: Protected paths that it created or replaced, each with its new name; "" for a restored link.
+        replaced: Protected paths that others replaced meanwhile, so that it could write there.
+        left: Number of processes left behind, which are killed.
+        problem: Why it could not be started or watched, or None.
         is_started: Whether it was started.
     """
 
@@ -58,20 +57,15 @@ class CommandEnding:
 
 
 class ShellCommand:
-    """One command, owned by a task of its own: the task that waits for it may be cancelled.
-
-    Args:
-        launch: How it is started.
-        seconds: How long it may take.
-        latest: Gets what it prints, besides ``output``.
+    """A command, owned by a separate task: the task that waits for it may be canceled.
 
     Attributes:
-        seconds: How long it may take.
-        output: What it has printed.
-        latest: The same for those who do not take it from ``output``; None unless it was given.
-        ending: How it has ended; None while it is running.
-        started_at: When it was started, by ``time.monotonic()``.
-        ended_at: When it has ended; None while it is running.
+        seconds: Its time limit.
+        output: Its output.
+        latest: A second copy of the output, if given.
+        ending: None while it is running.
+        started_at: From ``time.monotonic()``.
+        ended_at: None while it is running.
     """
 
     def __init__(self, launch: Launch, seconds: float, latest: LatestOutput | None = None) -> None:
@@ -89,11 +83,11 @@ class ShellCommand:
         self._said = b""
         self._loop = asyncio.get_running_loop()
         self._asked_to_end = anyio.Event()
-        # In a context of its own: it may outlive the tool call that starts it.
+        # A separate context: it may outlive the tool call that starts it.
         self._task = contextvars.Context().run(asyncio.create_task, self._own())
 
     async def ended(self) -> CommandEnding:
-        """Wait for the end; if the waiting task is cancelled, kill the command and wait all the same."""
+        """Wait for the end; if the waiting task is canceled, kill the command and still wait."""
         try:
             await asyncio.wait({self._task})
         except BaseException:
@@ -119,12 +113,12 @@ class ShellCommand:
 
     @property
     def limits(self) -> ShellLimits:
-        """What it may use."""
+        """Its limits."""
         return self._launch.limits
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, or the event loop that owned it has."""
+        """Whether it, or the event loop that owned it, has ended."""
         return self.ending is not None or self._task.done() or self._loop.is_closed()
 
     async def _own(self) -> None:
@@ -149,12 +143,12 @@ class ShellCommand:
                 ending = self._read_ending("way" if supervisor.makes_way else self._limit)
                 if ending.problem is not None:
                     await to_thread.run_sync(supervisor.end_leftovers)
-                # All that had the pipe is gone, unless the command has sent it to a process by a socket.
+                # All processes with the pipe are gone, unless the command has sent it to one by a socket.
                 group.cancel_scope.deadline = anyio.current_time() + _REST_SECONDS
             self.ending = ending
         finally:
             for coroutine in beside:
-                coroutine.close()  # nobody has awaited it if the loop ends before its task's first step
+                coroutine.close()  # never awaited if the loop ends before its task's first step
             self.ended_at = time.monotonic()
             supervisor.hang_up()
             if self.ending is None:
@@ -162,7 +156,7 @@ class ShellCommand:
             try:
                 with anyio.CancelScope(shield=True):
                     await to_thread.run_sync(supervisor.close)
-            except asyncio.CancelledError:  # the loop ends, and the thread may not have begun
+            except asyncio.CancelledError:  # the loop ends, and the thread may not have started
                 threading.Thread(target=supervisor.close).start()
                 raise
 
@@ -183,7 +177,7 @@ class ShellCommand:
             await self._read_status(supervisor)
 
     async def _insist(self, supervisor: Supervised, scope: anyio.CancelScope) -> None:
-        """Kill the supervisor and all processes if it does not do what it is asked to."""
+        """Kill the supervisor and all processes if it does not obey."""
         with scope:
             await self._asked_to_end.wait()
             await anyio.sleep(self._launch.limits.grace_seconds + _PATIENCE_SECONDS)
@@ -216,7 +210,7 @@ class ShellCommand:
         if "code" in said:
             limit = limit or said["limit"]
             if limit is None:
-                # Of a signal in the sandbox, its code is all that is seen.
+                # A sandbox only shows the code of a signal.
                 code = said["code"] - _SIGNALLED if self._launch.is_sandboxed and said["code"] else None
                 limit = _LIMIT_OF.get(said["signal"] or code)
             moved = tuple((old, new) for old, new in said["moved"])
@@ -233,7 +227,7 @@ def _itself(coroutine: Coroutine[Any, Any, None]) -> Coroutine[Any, Any, None]:
 
 
 async def _read(file: int) -> bytes:
-    """Return what a pipe has, b"" at its end."""
+    """Return the available bytes of a pipe, b"" at its end."""
     while True:
         await anyio.wait_readable(file)
         with suppress(BlockingIOError):

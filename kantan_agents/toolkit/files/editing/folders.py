@@ -1,4 +1,4 @@
-"""The folder that a file is written to, locked for the other calls of this process meanwhile."""
+"""Opens the folder of a written file, with a lock against other calls of this process."""
 
 from __future__ import annotations
 
@@ -19,11 +19,7 @@ _guard = Lock()
 
 
 def parts_of_file(root: Root, path: str) -> Parts:
-    """Return the names on the way to a file.
-
-    Raises:
-        OutsideRootError, FileNotUsableError: E160, E161, the path is not one of a file.
-    """
+    """Return the path parts of a file; raise E160 or E161 for any other path."""
     parts = root.parts(path)
     if not parts or path.endswith("/"):
         raise FileNotUsableError(path=shown_path(parts), reason="it is a folder, not a file")
@@ -32,16 +28,7 @@ def parts_of_file(root: Root, path: str) -> Parts:
 
 @contextmanager
 def locked_folder(root: Root, parts: Parts, *, is_made: bool = False) -> Iterator[int]:
-    """Open the folder of a file, while no other call of this process changes the file.
-
-    Args:
-        root: The root.
-        parts: The names on the way to the file.
-        is_made: Whether to create folders that are missing.
-
-    Raises:
-        OutsideRootError, FileNotUsableError: E160, E161.
-    """
+    """Open the folder of a file, and lock the file; ``is_made`` creates missing folders."""
     with _lock_of(f"{root.path}/{'/'.join(parts)}"), opened_root(root) as top:
         if is_made:
             _make_folders(root, top, parts[:-1])
@@ -81,7 +68,7 @@ class _FileLock:
 
 
 def _lock_of(path: str) -> _FileLock:
-    """Return the lock of a file by its absolute path, the same for every toolkit of the process."""
+    """Return the lock of an absolute path, shared by all toolkits of the process."""
     with _guard:
         lock = _locks.get(path)
         if lock is None:

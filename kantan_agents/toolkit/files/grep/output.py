@@ -1,4 +1,4 @@
-"""The answer of one search: as many entries as were asked for, and what was left out."""
+"""The result of one search, up to the requested number of entries."""
 
 from __future__ import annotations
 
@@ -18,10 +18,8 @@ class GrepOutput:
     """Collects lines, files or counts.
 
     Attributes:
-        skip: How many entries come before this answer.
-        limit: How many entries it has at most.
-        numbers: Whether lines have numbers.
-        has_gaps: Whether lines that do not follow each other are separated.
+        skip: Entries before this result.
+        has_gaps: Whether to separate lines that are not adjacent.
     """
 
     skip: int
@@ -35,11 +33,7 @@ class GrepOutput:
     _last: tuple[str, int] | None = None
 
     def add(self, entry: str) -> None:
-        """Add an entry.
-
-        Raises:
-            EnoughError: There is one more entry than fits.
-        """
+        """Add an entry; raise EnoughError for the first one that does not fit."""
         self._seen += 1
         if self._seen <= self.skip:
             return
@@ -50,11 +44,7 @@ class GrepOutput:
         self.entries.append(entry)
 
     def add_line(self, path: str, line: Line) -> None:
-        """Add a line of a file, as ripgrep shows it.
-
-        Raises:
-            EnoughError: As ``add``.
-        """
+        """Add a line in ripgrep's format."""
         mark = ":" if line.is_match else "-"
         number = f"{line.number}{mark}" if self.numbers else ""
         entry = f"{shown(path)}{mark}{number}{_cut(line)}"
