@@ -23,18 +23,9 @@ _YAML_BREAK: Final = re.compile("[\x85\u2028\u2029]")
 def fixed_text(text: str) -> str | None:
     """Return a repaired file as valid YAML with the same content.
 
-    Only invalid fields change; the prompt, comments, key order and line ends do not. Ignored content becomes
-    a comment: lines that belong to no field, and all but one of several invalid values for one field.
-
-    Args:
-        text: The file with its original line ends.
-
-    Returns:
-        The new file. None if it needed no repair, or if a data field is invalid and so its meaning unknown.
-
-    Raises:
-        AgentFileError: E30: the content cannot be read.
-        InvalidDefinitionError: E31: it is not a valid definition.
+    Only invalid fields change. Ignored content becomes a comment: lines that belong to no field, and all but
+    one of several invalid values for one field. None if nothing needs a repair, or if a data field is invalid
+    and so its meaning unknown. Raises E30 and E31.
     """
     parsed = parse_file(text, None)
     repair = parsed.repair
@@ -85,8 +76,7 @@ def _fixed_front(parsed: ParsedFile, definition: AgentDefinition, newline: str) 
 def _effective_entries(fields: list[Field], definition: AgentDefinition) -> frozenset[int]:
     """Return the indexes of the entries to write if their fields are invalid.
 
-    For tool lists this is the first invalid entry, which gets the combined value; for other fields the last
-    one.
+    For tool lists the first invalid entry, which gets the combined value; for other fields the last one.
     """
     found: dict[str, int] = {}
     for field in fields:

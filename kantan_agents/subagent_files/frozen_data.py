@@ -25,7 +25,7 @@ def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
 
 
 class FrozenDict(dict[str, Any]):
-    """A dict that cannot be changed. ``copy.deepcopy`` returns a plain dict."""
+    """A dict that cannot be changed; ``copy.deepcopy`` returns a plain one."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __ior__ = _refuse
@@ -42,7 +42,7 @@ class FrozenDict(dict[str, Any]):
 
 
 class FrozenList(list[Any]):
-    """A list that cannot be changed. ``copy.deepcopy`` returns a plain list."""
+    """A list that cannot be changed; ``copy.deepcopy`` returns a plain one."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse

@@ -77,7 +77,7 @@ def grants_for(tools: ToolFilter, disallowed: tuple[str, ...] = ()) -> Grants:
 
 
 def named_tools(entry: str) -> list[str]:
-    """Return the tools in an entry of ``tools``, by name or pattern; empty if it grants nothing."""
+    """Return the tools in an entry of ``tools``, by name or pattern."""
     return [_tool_of(rule) for rule in _allow_rules(entry, [])]
 
 
@@ -115,7 +115,6 @@ def _denied_entries(entry: str) -> list[str]:
 
 
 def _rule_entries(entry: str) -> list[str]:
-    """Return the equivalent rules; ValueError if none exist."""
     entry = entry.strip()
     if not entry:
         return []

@@ -32,11 +32,6 @@ def copy_data(value: Any, *, as_dict: Callable[..., Any] = dict, as_list: Callab
     """Return a copy of JSON-like data with tuples as lists.
 
     Other values stay unchanged, for `find_invalid_value` to report.
-
-    Args:
-        value: The data.
-        as_dict: Makes the dicts of the copy.
-        as_list: Makes the lists of the copy.
     """
     counter = itertools.count(1)
 
@@ -52,7 +47,7 @@ def copy_data(value: Any, *, as_dict: Callable[..., Any] = dict, as_list: Callab
 
 
 def find_invalid_value(value: Any) -> str | None:
-    """Return the first mistake that makes ``value`` impossible to represent in YAML, or None."""
+    """Return the first problem that YAML cannot represent, or None."""
     return _find_invalid(value, DEPTH, itertools.count(1))
 
 

@@ -46,16 +46,16 @@ class Problem:
 
 
 def unreadable(path: str, message: str, code: str = AgentFileError.code) -> Problem:
-    """Return the problem of a file or directory that the system cannot read."""
+    """Return the problem of an unreadable file or directory."""
     return Problem(Path(path), 1, message, "error", code)
 
 
 def no_agent(path: str) -> Problem:
-    """Return the remark on a Markdown file without frontmatter in a directory of agents."""
+    """Return the remark on Markdown without frontmatter in a directory of agents."""
     return Problem(Path(path), 1, "is not an agent: the file has no frontmatter", "warning")
 
 
 def problems_of(path: str, error: FileError) -> tuple[Problem, ...]:
-    """Return one problem for each mistake that ``error`` reports."""
+    """Return one problem for each mistake in ``error``."""
     messages = (error.reason,) if isinstance(error, AgentFileError | SkillFileError) else error.problems
     return tuple(Problem(Path(path), error.line, message, "error", error.code) for message in messages)

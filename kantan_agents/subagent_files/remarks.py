@@ -16,12 +16,7 @@ from kantan_agents.tool_rules.full_shells import remark_on_entry
 
 @attrs.frozen
 class Remark:
-    """A remark on one key of a file.
-
-    Attributes:
-        key: The key, such as ``permissionMode``.
-        message: The remark; starts with the key.
-    """
+    """A remark on one key of a file; ``message`` starts with the key."""
 
     key: str
     message: str
@@ -60,8 +55,7 @@ class _Limit:
     """A key that limits an agent in another program.
 
     Attributes:
-        program: The program.
-        instead: What to use here.
+        instead: The replacement here.
         limits: Whether a value of the key limits anything.
     """
 

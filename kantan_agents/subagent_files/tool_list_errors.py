@@ -62,7 +62,6 @@ def _unclosed_parentheses(text: str) -> int:
 
 
 def _closing_index(text: str) -> int:
-    """Return the index at which the first parenthesis closes, or -1."""
     depth = 0
     for index, char in enumerate(text):
         depth += (char == "(") - (char == ")")

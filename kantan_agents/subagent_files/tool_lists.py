@@ -54,12 +54,12 @@ def split_at(text: str, *, commas: bool) -> tuple[str, ...]:
 
 
 def strip_quotes(entries: Iterable[str]) -> tuple[str, ...]:
-    """Return entries without the quotes, backticks and braces around them."""
+    """Strip quotes, backticks and braces from entries."""
     return _unique(entry.strip(_WRAPPING) for entry in entries)
 
 
 def strip_wrapping(part: str) -> str:
-    """Return an entry without surrounding quotes and without the bracket of a whole list."""
+    """Strip quotes and the bracket of a whole list from an entry."""
     entry = part.strip(_WRAPPING)
     opened, closed = entry.startswith("["), entry.endswith("]")
     if opened and closed and "[" not in entry[1:]:
@@ -91,7 +91,7 @@ def intersection(first: ToolFilter, second: ToolFilter) -> ToolFilter:
 
 
 def as_text(entries: Sequence[str]) -> str | None:
-    """Return the string that `split_text` splits into these entries; None if none does."""
+    """Return the string that `split_text` splits into these entries, or None."""
     text = ", ".join(entries)
     return text if entries and split_text(text) == tuple(entries) else None
 

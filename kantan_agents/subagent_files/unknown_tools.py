@@ -18,12 +18,7 @@ _MOST = 20
 
 @attrs.frozen
 class UnknownTool:
-    """A tool in the list of a definition that does not exist.
-
-    Attributes:
-        name: Its name in the file.
-        nearest: The existing name that was probably meant, or None.
-    """
+    """A missing tool in a definition, and the existing name that was probably meant."""
 
     name: str
     nearest: str | None = None
@@ -55,12 +50,7 @@ def local_tools(definition: AgentDefinition) -> tuple[str, ...]:
 
 
 def unknown_tools(definition: AgentDefinition, names: Collection[str]) -> tuple[UnknownTool, ...]:
-    """Return the allowed tools that do not exist.
-
-    Args:
-        definition: Its entries match exactly, as in the agent's rules.
-        names: The existing tools.
-    """
+    """Return the allowed tools that do not exist. Entries match exactly, as in the agent's rules."""
     wanted = local_tools(definition)
     if not wanted:
         return ()
@@ -82,5 +72,5 @@ def listed(unknown: Sequence[UnknownTool]) -> str:
 
 
 def names_no_tool(unknown: Sequence[UnknownTool], *, where: str) -> str:
-    """Return the sentence for tools that do not exist: ``tools: no tool here is named 'Read', 'Grep'``."""
+    """Return ``tools: no tool here is named 'Read', 'Grep'``."""
     return f"tools: no tool {where} is named {listed(unknown)}"

@@ -153,7 +153,6 @@ def _question(given: dict[str, Any]) -> Question:
 
 
 def _checked(answers: Any, questions: list[Question]) -> list[list[str]] | None:
-    """Return the words of each answer; empty for an unanswered question."""
     if answers is None:
         return None
     if isinstance(answers, Mapping):

@@ -64,7 +64,7 @@ def checked_tool(
 def read_arguments(
     name: str, validator: jsonschema_rs.Draft202012Validator, required: list[str], arguments: str
 ) -> dict[str, Any]:
-    """Return the arguments of a call; raise E10 if they do not match the schema."""
+    """Return the arguments of a call; raise E10."""
     given = {
         key: value
         for key, value in parse_arguments(name, arguments).items()
@@ -78,6 +78,6 @@ def read_arguments(
 
 
 def bad_input(name: str, reason: str) -> ToolInputError:
-    """Return the error for a call with wrong arguments, with a shortened reason."""
+    """Return E10 with a shortened reason."""
     reason = reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 3]}..."
     return ToolInputError(tool_name=name, reason=reason)

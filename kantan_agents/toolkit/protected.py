@@ -40,9 +40,7 @@ class ProtectedName:
     """A protected file or folder, anywhere below the root.
 
     Attributes:
-        pattern: Its name or last path parts, in lower case, with ``*`` and ``?``. A folder protects
-            everything in it.
-        reason: The reason, in words.
+        pattern: Its name or last path parts, in lower case, with ``*`` and ``?``.
         in_sandbox: Whether it is read-only for a command in a sandbox. Programs must write some: ``git`` its
             index, ``npm`` the installed packages.
     """
@@ -117,7 +115,7 @@ _also: Final[dict[str, str]] = {}
 
 
 def why_protected(root: str, parts: tuple[str, ...]) -> str | None:
-    """Return why a path is protected, in words, or None. Costs some ``stat`` calls.
+    """Return why a path is protected, or None. Costs some ``stat`` calls.
 
     Case, invisible characters and trailing blanks are ignored, because a file system may ignore them.
     ``root`` and ``parts`` contain no symbolic links.
@@ -129,12 +127,12 @@ def why_protected(root: str, parts: tuple[str, ...]) -> str | None:
 
 
 def protect(path: str | os.PathLike[str], reason: str) -> None:
-    """Protect a file or folder that this process uses, anywhere, until the process ends."""
+    """Protect a file or folder that this process uses, until the process ends."""
     _also[os.path.realpath(path)] = reason
 
 
 def also_protected() -> tuple[str, ...]:
-    """Return the files and folders passed to ``protect``."""
+    """Return the paths passed to ``protect``."""
     return tuple(_also)
 
 
@@ -148,7 +146,7 @@ def databases() -> tuple[str, ...]:
 def executed_here() -> tuple[str, ...]:
     """Return the folders from which this process runs code: its Python environment and this library.
 
-    No tool or sandboxed command may write them, wherever they are. Folders of the system are omitted.
+    Folders of the system are omitted.
     """
     return _executed()
 
@@ -168,10 +166,9 @@ def names_protected(text: str) -> bool:
 
 
 def named_protected(values: Iterable[Any]) -> tuple[str, str] | None:
-    """Return a string in the arguments of a call that leads to a protected path, and why, or None. May block.
+    """Return a string in the arguments of a call that leads to a protected path, and why. May block.
 
-    For tools with an unknown root: paths count unchanged and relative to the working directory. Strings of
-    several lines and URLs are not paths.
+    For tools with an unknown root: paths count unchanged and relative to the working directory.
     """
     waiting = [values]
     while waiting:
@@ -188,7 +185,6 @@ def named_protected(values: Iterable[Any]) -> tuple[str, str] | None:
 
 
 def _paths_of(text: str) -> Iterator[str]:
-    """Yield the paths that a tool may read in a string: also decoded, and with Windows separators."""
     if _PAGE.match(text) and ".." not in text:
         return
     forms = (one for given in (text, unquote(text)) for one in (given, given.replace("\\", "/")))
@@ -235,7 +231,6 @@ def _named(names: tuple[str, ...]) -> str | None:
 
 
 def _found(root: str, parts: tuple[str, ...]) -> str | None:
-    """Return a reason that depends on existing files: an environment, a repository, a file in use."""
     file = os.path.join(root, *parts)  # noqa: PTH118 - names that are no text
     own = config_directory()
     places = [*_also.items(), *((place, PYTHON) for place in executed_here())]
@@ -261,7 +256,6 @@ def _found(root: str, parts: tuple[str, ...]) -> str | None:
 
 
 def _found_in_configuration(root: str, file: str) -> str | None:
-    """Return the reason if a configuration names a file or its folder as one that git or a server runs."""
     # Imported here: only files that nothing else protects need them.
     from kantan_agents.toolkit.named_files.programs import used_by_servers
     from kantan_agents.toolkit.named_files.repositories import repositories, used_by_git

@@ -86,7 +86,7 @@ def todo_write(*, key: str = TODOS) -> FunctionTool:
 
 
 def key_of(tool: object) -> str | None:
-    """Return the context key of a ``TodoWrite`` tool; None for any other tool."""
+    """Return the context key of a ``TodoWrite`` tool, or None."""
     return getattr(tool, _KEY, None)
 
 
@@ -106,7 +106,6 @@ def _validator() -> jsonschema_rs.Draft202012Validator:
 
 
 def _checked(todos: list[Todo]) -> list[Todo]:
-    """Return the list with known fields only; raise E10 for several steps in progress, or a blank one."""
     active = sum(todo["status"] == _IN_PROGRESS for todo in todos)
     if active > 1:
         raise bad_input(NAME, f"at most one step may be in_progress, and {active} are")

@@ -18,11 +18,7 @@ _COLON: Final = re.compile(r": |:\s*(?:[\r\n]|\Z)")
 def explain_invalid_field(key: str, source: str, value: str, reason: str) -> tuple[int, str]:
     """Return the mistake in a field as (index in ``source``, message).
 
-    Args:
-        key: Its key.
-        source: All of its lines.
-        value: Everything after the colon.
-        reason: The YAML parser's message, for an unknown mistake.
+    ``value`` is everything after the colon; ``reason``, from the YAML parser, explains an unknown mistake.
     """
     offset = len(source) - len(value)
     text = value.strip()

@@ -27,15 +27,10 @@ def end_frontmatter(document: Document, *, has_dash_line: bool) -> Document:
 
     The end is a misspelled closing line, a heading, or the first blank line before anything but a known key,
     an indented line or a list item. A line with ``#`` is a comment directly above a known key, and if the
-    next key limits the tools. Such a key stays in the frontmatter, or the file is rejected.
+    next key limits the tools. Such a key stays in the frontmatter, or RefusedYamlError is raised.
 
-    Args:
-        document: A document whose frontmatter runs into the prompt.
-        has_dash_line: Whether a line of dashes follows, perhaps a horizontal rule of the prompt. Then the
-            frontmatter ends only after a field without prose, and only if no known key follows.
-
-    Raises:
-        RefusedYamlError: The prompt may contain a limit on tools that the frontmatter lacks.
+    With ``has_dash_line``, a line of dashes follows that may be a horizontal rule of the prompt. Then the
+    frontmatter ends only after a field without prose, and only if no known key follows.
     """
     front = document.front
     finder = _EndFinder(has_dash_line=has_dash_line)
@@ -55,14 +50,7 @@ def end_frontmatter(document: Document, *, has_dash_line: bool) -> Document:
 
 @attrs.frozen
 class _Ahead:
-    """The lines after a line.
-
-    Attributes:
-        line: The next line.
-        end: Its end.
-        text: The next line that is neither blank nor starts with ``#``, or "".
-        is_text_adjacent: Whether ``text`` follows without a blank line.
-    """
+    """The lines after a line; ``text`` is the next one that is neither blank nor starts with ``#``, or ""."""
 
     line: str
     end: int
@@ -82,11 +70,7 @@ def _next_texts(lines: list[str]) -> list[tuple[str, bool]]:
 
 
 class _EndFinder:
-    """Looks for the end of the frontmatter, line by line.
-
-    Attributes:
-        end: Where the prompt starts, according to the lines so far.
-    """
+    """Looks for the end of the frontmatter, line by line; ``end`` is the result so far."""
 
     def __init__(self, *, has_dash_line: bool) -> None:
         self.end: tuple[int, int] | None = None
@@ -132,7 +116,6 @@ class _EndFinder:
             self._blank = None
 
     def _is_heading(self, ahead: _Ahead) -> bool:
-        """Return whether a line with ``#`` starts the prompt; else it is a comment."""
         text = ahead.text
         key = KNOWN.match(text)
         if not text or (key and (ahead.is_text_adjacent or FIELD_OF[key[1]] in LIMITS)):
@@ -162,7 +145,6 @@ class _EndFinder:
                     self._suspects.append((line, index))
 
     def _extend(self, field: str | None) -> None:
-        """Extend the frontmatter at least to this line."""
         self.end = self._blank = None
         self._has_heading = False
         self._in_prose = field in PROSE

@@ -26,10 +26,7 @@ def repair_colors(
 ) -> tuple[list[Entry], list[tuple[int, str]]]:
     """Return the entries with unquoted hex colors as values, and the repairs as (index, reason).
 
-    Args:
-        source: The source of the entries.
-        entries: The entries.
-        offset: Index of ``source`` in the frontmatter to which the indexes of the entries refer.
+    ``offset`` is the index of ``source`` in the frontmatter.
     """
     repairs: list[tuple[int, str]] = []
     result = []

@@ -42,9 +42,9 @@ class Document:
     Attributes:
         head: Everything before the frontmatter, without a BOM.
         front: The frontmatter, between the two lines of dashes.
-        line: The line of the file at which ``front`` starts, from 1.
+        line: The first line of ``front`` in the file, from 1.
         tail: The closing line with the blank line after it, or None.
-        prompt: Everything after that.
+        prompt: The rest.
     """
 
     head: str
@@ -54,7 +54,7 @@ class Document:
     prompt: str
 
     def line_at(self, index: int) -> int:
-        """Return the line of the file that contains the character ``index`` of ``front``."""
+        """Return the line of the file for an index in ``front``."""
         return self.line + bisect.bisect_right(self._breaks, index)
 
     @functools.cached_property
@@ -63,22 +63,14 @@ class Document:
 
 
 def lines_before(text: str, index: int) -> int:
-    """Return how many lines end before the character ``index``."""
+    """Return how many lines end before ``index``."""
     return len(_LINE_END.findall(text[:index]))
 
 
 def read_regular_file(path: str, limit: int) -> tuple[bytes, os.stat_result]:
     """Read a regular file, but no pipe, which may block forever, or device, whose opening has effects.
 
-    Args:
-        path: The file; links are followed.
-        limit: Maximum number of bytes to read.
-
-    Raises:
-        OSError: The file cannot be read, or is not a regular file.
-
-    Returns:
-        The bytes, and the status of the opened file from before the read.
+    Follows links. Returns the bytes, and the status of the opened file from before the read; raises OSError.
     """
     # Checked before opening, which alone can have an effect, and after, because the path may lead to another
     # file by then.
@@ -95,11 +87,7 @@ def _check_regular(status: os.stat_result, path: str) -> None:
 
 
 def read_file(path: Path) -> bytes:
-    """Return the bytes of a subagent file.
-
-    Raises:
-        AgentFileError: E30: it is missing, unreadable, not a regular file, or larger than `MAX_BYTES`.
-    """
+    """Return the bytes of a subagent file; raise E30."""
     try:
         return read_regular_file(os.fspath(path), MAX_BYTES + 1)[0]
     except OSError as error:
@@ -110,11 +98,7 @@ def read_file(path: Path) -> bytes:
 
 
 def decode(text: str | bytes, path: Path | None) -> str:
-    """Return the content of a file, without its BOM.
-
-    Raises:
-        AgentFileError: E30: it is larger than `MAX_BYTES` or not valid UTF-8.
-    """
+    """Return the content of a file, without its BOM; raise E30 if it is too large or not UTF-8."""
     size = len(text) if isinstance(text, bytes) else len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
         raise AgentFileError(path=path, reason=f"is larger than {MAX_BYTES // 1024 // 1024} MiB")
@@ -134,10 +118,10 @@ def decode(text: str | bytes, path: Path | None) -> str:
 
 
 def lacks_frontmatter(data: bytes) -> bool:
-    """Return whether a file is ordinary Markdown, such as a README, and not meant as an agent.
+    """Return whether a file is ordinary Markdown, such as a README.
 
-    A file is meant as an agent if its frontmatter is in another encoding, or lacks only the opening line: a
-    key comes before the first heading and the first code block.
+    It is meant as an agent if its frontmatter is in another encoding, or lacks only the opening line: a key
+    comes before the first heading and the first code block.
     """
     head = data[:_HEAD_BYTES]
     text = head.decode("utf-8", "replace").removeprefix("\ufeff")
@@ -152,12 +136,9 @@ def lacks_frontmatter(data: bytes) -> bool:
 
 
 def split_document(text: str, path: Path | None) -> Document:
-    """Return the parts of a file.
+    """Return the parts of a file; raise E30 if the first line is not a line of dashes.
 
     One blank line after the closing line is a separator and not part of the prompt.
-
-    Raises:
-        AgentFileError: E30: the first line is not a line of dashes.
     """
     opening = OPENING.match(text)
     if opening is None:

@@ -34,16 +34,7 @@ _ELSEWHERE: Final = (
 
 
 def refuse_doubtful_grants(front: str, root: Fields, entries: Iterable[Entry]) -> None:
-    """Reject a frontmatter with a guessed end if a line of ``tools`` may belong to the prompt.
-
-    Args:
-        front: The frontmatter, valid YAML.
-        root: Its content.
-        entries: Its entries, with merge keys resolved.
-
-    Raises:
-        RefusedYamlError: Such a line exists.
-    """
+    """Reject a frontmatter with a guessed end if a line of ``tools`` may belong to the prompt."""
     starts = [key.index for key, _ in root.pairs]
     end_of = dict(itertools.pairwise([*starts, len(front)]))
     for entry in entries:
@@ -58,15 +49,8 @@ def refuse_doubtful_grants(front: str, root: Fields, entries: Iterable[Entry]) -
 def refuse_doubtful_lines(front: str, start: int, end: int, *, is_closed: bool) -> None:
     """Reject a ``tools`` field with a line that may belong to the prompt.
 
-    Args:
-        front: The frontmatter.
-        start: Index of the key.
-        end: Index after the last line of the field.
-        is_closed: Whether a line of dashes follows. It may be part of the prompt, so headings and lines below
-            a blank line stay doubtful.
-
-    Raises:
-        RefusedYamlError: Such a line exists.
+    If ``is_closed``, a line of dashes follows. It may be part of the prompt, so headings and lines below a
+    blank line stay doubtful.
     """
     found = _doubtful_line(front[start:end], is_closed=is_closed)
     if found is not None:

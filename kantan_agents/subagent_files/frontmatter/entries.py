@@ -106,7 +106,6 @@ def _is_missing(field: str, parsed: ParsedFields) -> bool:
 
 
 def _field_of_other_spelling(entry: Entry, parsed: ParsedFields) -> str:
-    """Return the field of a key in an unknown spelling, or "". Warn if the key may mean a field."""
     key = entry.key
     if key in FIELD_OF:
         return ""
@@ -159,7 +158,6 @@ def _parse_field(field: str, same: list[Entry], parsed: ParsedFields) -> None:
 
 
 def _parse_model(entry: Entry, parsed: ParsedFields) -> str | None:
-    """Return the model; of a list, which other programs read as an order of preference, the first."""
     if not isinstance(entry.node, Items):
         return _text(entry.node)
     names = _texts(entry.node)

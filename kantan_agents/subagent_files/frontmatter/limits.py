@@ -43,13 +43,7 @@ def limit_in(line: str) -> str | None:
 def refuse_limits(text: str, fields: Collection[str | None], offset: int = 0) -> None:
     """Reject a line that looks like a limit on tools, unless the file sets that field elsewhere.
 
-    Args:
-        text: A part of the frontmatter that was not parsed as a limit.
-        fields: The fields that the file sets.
-        offset: Index of ``text`` in the frontmatter.
-
-    Raises:
-        RefusedYamlError: Such a line exists.
+    ``offset`` is the index of ``text`` in the frontmatter.
     """
     if frozenset(fields) >= LIMITS:
         return
@@ -66,11 +60,7 @@ def refuse_limit(line: str, fields: Collection[str | None], index: int, *, reaso
 
 
 def refuse_swallowed(front: str, fields: Collection[str | None]) -> None:
-    """Reject YAML whose quoted string contains a limit on tools at column 0 that the file lacks.
-
-    Raises:
-        RefusedYamlError: Such a line exists.
-    """
+    """Reject YAML whose quoted string contains a limit on tools at column 0 that the file lacks."""
     if frozenset(fields) >= LIMITS:
         return
     offset = 0

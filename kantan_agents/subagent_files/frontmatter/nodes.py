@@ -30,7 +30,6 @@ class Scalar:
 
     Attributes:
         text: The unquoted and unescaped value.
-        index: Its start in the source.
         style: None for plain, else ``'``, ``"``, ``|`` or ``>``.
         keeps_backslashes: Whether a literal ``\\n`` is intended: in block scalars, and if the source writes
             backslashes as ``\\x5c``.
@@ -52,7 +51,7 @@ class Items:
 
 @attrs.frozen
 class Fields:
-    """A mapping, as pairs in source order; a key may appear twice."""
+    """A mapping in source order; a key may appear twice."""
 
     pairs: list[tuple[Scalar, Any]]
     index: int
@@ -65,7 +64,7 @@ MARKER: Final = "a text that begins with '{{' must be quoted"
 
 
 class NotYamlError(Exception):
-    """Invalid YAML, with the position ``index``."""
+    """Invalid YAML."""
 
     def __init__(self, index: int, reason: str) -> None:
         super().__init__(reason)
@@ -73,7 +72,7 @@ class NotYamlError(Exception):
 
 
 class RefusedYamlError(Exception):
-    """YAML that a subagent file must not contain, with the position ``index``."""
+    """YAML that a subagent file must not contain."""
 
     def __init__(self, index: int, reason: str) -> None:
         super().__init__(reason)
@@ -81,11 +80,10 @@ class RefusedYamlError(Exception):
 
 
 def parse(source: str) -> Node | None:
-    """Return the root node of ``source``, None if it is empty.
+    """Return the root node, None if ``source`` is empty.
 
-    Raises:
-        NotYamlError: It is not valid YAML, or contains more than one document.
-        RefusedYamlError: It contains a tag, a key that is not a str, or too many values.
+    Raises NotYamlError also for a second document, RefusedYamlError for a tag, a key that is not a str, or
+    too many values.
     """
     unreadable = _NOT_PRINTABLE.search(source)
     if unreadable:
@@ -112,8 +110,6 @@ def parse(source: str) -> Node | None:
 
 
 class _Builder:
-    """Builds the nodes of one document from events."""
-
     def __init__(self, source: str) -> None:
         self.source = source
         self.anchors: dict[str, tuple[Node, int]] = {}

@@ -50,7 +50,7 @@ class Piece:
     """Consecutive lines of a frontmatter that belong together.
 
     Attributes:
-        key: Their key; None for comments and lines without one.
+        key: None for comments and lines without a key.
         start: Index of the first character.
         colon: Index after the colon.
         end: Index after the last character.
@@ -64,7 +64,7 @@ class Piece:
 
 @attrs.frozen
 class Pieces:
-    """The pieces of a frontmatter, and warnings about the split as (index, message)."""
+    """The pieces of a frontmatter, and warnings as (index, message)."""
 
     pieces: list[Piece]
     warnings: list[tuple[int, str]]
@@ -99,15 +99,13 @@ def has_known_key(front: str) -> bool:
 
 
 def lines_of(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield each line, including its line end, with its start and end index."""
+    """Yield each line with its line end, its start and its end index."""
     for found in _LINE.finditer(text):
         if found[0]:
             yield found[0], found.start(), found.end()
 
 
 class _Splitter:
-    """Decides line by line whether a field starts."""
-
     def __init__(self, known: frozenset[str]) -> None:
         self.known = known
         self.warnings: list[tuple[int, str]] = []
@@ -118,7 +116,7 @@ class _Splitter:
         self._block = ""
 
     def match_field(self, line: str, index: int, next_line: str) -> tuple[str, int] | None:
-        """Return the key of the field that starts in a line, and the length up to its value; else None."""
+        """Return the key of the field that starts in a line, and the length up to its value."""
         found = self._key(line, index, next_line)
         if found is None:
             self._follow_block(line)
@@ -168,7 +166,6 @@ class _Splitter:
 
 
 def _next_lines(lines: list[tuple[str, int, int]]) -> list[str]:
-    """Return for each line the next one that is not blank, or ""."""
     found, next_line = [], ""
     for line, _, _ in reversed(lines):
         found.append(next_line)
@@ -177,7 +174,6 @@ def _next_lines(lines: list[tuple[str, int, int]]) -> list[str]:
 
 
 def _split_comments(front: str, piece: Piece) -> list[Piece]:
-    """Split off the comment lines at the end of a piece, which belong to the next key."""
     if piece.key is None:
         return [piece]
     end = piece.end

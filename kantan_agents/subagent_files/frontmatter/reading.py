@@ -44,8 +44,6 @@ class ParsedFile:
     """The parts and entries of a file.
 
     Attributes:
-        document: The parts.
-        entries: The keys with their values.
         repair: The repaired fields if the frontmatter is not valid YAML, else None.
         repairs: (index in the frontmatter, reason).
     """
@@ -59,17 +57,9 @@ class ParsedFile:
 def read_definition(
     make: Callable[..., D], text: str | bytes, path: Path | None, required: Sequence[str] = REQUIRED
 ) -> D:
-    """Return the definition in a file with frontmatter.
+    """Return the definition in a file with frontmatter; raise E30 and E31.
 
-    Args:
-        make: Gets the fields by name; raises E31 for invalid ones. Usually a class.
-        text: The content of the file.
-        path: The file, for messages.
-        required: The required fields.
-
-    Raises:
-        AgentFileError: E30: the content cannot be read.
-        InvalidDefinitionError: E31: it is not a valid definition. The error lists all mistakes.
+    ``make`` gets the fields by name, and raises E31 for invalid ones. The error lists all mistakes.
     """
     parsed = parse_file(text, path)
     document = parsed.document
@@ -103,12 +93,7 @@ def read_definition(
 
 
 def parse_file(text: str | bytes, path: Path | None) -> ParsedFile:
-    """Return the parts and entries of a subagent file.
-
-    Raises:
-        AgentFileError: E30: the content cannot be read.
-        InvalidDefinitionError: E31: the frontmatter is not a mapping, or contains something not allowed.
-    """
+    """Return the parts and entries of a subagent file; raise E30 and E31."""
     document = split_document(decode(text, path), path)
     repairs: list[tuple[int, str]] = []
     try:
@@ -164,7 +149,6 @@ def _parse_repaired(
 
 
 def _limit_in_prompt(document: Document, fields: ParsedFields) -> Iterator[tuple[int, str]]:
-    """Yield a warning if the prompt starts with a key that limits tools in the frontmatter."""
     blank = _BLANK.match(document.prompt)
     key = KNOWN.match(document.prompt, blank.end() if blank else 0)
     if key and FIELD_OF[key[1]] in LIMITS and FIELD_OF[key[1]] not in fields.values:

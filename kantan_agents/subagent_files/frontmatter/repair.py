@@ -63,9 +63,7 @@ class Field:
     """One parsed piece of a frontmatter.
 
     Attributes:
-        piece: Its position.
         entries: One entry, or more if it is valid YAML with unknown keys.
-        is_valid: Whether it is valid YAML.
         comments: Comments outside its value; only for invalid fields.
         is_text_fallback: Whether it is a string in a data field.
     """
@@ -107,13 +105,7 @@ class RepairedFrontmatter:
 def repair_frontmatter(front: str, *, is_closed: bool) -> RepairedFrontmatter:
     """Return the fields of a frontmatter that is not valid YAML.
 
-    Args:
-        front: The frontmatter.
-        is_closed: Whether a closing line follows.
-
-    Raises:
-        RefusedYamlError: A field is valid YAML but contains something not allowed, or the meaning of a field
-            or of a tool list is unclear.
+    Raises RefusedYamlError if the meaning of a field or of a tool list is unclear.
     """
     if front.count("\n") + front.count("\r") > MAX_LINES:
         raise RefusedYamlError(0, f"is not valid YAML and is longer than {MAX_LINES} lines")
@@ -175,15 +167,7 @@ def _refuse_references(
 ) -> None:
     """Reject an invalid field with a merge key or an alias, which a repair by field cannot resolve.
 
-    Args:
-        source: The field.
-        value: Everything after its colon.
-        offset: Index of the field in the frontmatter.
-        anchors: Names of all anchors in the frontmatter.
-        in_prose: Whether the field contains sentences, in which ``*`` is usually not an alias.
-
-    Raises:
-        RefusedYamlError: The field has such a reference.
+    In prose, ``*`` is usually not an alias.
     """
     merge = _MERGE_KEY.search(source) if "<<" in source else None
     if merge:
@@ -224,7 +208,6 @@ def _continues_unindented(root: Fields) -> bool:
 
 
 def _normalize_spaces(source: str, colon: int) -> str:
-    """Replace tabs and no-break spaces in the indentation by spaces."""
     value = _AFTER_COLON.sub(" ", f":{source[colon:]}", count=1)[1:]
     if value[:1] not in (" ", "\r", "\n", ""):
         value = f" {value}"
@@ -279,10 +262,8 @@ def _unescape(text: str, quote: str) -> str:
 def _parse_broken_list(text: str, *, is_denied: bool) -> Node:
     """Return the list that a broken value probably means.
 
-    Args:
-        text: The value, dedented.
-        is_denied: For denied tools every word is an entry, since entries that are not names are rejected
-            later, and a ``*`` on the key's own line means all tools.
+    For denied tools every word is an entry, since entries that are not names are rejected later, and a ``*``
+    on the key's own line means all tools.
     """
     first, *below = (line.strip(SPACES) for line in _COMMENT.sub("", text).split("\n"))
     lines = [line for line in (first, *below) if not line.startswith("#")]

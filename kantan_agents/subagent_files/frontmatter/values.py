@@ -32,9 +32,6 @@ def to_data(node: Node) -> Any:
 
     These are ``010`` (8 or 10), ``1_000``, ``yes`` and dates. After a round trip, every other parser reads
     the same value.
-
-    Raises:
-        RefusedYamlError: A merge key refers to something that is not a mapping.
     """
     if isinstance(node, Scalar):
         return to_scalar(node)

@@ -51,12 +51,12 @@ def field_lines(field: str, key: str, value: Any) -> Iterator[str]:
 
 
 def description_yaml(text: str) -> str:
-    r"""Return a description as YAML; a literal ``\n`` is escaped so that it is not read as a newline."""
+    r"""Return a description as YAML, with literal ``\n`` escaped."""
     return quote(text).replace("\\\\", "\\x5c") if _LITERAL_NEWLINE in text else scalar_yaml(text)
 
 
 def scalar_yaml(value: Any) -> str:
-    """Return a str, number, boolean or None as YAML on one line."""
+    """Return a scalar as YAML on one line."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -262,7 +262,7 @@ class AgentLoader(FileLoader[AgentDefinition, AgentCatalog]):
 
 @attrs.frozen(eq=False)
 class SearchIndex:
-    """Definitions with their normalized names and descriptions."""
+    """An index of names and descriptions."""
 
     _entries: tuple[_Entry, ...]
 
@@ -300,7 +300,6 @@ def _entry(definition: AgentDefinition) -> _Entry:
 
 
 def _rank(entry: _Entry, text: str, words: list[str], key: str) -> int | None:
-    """Return 0 for the best match; None if a word is missing."""
     if key:
         if entry.key == key:
             return 0

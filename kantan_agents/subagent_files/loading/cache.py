@@ -54,11 +54,7 @@ class ParsedFiles(Generic[T]):
     A result is valid while the file has the same signature. A file so new that a later change could leave its
     signature the same is read again. The same bytes give the same result object.
 
-    Args:
-        parse: Parses the bytes of the file at a path, at most one more than allowed.
-        size: Number of files to cache; 0 for none, None for every file until ``keep_only`` drops it.
-        read: Reads a file; by default it follows links.
-        unreadable_code: Code of the problem of a file that the system cannot read.
+    ``parse`` gets at most one byte more than allowed. With ``size`` None, ``keep_only`` bounds the cache.
     """
 
     def __init__(
@@ -78,7 +74,7 @@ class ParsedFiles(Generic[T]):
         self._lock = threading.Lock()
 
     def current(self, path: str) -> FileResult[T] | None:
-        """Return the result of an unchanged file for the cost of one ``stat``; None if it must be read."""
+        """Return the result of an unchanged file for one ``stat``; None if it must be read."""
         entry = self._get(path)
         if entry is None or not entry.settled or signature_at(path) != entry.signature:
             return None

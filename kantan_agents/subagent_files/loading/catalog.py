@@ -153,10 +153,7 @@ def build_catalog(
 ) -> CatalogT:
     """Build a catalog; the first value with a name shadows the others.
 
-    Args:
-        make: The class of the catalog.
-        results: The results in order of priority, each with its scope.
-        problems: Problems that do not belong to a file.
+    ``problems`` are additional ones that do not belong to a file.
     """
     entries: dict[str, CatalogEntry[Any]] = {}
     shadowed: list[Shadowed] = []

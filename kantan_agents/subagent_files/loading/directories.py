@@ -35,12 +35,7 @@ class AgentDirectory:
 
 
 class BaseDirectories:
-    """The working and the home directory, determined only when a path needs them.
-
-    Args:
-        cwd: The working directory; by default the directory of the process.
-        home: The home directory; by default the home of the process' user, who may have none.
-    """
+    """The working and the home directory, determined only when a path needs them."""
 
     def __init__(
         self, cwd: str | os.PathLike[str] | None = None, home: str | os.PathLike[str] | None = None
@@ -50,11 +45,7 @@ class BaseDirectories:
 
     @cached_property
     def cwd(self) -> Path:
-        """The working directory, absolute.
-
-        Raises:
-            InvalidOptionError: E75: it does not exist or cannot be accessed.
-        """
+        """The working directory, absolute; raises E75 if it does not exist."""
         given = Path(self._cwd or "")
         if given.is_absolute():
             return given
@@ -66,11 +57,7 @@ class BaseDirectories:
 
     @cached_property
     def home(self) -> Path | None:
-        """The home directory, absolute; None if the user has none.
-
-        Raises:
-            InvalidOptionError: E75: it is relative, without a working directory.
-        """
+        """The home directory, absolute; None if the user has none."""
         try:
             home = Path.home() if self._home is None else Path(self._home)
         except RuntimeError:
@@ -78,11 +65,7 @@ class BaseDirectories:
         return home if home.is_absolute() else self.cwd / home
 
     def absolute(self, path: str) -> Path | None:
-        """Return an absolute path; None for ``~`` without a home directory.
-
-        Raises:
-            InvalidOptionError: E75: it is relative, without a working directory.
-        """
+        """Return an absolute path; None for ``~`` without a home directory."""
         first, *rest = Path(path).parts or (".",)
         if first == "~":
             return None if self.home is None else self.home.joinpath(*rest)
@@ -92,12 +75,7 @@ class BaseDirectories:
 
 @attrs.frozen
 class SearchPath:
-    """The directories to search, in order of priority.
-
-    Attributes:
-        directories: Distinct; they need not exist.
-        skipped: A warning for each directory that cannot be determined.
-    """
+    """The distinct directories to search, in order of priority, and a warning for each unknown one."""
 
     directories: tuple[AgentDirectory, ...]
     skipped: tuple[Problem, ...] = ()
@@ -109,15 +87,8 @@ def default_directories(
     """Return the directories of a project and of its user (spec subagents, search order).
 
     Outside a repository, the project has only the working directory. Without a home directory, the user's
-    directories are skipped.
-
-    Args:
-        bases: The working and the home directory.
-        environ: ``KODE_CONFIG_DIR`` and ``CLAUDE_CONFIG_DIR`` replace the user's two directories.
-        kind: ``agents``, ``skills`` or ``commands``.
-
-    Raises:
-        InvalidOptionError: E75: the working directory does not exist.
+    directories are skipped. ``KODE_CONFIG_DIR`` and ``CLAUDE_CONFIG_DIR`` replace the user's two directories.
+    Raises E75 without a working directory.
     """
     found: dict[Path, AgentDirectory] = {}
     skipped = []
@@ -135,8 +106,7 @@ def default_directories(
 def given_directories(paths: Iterable[str | os.PathLike[str]], bases: BaseDirectories) -> SearchPath:
     """Return the directories of a caller; ``~`` is the home directory, relative paths start at the cwd.
 
-    Raises:
-        InvalidOptionError: E75: a path needs a home or working directory that does not exist.
+    Raises E75 if a path needs a home or working directory that does not exist.
     """
     found = dict.fromkeys(_given(checked_path("directories", path), bases) for path in paths)
     return SearchPath(tuple(AgentDirectory(path, "given") for path in found))

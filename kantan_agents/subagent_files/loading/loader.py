@@ -50,7 +50,6 @@ class FileKind:
         log: The name of the logger.
         log_line: The message about files that cannot be loaded.
         values: The name of the built-in values in errors.
-        search: Selects the files.
         read: Reads a file; None to follow links.
     """
 
@@ -69,9 +68,7 @@ class Loaded(Generic[CatalogT]):
     """The result of a load.
 
     Attributes:
-        catalog: All values.
         source: The results and problems behind the catalog.
-        listing: The files.
         since: When the load started.
         new_errors: Errors that the previous load did not have.
     """

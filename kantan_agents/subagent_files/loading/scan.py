@@ -58,7 +58,7 @@ def signature_at(path: str) -> PathState:
 
 
 def identity_of(signature: Signature) -> tuple[int, int]:
-    """Return the part that two paths to the same file share."""
+    """Return the part that is equal for two paths to one file."""
     return signature[3:]
 
 
@@ -66,11 +66,8 @@ def is_racy(signature: Signature, now: int) -> bool:
     """Return whether a change right after ``now`` could leave this signature the same.
 
     File times advance in ticks of some milliseconds, on old file systems of two seconds. A file that changed
-    in the current tick can change again without a new signature.
-
-    Args:
-        signature: The signature of the file.
-        now: ``clock_ns()`` from before the signature was taken.
+    in the current tick can change again without a new signature. ``now`` is the time before the signature was
+    taken.
     """
     modified, changed, *_ = signature
     tick = _TICK if modified % _SECOND or changed % _SECOND else _COARSE_TICK
@@ -86,8 +83,8 @@ class Search:
     Attributes:
         choose: Returns the entries of a directory that count.
         follows_links: If False, links are warnings, except for the directory that the caller named.
-        deepest: Deeper directories, in levels below the named one, are errors.
-        most: More directories than this are an error.
+        deepest: Deeper levels are errors.
+        most: More directories are an error.
     """
 
     choose: Callable[[Entries], Chosen]
@@ -130,7 +127,6 @@ class Listing:
     """The files found in directories, in order of priority.
 
     Attributes:
-        files: The files; within one tree in search order.
         problems: Unreadable directories, and links that are not followed.
         watched: Every path that affects the list, with its state from before the listing.
         racy: Whether a path is so new that a further change might go unnoticed.

@@ -15,12 +15,8 @@ class SharedWork(Generic[T]):
     """Runs a function in a thread and shares the result.
 
     A caller never gets the result of an execution that started before its request. However many callers
-    request and cancel, at most one thread works and one waits.
-
-    Args:
-        work: The function.
-        lock: Held during the work; instances that share it never work at the same time.
-        on_done: Gets the result in the same thread, after the lock is released.
+    request and cancel, at most one thread works and one waits. Instances with the same ``lock`` never work at
+    the same time; ``on_done`` runs after its release.
     """
 
     def __init__(self, work: Callable[[], T], lock: threading.Lock, on_done: Callable[[T], object]) -> None:
@@ -32,13 +28,13 @@ class SharedWork(Generic[T]):
         self._pending_lock = threading.Lock()
 
     async def run_async(self) -> T:
-        """Return the result of work that starts after this call, on an event loop."""
+        """Return the result of work that starts after this call."""
         import asyncio  # commands load agent files without an event loop
 
         return await asyncio.wrap_future(self._request())
 
     def run(self) -> T:
-        """Return the result of work that starts after this call; blocks the thread."""
+        """Return the result of work that starts after this call; blocks."""
         return self._request().result()
 
     def _request(self) -> Future[T]:

@@ -45,13 +45,12 @@ def glob_tool(root: Root, rules: ReadRules) -> FunctionTool:
 
 
 def _inside(root: Root, pattern: str, path: str | None) -> str:
-    """Return an absolute pattern relative to the root, unless a folder is given."""
     prefix = f"{root.path.rstrip('/')}/"
     return pattern[len(prefix) :] if pattern.startswith(prefix) and not path else pattern
 
 
 def find_files(root: Root, wanted: Glob, path: str, may_read: MayRead | None, stop: SearchStop) -> str:
-    """Return the paths of matching files, one per line; raise E160 or E161 for the folder."""
+    """Return the paths of matching files, one per line; raise E160 or E161."""
     base = root.parts(path)
     start = root.parts("/".join((*base, *wanted.folder))) if wanted.folder else base
     with opened_root(root) as top:

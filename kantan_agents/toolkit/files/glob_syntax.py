@@ -20,7 +20,7 @@ _BRACES = {"{": "(?:", "}": ")"}
 
 
 def translated(text: str, *, braces: bool = True) -> str:
-    """Return the regular expression of a glob pattern; raise ValueError with the reason.
+    """Return the regular expression of a glob pattern; raise ValueError.
 
     ``*``, ``?`` and ``[...]`` match no ``/``; ``**`` matches any number of whole steps.
     """
@@ -49,7 +49,6 @@ def translated(text: str, *, braces: bool = True) -> str:
 
 
 def _stars(text: str, token: re.Match[str], before: str) -> str:
-    """Translate two or more stars; they match folders only as a whole step."""
     start, end = token.span("stars")
     is_begin = start == 0 or text[start - 1] in before
     if is_begin and token["slash"]:

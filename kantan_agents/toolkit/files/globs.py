@@ -30,7 +30,7 @@ class Glob:
     _regexp: Any = attrs.field(eq=False, repr=False)
 
     def matches(self, path: str) -> bool:
-        """Return whether a path relative to the start folder matches."""
+        """Match a path relative to the start folder."""
         return self._regexp.fullmatch(as_bytes(path)) is not None
 
 
@@ -62,7 +62,6 @@ def compiled_glob(pattern: str, *, any_depth: bool = False) -> Glob:
 
 
 def _spans_folders(text: str) -> bool:
-    """Return whether a ``/`` is within braces."""
     depth = 0
     for one in text:
         depth += (one == "{") - (one == "}")

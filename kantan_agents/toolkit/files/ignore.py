@@ -20,13 +20,7 @@ _LAST_SPACES = re.compile(r"(?<!\\)[ \t]+$")
 
 @attrs.frozen
 class IgnorePattern:
-    """A line of a ``.gitignore`` file.
-
-    Attributes:
-        expression: Matches paths relative to the folder of the file.
-        is_included: Whether it re-includes paths.
-        is_of_folders: Whether it matches folders only.
-    """
+    """A line of a ``.gitignore`` file; ``is_included`` re-includes paths."""
 
     expression: str
     is_included: bool
@@ -54,12 +48,7 @@ class IgnorePattern:
 
 @attrs.frozen(eq=False)
 class IgnoreFile:
-    """The compiled lines of a file.
-
-    Attributes:
-        skipped: Length of the path prefix that the patterns do not see.
-        expressions: The expressions of all patterns, matched together.
-    """
+    """The compiled lines of a file, for paths without their first ``skipped`` bytes."""
 
     skipped: int
     patterns: tuple[IgnorePattern, ...]
@@ -80,7 +69,7 @@ class IgnoreRules:
     files: tuple[IgnoreFile, ...] = ()
 
     def within(self, folder: int, path: str) -> IgnoreRules:
-        """Return the rules inside a folder, given by descriptor and by path relative to the root."""
+        """Return the rules inside a folder, given by descriptor and relative path."""
         patterns = _read(folder)
         if not patterns:
             return self
@@ -89,7 +78,7 @@ class IgnoreRules:
         return IgnoreRules((IgnoreFile(skipped, patterns, expressions), *self.files))
 
     def ignores(self, path: str, *, is_folder: bool = False) -> bool:
-        """Return whether a path relative to the root is excluded, if its parents are not."""
+        """Return whether a relative path is excluded, if its parents are not."""
         if not self.files:
             return False
         data = as_bytes(path)

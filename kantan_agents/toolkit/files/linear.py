@@ -13,7 +13,7 @@ _NOTHING = rb"[^\x00-\x{10FFFF}]"
 
 
 def compiled(pattern: str, **options: bool) -> Any:
-    """Compile an expression for UTF-8 bytes; raise ValueError with the reason."""
+    """Compile an expression for UTF-8 bytes; raise ValueError."""
     try:
         return _compile(pattern.encode(), _options(**options))
     except UnicodeEncodeError as error:
@@ -25,7 +25,7 @@ def compiled(pattern: str, **options: bool) -> Any:
 
 
 def escaped(text: str) -> str:
-    """Return an expression that matches exactly this string."""
+    """Return an expression for exactly this string."""
     return str(_escape(text))
 
 

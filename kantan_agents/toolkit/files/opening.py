@@ -59,7 +59,7 @@ def opened_root(root: Root) -> Iterator[int]:
 def open_folder(
     root: Root, top: int, parts: Parts, *, is_listed: bool = False, is_found: bool = False
 ) -> int:
-    """Return a new descriptor of a folder; raise E161, or E160 for another file system.
+    """Return a new descriptor of a folder; raise E160 or E161.
 
     Pass ``is_listed`` to list entries, and ``is_found`` for names from a listing, which have the spelling of
     the file system.
@@ -89,7 +89,7 @@ def open_folder(
 
 
 def open_file(root: Root, folder: int, parts: Parts, flags: int = os.O_RDONLY) -> int:
-    """Return a new descriptor of a regular file; raise E161, or E160 for another file system."""
+    """Return a new descriptor of a regular file; raise E160 or E161."""
     try:
         # Before it is opened: opening a device may have effects.
         check_regular(parts, os.stat(parts[-1], dir_fd=folder, follow_symlinks=False))
@@ -107,7 +107,7 @@ def open_file(root: Root, folder: int, parts: Parts, flags: int = os.O_RDONLY) -
 
 
 def open_found(folder: int, name: str) -> int:
-    """Return a descriptor of a regular file from a listing; raise OSError if it is gone."""
+    """Return a descriptor of a regular file from a listing; raise OSError."""
     return os.open(name, _FILE | os.O_RDONLY, dir_fd=folder)
 
 
@@ -124,7 +124,7 @@ def is_folder(root: Root, top: int, parts: Parts) -> bool:
 
 
 def check_regular(parts: Parts, found: os.stat_result) -> None:
-    """Raise E161 unless the status is of a regular file."""
+    """Raise E161 unless the file is regular."""
     kind = kind_of(found)
     if kind is not None:
         hint = ": list it with LS" if stat.S_ISDIR(found.st_mode) else ""

@@ -59,7 +59,7 @@ def read_lines(
     *,
     known: KnownFiles | None = None,
 ) -> str:
-    """Return numbered lines of a file, with a note about omitted ones; raise E160 or E161."""
+    """Return numbered lines of a file, with a note about omitted ones."""
     parts = root.parts(file_path)
     if not parts:
         raise FileNotUsableError(path=".", reason="it is a folder, not a file: list it with LS")
@@ -92,8 +92,6 @@ def read_lines(
 
 @attrs.define
 class _Page:
-    """Collects the lines of one result."""
-
     first: int
     limit: int
     line: int = 1

@@ -28,12 +28,7 @@ from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_of_run
 
 @attrs.frozen(eq=False)
 class ReadRules:
-    """The rules about reading.
-
-    Attributes:
-        read: The tool ``Read``, as the rules see it.
-        others: The other tools, by name.
-    """
+    """The rules about reading."""
 
     root: Root
     read: ToolFacts
@@ -44,7 +39,7 @@ class ReadRules:
 
         An ``allow`` list without an entry about ``Read`` selects tools and does not restrict files; denying
         ``Read`` does. A tool permitted for a folder does not show files below it that its own ``deny``
-        entries cover. Raises E18 or E20 for rules that have become invalid.
+        entries cover. Raises E18 or E20.
         """
         layers = _layers(context)
         if layers.permits_all:
@@ -78,7 +73,6 @@ class ReadRules:
         return bool(decisions) and not _denies(decisions)
 
     def _decisions(self, rules: ToolRules, tool: ToolFacts, path: str) -> list[Decision]:
-        """Return the decisions about both spellings of a path that a model may use; none if it cannot."""
         absolute = f"{self.root.path.rstrip('/')}/{path}"
         parameter = tool.parameter or ""
         try:

@@ -34,7 +34,7 @@ class Root:
     """A folder that the tools cannot leave.
 
     Attributes:
-        path: Its path, without symbolic links.
+        path: Without symbolic links.
         given: The user's path, made absolute.
         device: Its file system.
         folds_names: Whether that file system accepts several spellings of a name.
@@ -55,8 +55,7 @@ class Root:
     def at(cls, root: Any) -> Root:
         """Return the root folder at a path.
 
-        Raises E75 if it is not a folder or contains this library's data, E165 if the system cannot confine
-        tools to a folder.
+        Raises E75 if it contains this library's data, E165 if the system cannot confine tools.
         """
         text = checked_path("root", root)
         if not all(hasattr(os, name) for name in _NEEDED) or os.open not in os.supports_dir_fd:
@@ -82,7 +81,7 @@ class Root:
         return cls(str(real), given, device, folds_names, names, hidden)
 
     def relative(self, path: str) -> str | None:
-        """Return a path relative to the root (``""`` itself), as rules compare it; None outside.
+        """Return a path relative to the root, as rules compare it; None outside.
 
         The string alone decides, because the tools never follow a symbolic link.
         """
@@ -125,7 +124,6 @@ def _through_links(path: str) -> Iterator[str]:
 
 
 def _folds_names(root: Path) -> bool:
-    """Return whether other spellings find a file as well, as usual on macOS."""
     some = next((path for path in root.iterdir() if _swapped(path) != path), root)
     try:
         return _swapped(some) != some and _swapped(some).samefile(some)

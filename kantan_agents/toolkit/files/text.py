@@ -20,7 +20,7 @@ class BinaryFileError(Exception):
 
 
 def marked_encoding(data: bytes) -> tuple[bytes, str | None]:
-    """Return the byte order mark and its encoding; ``b""`` and None without one."""
+    """Return the byte order mark and its encoding, or ``b""`` and None."""
     return next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", None))
 
 
@@ -29,7 +29,7 @@ class FileText:
     """The content of a file with ``\\n`` as its only line end, and everything to write it back.
 
     Attributes:
-        ends: The line end of each line that has one, ``"\\n"`` or ``"\\r\\n"``.
+        ends: ``"\\n"`` or ``"\\r\\n"`` for each line that has one.
         mark: The byte order mark.
     """
 

@@ -19,11 +19,7 @@ class ScanStoppedError(Exception):
 
 
 class SearchStop:
-    """Asks a thread to end.
-
-    Attributes:
-        is_set: Whether the call was canceled.
-    """
+    """Asks a thread to end."""
 
     __slots__ = ("_deadline", "is_set")
 

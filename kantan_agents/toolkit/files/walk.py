@@ -23,12 +23,7 @@ MAX_ENTRIES = 200_000
 
 @attrs.frozen(eq=False)
 class WalkedFile:
-    """A regular file.
-
-    Attributes:
-        path: Relative to the root.
-        folder: Descriptor of its folder, open until the next file.
-    """
+    """A regular file; ``folder`` stays open until the next file."""
 
     path: str
     folder: int
@@ -112,7 +107,6 @@ class Walk:
         return entries
 
     def _ignored_above(self, start: Parts) -> IgnoreRules:
-        """Return the rules of the folders above ``start``; none if they exclude ``start`` itself."""
         rules = IgnoreRules()
         for place in range(len(start)):
             try:

@@ -26,7 +26,7 @@ _NEVER = frozenset((b"", b".", b"..", b".git"))  # git rejects a path with one o
 def gitlinks(index: str) -> list[str] | None:
     """Return the paths of other repositories in an index, also in the shared part of a split one.
 
-    None if the index is too large, or has too many of them or too long names.
+    None if they or the index are too large.
     """
     found: dict[str, None] = {}
     folder = os.path.dirname(index)
@@ -50,7 +50,7 @@ def gitlinks(index: str) -> list[str] | None:
 
 
 def content_of(file: str, most: int) -> bytes:
-    """Return the start of a regular file; b"" for an unreadable file or anything else."""
+    """Return the start of a regular file, or b""."""
     try:
         # Opening a pipe without a writer would wait.
         with open(os.open(file, _FLAGS), "rb") as opened:

@@ -22,12 +22,7 @@ _OF_REPOSITORIES = ("commondir", "config", "config.worktree", "hooks", "info/att
 
 @attrs.frozen
 class Repository:
-    """A repository, checked out in a folder.
-
-    Attributes:
-        folder: The folder with ``.git``.
-        places: Git's data folders: ``.git``, or the target of the file ``.git``.
-    """
+    """A repository; ``places`` are git's data folders: ``.git``, or the target of the file ``.git``."""
 
     folder: str
     places: tuple[str, ...]
@@ -59,7 +54,7 @@ def _worktrees(repository: Repository) -> Iterator[str]:
 
 
 def used_by_git(repository: Repository) -> Iterator[str]:
-    """Yield the files of a repository that git executes or reads its configuration from."""
+    """Yield the files that git executes or reads its configuration from."""
     root = repository.folder
     if os.path.isfile(f"{root}/.git"):  # a worktree or a submodule: it names the folder
         yield f"{root}/.git"
@@ -93,7 +88,6 @@ def _line(file: str) -> str:
 
 
 def _inner(folder: str) -> tuple[list[str], bool]:
-    """Return the repositories in a git folder at any depth, and whether these are all."""
     waiting, found = [folder], list[str]()
     for _ in range(_MOST):
         if not waiting:
@@ -109,7 +103,6 @@ def _inner(folder: str) -> tuple[list[str], bool]:
 
 
 def _configured(root: str, file: str, base: str) -> Iterator[str]:
-    """Yield the files that a configuration includes or names, and the folders of hooks."""
     waiting = [file]
     for _ in range(_MOST_INCLUDED):
         if not waiting:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class BoundedOutput:
-    """Stores the first and last ``size / 2`` bytes of an output; ``total`` counts all."""
+    """Stores the first and last ``size / 2`` bytes of an output."""
 
     def __init__(self, size: int) -> None:
         self.total = 0
@@ -46,7 +46,7 @@ class BoundedOutput:
 
 
 class LatestOutput:
-    """Stores the last ``size`` bytes of an output; ``total`` counts all."""
+    """Stores the last ``size`` bytes of an output."""
 
     def __init__(self, size: int) -> None:
         self.total = 0
@@ -77,12 +77,10 @@ _LENGTHS = ((0xF0, 4), (0xE0, 3), (0xC0, 2))
 
 
 def _continuing(data: bytearray) -> int:
-    """Return how many leading bytes continue a character."""
     return next((place for place, byte in enumerate(data[:4]) if byte & _MARK != _CONTINUES), 0)
 
 
 def _unfinished(data: bytes | bytearray) -> int:
-    """Return how many trailing bytes belong to an incomplete character."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte & _MARK == _CONTINUES:

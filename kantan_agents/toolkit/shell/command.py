@@ -35,7 +35,6 @@ class CommandEnding:
 
     Attributes:
         code: Its exit code; None after a signal.
-        signal: The signal that ended it.
         limit: The exceeded limit: ``"time"``, ``"output"``, ``"memory"``, ``"cpu"``, ``"disk"`` or
             ``"processes"``; ``"kept"`` if it created something forbidden; ``"replaced"`` and ``"way"`` if a
             protected file was or is about to be replaced.
@@ -43,7 +42,6 @@ class CommandEnding:
         replaced: Protected paths that others replaced meanwhile, so that it could write there.
         left: Number of processes left behind, which are killed.
         problem: Why it could not be started or watched, or None.
-        is_started: Whether it was started.
     """
 
     code: int | None = None
@@ -57,16 +55,7 @@ class CommandEnding:
 
 
 class ShellCommand:
-    """A command, owned by a separate task: the task that waits for it may be canceled.
-
-    Attributes:
-        seconds: Its time limit.
-        output: Its output.
-        latest: A second copy of the output, if given.
-        ending: None while it is running.
-        started_at: From ``time.monotonic()``.
-        ended_at: None while it is running.
-    """
+    """A command, owned by a separate task: the task that waits for it may be canceled."""
 
     def __init__(self, launch: Launch, seconds: float, latest: LatestOutput | None = None) -> None:
         self.output = BoundedOutput(launch.limits.output_bytes)
@@ -97,7 +86,7 @@ class ShellCommand:
         return CommandEnding(problem="its event loop has ended") if self.ending is None else self.ending
 
     def kill(self) -> None:
-        """Kill all processes of the command, from any thread and without waiting."""
+        """Kill all processes, from any thread and without waiting."""
         with self._lock:
             self._is_killed = True
             if self._supervisor is not None:
@@ -106,7 +95,7 @@ class ShellCommand:
             self._loop.call_soon_threadsafe(self._asked_to_end.set)
 
     async def killed(self) -> None:
-        """Kill the command and wait for the end of its processes, unless another event loop owns it."""
+        """Kill the command and wait, unless another event loop owns it."""
         self.kill()
         if self._loop is asyncio.get_running_loop():
             await wait_for_end(self._task)
@@ -177,7 +166,6 @@ class ShellCommand:
             await self._read_status(supervisor)
 
     async def _insist(self, supervisor: Supervised, scope: anyio.CancelScope) -> None:
-        """Kill the supervisor and all processes if it does not obey."""
         with scope:
             await self._asked_to_end.wait()
             await anyio.sleep(self._launch.limits.grace_seconds + _PATIENCE_SECONDS)
@@ -227,7 +215,6 @@ def _itself(coroutine: Coroutine[Any, Any, None]) -> Coroutine[Any, Any, None]:
 
 
 async def _read(file: int) -> bytes:
-    """Return the available bytes of a pipe, b"" at its end."""
     while True:
         await anyio.wait_readable(file)
         with suppress(BlockingIOError):

@@ -44,7 +44,7 @@ def bash_description(limits: ShellLimits, place: str) -> str:
 
 
 def bash_properties(limits: ShellLimits) -> dict[str, object]:
-    """Return the JSON Schemas of the parameters of ``Bash``."""
+    """Return the parameters of ``Bash``."""
     return {
         "command": {"type": "string", "minLength": 1, "description": "The command."},
         "timeout": {
@@ -62,7 +62,7 @@ def bash_properties(limits: ShellLimits) -> dict[str, object]:
 
 
 def about(sandbox: Sandbox | str) -> str:
-    """Return a sentence for the model about the sandbox or its absence."""
+    """Return a sentence about the sandbox or its absence."""
     if isinstance(sandbox, str):
         return "There is no sandbox: commands reach all that the user of this process may."
     network = "with network" if sandbox.network else "no network"
@@ -109,7 +109,7 @@ def result_text(status: list[str], output: str) -> str:
 
 
 def left_behind(ending: CommandEnding) -> str:
-    """Return a sentence about processes that a command left behind, or ""."""
+    """Return a sentence about processes left behind, or ""."""
     if ending.left == 0:
         return ""
     were = "process that it left behind was" if ending.left == 1 else "processes that it left behind were"

@@ -17,7 +17,7 @@ _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def checked_environment(given: object) -> dict[str, str]:
-    """Return the caller's variables; raise E75 if they are not a mapping of names to strings."""
+    """Return the caller's variables; raise E75."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -33,7 +33,7 @@ def checked_environment(given: object) -> dict[str, str]:
 
 
 def clean_environment(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of a command: the allowed ones of this process, then ``given``."""
+    """Return the allowed variables of this process, then ``given``."""
     own = {
         name: value
         for name, value in os.environ.items()

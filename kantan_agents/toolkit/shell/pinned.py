@@ -170,7 +170,6 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _executed(root: str) -> Iterator[str]:
-    """Yield the code that this process runs, and the databases that it writes."""
     user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
     raw = (sys.prefix, sys.exec_prefix, sys.base_prefix, os.path.dirname(sys.executable or "/"), *user)
     # Also its name in the project, which may be a link.
@@ -193,7 +192,6 @@ def _executed(root: str) -> Iterator[str]:
 
 
 def _named(root: str, known: Iterable[Repository]) -> Iterator[str]:
-    """Yield the paths that determine which code runs or is permitted, even if they do not exist."""
     # Programs that are started by their names are found there.
     yield from command_folders()
     names = [one for one in PROTECTED if one.in_sandbox and not _WILD & set(one.pattern)]
@@ -211,7 +209,6 @@ def _named(root: str, known: Iterable[Repository]) -> Iterator[str]:
 
 
 def _indexes(root: str, known: Sequence[Repository]) -> Iterator[tuple[str, str]]:
-    """Yield the folders and indexes of repositories that can be changed and read."""
     for one in known if len(known) <= MOST_LINKS else ():
         is_inside = f"{one.folder}/".startswith(f"{root}/") and _is_below(one.index, root)
         if is_inside and gitlinks(one.index) is not None:
@@ -219,7 +216,7 @@ def _indexes(root: str, known: Sequence[Repository]) -> Iterator[tuple[str, str]
 
 
 def _folders(root: str) -> list[str]:
-    """Return the folders from the project to the working directory: all are configured."""
+    """The configuration applies to all folders from the project up to the working directory."""
     try:
         working = os.path.realpath(os.getcwd())
     except OSError:  # it was deleted

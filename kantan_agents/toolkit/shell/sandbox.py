@@ -60,12 +60,9 @@ class Sandbox:
 
     Attributes:
         program: Path of bubblewrap.
-        root: The directory of the command.
-        writes: Whether it may write there.
-        network: Whether it reaches the network.
         system: Arguments that expose the system's programs.
         readable: Arguments that expose further files and directories.
-        writable: Protected paths below the directory that it may write.
+        writable: Protected paths that it may write.
         shared: Arguments that bound the size of ``/dev/shm``.
         hidden: Arguments that hide the library's data folder.
     """
@@ -158,7 +155,6 @@ def _bubblewrap(root: str) -> str | None:
 
 
 def _problem_of(sandbox: Sandbox, shell: str) -> str | None:
-    """Run the shell in a sandbox; return why it fails."""
     try:
         # Not the root: bubblewrap creates directories in it as mount points.
         with tempfile.TemporaryDirectory() as temporary:
@@ -199,7 +195,6 @@ def _shown(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def _python(root: str) -> list[str]:
-    """Return the directories of the Python environment, unless they contain more than that."""
     home = Path.home()
     found: list[str] = []
     for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):

@@ -46,11 +46,7 @@ _log = get_logger("kantan_agents.toolkit")
 
 @attrs.frozen
 class ShellOptions:
-    """The checked options of ``shell_tools``.
-
-    Attributes:
-        root: An absolute path without links.
-    """
+    """The checked options of ``shell_tools``; ``root`` contains no links."""
 
     root: str
     limits: ShellLimits
@@ -82,7 +78,7 @@ class ShellTools:
         return tool
 
     async def run(self, _wrapper: Any, given: dict[str, Any]) -> str:
-        """Run a command: the tool ``Bash``."""
+        """The tool ``Bash``."""
         line: str = given["command"]
         if "\0" in line or len(line.encode()) > _LONGEST_COMMAND:
             raise bad_input("Bash", f"command must have at most {_LONGEST_COMMAND:,} bytes, and no NUL")
@@ -111,7 +107,7 @@ class ShellTools:
         return result_text(status, command.output.take(is_last=True))
 
     async def read(self, _wrapper: Any, given: dict[str, Any]) -> str:
-        """Return the latest output of a background shell: the tool ``BashOutput``."""
+        """The tool ``BashOutput``."""
         shell = self._lasting(current_run.get()).get(given["bash_id"])
         matching = _filter(given.get("filter"))
         command = shell.command
@@ -124,7 +120,7 @@ class ShellTools:
         return result_text([state_of(command)], output)
 
     async def kill(self, _wrapper: Any, given: dict[str, Any]) -> str:
-        """End a background shell: the tool ``KillShell``."""
+        """The tool ``KillShell``."""
         shell = self._lasting(current_run.get()).get(given["shell_id"])
         shell.is_known_to_end = True
         if shell.command.is_over:
@@ -133,17 +129,12 @@ class ShellTools:
         return f"{shell.id} is ended, with all of its processes. Its last output can be read with BashOutput."
 
     def _lasting(self, run: Run | None) -> Shells:
-        """Return the background shells of a run or of its conversation."""
         used = used_by(run)
         if used is None:
             return self._shells.of(run)
         return used.of(self, self._options.limits.background_shells, self._options.root)
 
     async def _place(self) -> tuple[str, Sandbox | str]:
-        """Return the shell, and the sandbox or why none works.
-
-        Raises E167 without a shell, E168 without a required sandbox.
-        """
         if self._found is None:
             self._found = await to_thread.run_sync(self._find)
         if self._options.sandbox == "required" and isinstance(self._found[1], str):
@@ -151,7 +142,7 @@ class ShellTools:
         return self._found
 
     def place_now(self) -> Sandbox | str:
-        """Return the sandbox of commands, or why none works; raises E167 and E168. Blocks."""
+        """Return the sandbox of commands, or why none works. Blocks."""
         if self._found is None:
             self._found = self._find()
         if self._options.sandbox == "required" and isinstance(self._found[1], str):
@@ -203,10 +194,7 @@ class ShellTools:
 
 
 def _pinned(sandbox: Sandbox) -> Pinned:
-    """Return the pins of a command that is about to start.
-
-    Raises E167 if the directory was replaced, or may be replaced meanwhile.
-    """
+    """Raise E167 if the directory was replaced, or may be replaced meanwhile."""
     if os.path.realpath(sandbox.root) != sandbox.root:
         raise ShellUnavailableError(reason=f"{sandbox.root} was replaced by a link")
     around = runs_around(sandbox.root)
@@ -225,13 +213,13 @@ def _log_moved(ending: CommandEnding) -> None:
 
 
 def shell_of(tools: Iterable[FunctionTool]) -> ShellTools | None:
-    """Return the object that runs the commands of ``Bash``; None if it is not a tool of this library."""
+    """Return the object that runs the commands of this library's ``Bash``."""
     bound = (getattr(shown_each_turn(tool), "__self__", None) for tool in tools)
     return next((one for one in bound if isinstance(one, ShellTools)), None)
 
 
 def _open_run() -> Run | None:
-    """Return the current run; raise E167 if it is over and a forgotten task calls."""
+    """Raise E167 if the run is over and a forgotten task calls."""
     run = current_run.get()
     if run is not None and run.outcome is not None:
         raise ShellUnavailableError(reason="the run is over")
@@ -239,7 +227,6 @@ def _open_run() -> Run | None:
 
 
 def _filter(pattern: str | None) -> Any:
-    """Return a linear-time search for a pattern in a line; None without one, E10 for an invalid one."""
     if pattern is None:
         return None
     try:

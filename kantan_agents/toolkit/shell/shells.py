@@ -33,7 +33,6 @@ class BackgroundShell:
     """A background command.
 
     Attributes:
-        line: The command as the model wrote it.
         is_known_to_end: Whether the model has read that it ended, or has ended it.
         is_stopped: Whether a person has ended it.
     """
@@ -89,7 +88,7 @@ class Shells:
             self._awaited.discard(command)
 
     def get(self, shell_id: str) -> BackgroundShell:
-        """Return a shell; raise E169 for an unknown id."""
+        """Return a shell; raise E169."""
         shell = self._known.get(shell_id)
         if shell is None:
             available = [] if self._is_shared else list(self._known)
@@ -140,7 +139,7 @@ class Shells:
 
 
 def _outside(root: str) -> str:
-    """Return a directory for temporary files where commands cannot put a link; raise E167 if none exists."""
+    """Commands must not be able to put a link into this directory for temporary files."""
     for place in (tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm", Path.home()):  # noqa: S108
         if os.access(place, os.W_OK | os.X_OK) and not Path(os.path.realpath(place)).is_relative_to(root):
             return str(place)
@@ -192,7 +191,7 @@ class ShellsOfRuns:
             await shells.close()
 
     def _park(self, context: Any, shells: Shells) -> list[Shells]:
-        """Store shells for the run that resumes; return dropped ones."""
+        """Return the shells dropped for lack of space."""
         end = asyncio.get_running_loop().call_later(self._paused_seconds, shells.kill)
         with self._lock:
             ended = [self._parked.pop(id(context), None)]

@@ -78,9 +78,7 @@ class Supervised:
     Attributes:
         is_closed: Whether it has ended and was waited for.
         makes_way: Whether it was ended because a protected file is about to be written.
-        session: The session of the command; None until the supervisor reports it.
-        status: The pipe with the supervisor's reports.
-        output: The pipe with the command's output.
+        session: None until the supervisor reports it.
     """
 
     def __init__(self, launch: Launch) -> None:
@@ -209,7 +207,7 @@ def pinned_by_running(root: str) -> list[Pinned]:
 
 
 def runs_around(root: str) -> str | None:
-    """Return the directory of a running command that may replace ``root`` by a link, or None."""
+    """Return the directory of a running command that may replace ``root`` by a link."""
     roots = (one.launch.root for one in _all_running() if one.launch.pinned != NOTHING_PINNED)
     return next((one for one in roots if root.startswith(f"{one}/")), None)
 
@@ -239,7 +237,7 @@ def _all_running() -> list[Supervised]:
 
 
 def session_in(said: bytes) -> int | None:
-    """Return the session in the supervisor's report; None if it is not there yet."""
+    """Return the session in the supervisor's report, or None."""
     with suppress(ValueError, TypeError, KeyError):
         return int(json.loads(said.partition(b"\n")[0])["started"])
     return None
@@ -253,10 +251,9 @@ class _SystemProcess:
 
 
 def _end_leftovers(mark: str, session: int | None, supervisor: int | None = None) -> None:
-    """Kill the processes of a command without its supervisor. Blocks.
+    """Without ``/proc``, only the group of the command is killed.
 
-    Without ``/proc``, only the group of the command is killed. ``session``, if known, is also the group;
-    ``supervisor`` has not been waited for, or None if it has ended.
+    ``session``, if known, is also the group; ``supervisor`` is None if it was waited for.
     """
     deadline = time.monotonic() + _SECONDS
     while True:

@@ -58,18 +58,14 @@ def main() -> None:
 
 
 class Reaped:
-    """Collects ended processes.
-
-    Attributes:
-        status: The status of the command ``child``; None while it is running.
-    """
+    """Collects ended processes; ``status`` is the command's, None while it is running."""
 
     def __init__(self, child: int) -> None:
         self.child = child
         self.status: int | None = None
 
     def collect(self) -> bool:
-        """Take the status of everything that has ended; return whether anything is left."""
+        """Collect everything that has ended; return whether anything is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -82,7 +78,6 @@ class Reaped:
 
 
 def _become(plan: dict[str, Any]) -> NoReturn:
-    """Become the command, in a new session."""
     try:
         os.setsid()
         signal.set_wakeup_fd(-1)
@@ -119,7 +114,6 @@ def _set_limit(kind: int, soft: int, more: int = 0) -> None:
 def _watch(
     ends: Reaped, plan: dict[str, Any], kept: UnchangedPaths, wakers: tuple[int, list[int]]
 ) -> str | None:
-    """Wait until the command has ended or must be killed; return the exceeded limit."""
     woken, asked = wakers
     poll = select.poll()
     poll.register(0, select.POLLIN)
@@ -153,7 +147,6 @@ def _ask_to_end(child: int, *, is_sandboxed: bool) -> None:
 
 
 def _end_all(ends: Reaped) -> int:
-    """Kill everything below this process; return the number of processes."""
     # Every orphan becomes a child of this process, so without children it is done.
     deadline = time.monotonic() + GIVE_UP_SECONDS
     seen: set[int] = set()

@@ -38,9 +38,8 @@ _HARMLESS = re.compile(
 class UnchangedPaths:
     """Paths of a project that a command must not create or replace.
 
-    Args:
-        plan: ``root``, and relative to it ``absent``, ``links`` and ``indexes``, as in ``Pinned``;
-            ``mounted``: absolute paths. Empty if nothing is watched.
+    The plan has ``root``, relative to it ``absent``, ``links`` and ``indexes``, as in ``Pinned``, and the
+    absolute paths ``mounted``.
     """
 
     def __init__(self, plan: Mapping[str, Any]) -> None:
@@ -91,7 +90,7 @@ class UnchangedPaths:
         yield from ((path, None) for path in self._new_repositories())
 
     def _new_repositories(self) -> Iterator[str]:
-        """Yield new parts of known repositories that would make git run a program."""
+        """New parts of known repositories that would make git run a program."""
         known = {folder for folder, _ in self._indexes}
         most = max(MOST_LINKS, len(known))
         waiting = list(self._indexes)
@@ -147,7 +146,6 @@ class UnchangedPaths:
         return all(os.path.lexists(f"{self._root}/{name}") for name in _BARE)
 
     def _found(self, path: str) -> str | None:
-        """Return the path if it now exists, or a link above it."""
         place = ""
         names = path.split("/")
         for count, name in enumerate(names, start=1):
@@ -165,7 +163,6 @@ class UnchangedPaths:
         return None
 
     def _is_harmless(self, path: str, mode: int) -> bool:
-        """Return whether a new repository has it too."""
         full = f"{self._root}/{path}"
         try:
             if f"/{path}".endswith("/.git/config") and stat.S_ISREG(mode):
@@ -193,7 +190,7 @@ class UnchangedPaths:
 
     @contextmanager
     def _opened(self, path: str) -> Iterator[tuple[int, str]]:
-        """Open the folder of a path through no link, which another command could have put there."""
+        """Opens no link, which another command could have put there."""
         *names, last = path.split("/")
         folder = os.open(self._root, _FOLDER)
         try:

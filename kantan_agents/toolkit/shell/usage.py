@@ -26,11 +26,7 @@ _SHARED = "/dev/shm"  # noqa: S108 - in the sandbox, a separate file system
 
 
 class Usage:
-    """Resource usage of all processes below this one.
-
-    Attributes:
-        pause: Seconds between samples; more if many processes make sampling slow.
-    """
+    """Resource usage of all processes below this one; more of them lengthen the ``pause``."""
 
     def __init__(self, limits: dict[str, Any], temporary: str) -> None:
         self._limits = limits
@@ -77,7 +73,7 @@ class Usage:
 
 
 def _memory(pid: int) -> int:
-    """Return the memory of a process with its share of shared memory, without mapped files."""
+    """With its share of shared memory, without mapped files."""
     own = shared = -1
     with suppress(OSError, ValueError, IndexError):
         for name, value in _lines(f"/proc/{pid}/status"):
@@ -105,7 +101,6 @@ def _lines(file: str) -> Iterator[tuple[bytes, int]]:
 
 
 def _files_in_memory(found: list[int]) -> int:
-    """Return the size of files in memory, mapped or not."""
     sizes: dict[tuple[int, int], int] = {}
     for pid in found:
         with suppress(OSError), os.scandir(f"/proc/{pid}/fd") as entries:
@@ -130,7 +125,7 @@ def _shared_directory(found: list[int]) -> int:
 
 
 def _written(pid: int) -> int:
-    """Return the bytes that a process and its waited-for children have written to disks."""
+    """Including children that it has waited for."""
     with suppress(OSError, ValueError, KeyError):
         fields = dict(line.split(b": ") for line in Path(f"/proc/{pid}/io").read_bytes().splitlines())
         return int(fields[b"write_bytes"]) - int(fields[b"cancelled_write_bytes"])
@@ -138,7 +133,7 @@ def _written(pid: int) -> int:
 
 
 def _size(folder: str) -> int:
-    """Return the size of the files below a folder; with very many, of some of them."""
+    """Of very many files, the size of some."""
     size, count = 0, 0
     waiting = [folder]
     while waiting:
@@ -177,7 +172,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _children_of_all() -> Callable[[int], list[int]]:
-    """Replace ``_children`` by a scan of all processes, for kernels without lists of children."""
+    """For kernels without lists of children."""
     children: dict[int, list[int]] = {}
     with suppress(OSError):
         for place in Path("/proc").iterdir():
@@ -188,5 +183,5 @@ def _children_of_all() -> Callable[[int], list[int]]:
 
 
 def _fields(process: Path) -> list[bytes]:
-    """Return the fields of ``/proc/PID/stat`` after the name in parentheses, which may contain anything."""
+    """The name in parentheses, which may contain anything, and the fields before it are omitted."""
     return (process / "stat").read_bytes().rpartition(b")")[2].split()

@@ -49,11 +49,7 @@ _ENCODINGS = re.compile(
 
 @attrs.frozen
 class FetchLimits:
-    """The limits of a fetch.
-
-    Attributes:
-        private: Whether non-public addresses are allowed.
-    """
+    """The limits of a fetch; ``private`` allows non-public addresses."""
 
     seconds: float
     body_bytes: int
@@ -62,12 +58,7 @@ class FetchLimits:
 
 @attrs.frozen
 class WebPage:
-    """A page.
-
-    Attributes:
-        url: Its URL, after redirects.
-        body: Its body; Markdown if it was HTML.
-    """
+    """A page; ``url`` is its URL after redirects."""
 
     url: str
     status: int
@@ -83,12 +74,7 @@ class Elsewhere:
 
 
 async def fetch(url: str, may_follow: Callable[[str], bool], limits: FetchLimits) -> WebPage | Elsewhere:
-    """Fetch a page; ``may_follow`` decides about redirects to the same host.
-
-    Raises:
-        URLRefusedError: E171: the URL or its address is rejected.
-        FetchError: E172: it cannot be fetched.
-    """
+    """Fetch a page; ``may_follow`` decides about redirects to the same host. Raises E171 and E172."""
     try:
         with anyio.fail_after(limits.seconds):
             return await _follow(checked_url(url), may_follow, limits)
@@ -129,7 +115,7 @@ def _target(url: httpx.URL, location: str) -> httpx.URL | None:
 
 
 def _is_same_site(url: httpx.URL, target: httpx.URL) -> bool:
-    """Return whether two URLs have the same host and port, or the second only adds encryption."""
+    """The second URL may only add encryption."""
     if target.raw_host != url.raw_host:
         return False
     is_upgrade = (url.scheme, target.scheme) == ("http", "https") and url.port is None and target.port is None
@@ -137,7 +123,6 @@ def _is_same_site(url: httpx.URL, target: httpx.URL) -> bool:
 
 
 def _seen(body: Body, url: str) -> Body:
-    """Return a body with the content that a reader sees; HTML becomes Markdown."""
     if body.text is None:
         return body
     text, hidden = markdown_of(body.text, url) if body.is_html else (body.text, 0)
@@ -153,7 +138,6 @@ class Body:
         kind: Its media type; empty if the server sends none.
         text: None if it is binary.
         size: Bytes read; for a binary body the size that the server states.
-        is_cut: Whether there was more.
         hidden: Number of omitted characters that the page hides from readers.
         invisible: Number of omitted invisible characters.
     """
@@ -168,11 +152,7 @@ class Body:
 
 
 async def read_body(response: httpx.Response, most: int) -> Body:
-    """Read at most ``most`` bytes of a body, before and after decompression.
-
-    Raises:
-        FetchError: E172: it has an unrequested or broken compression.
-    """
+    """Read at most ``most`` bytes of a body, before and after decompression; raise E172."""
     stated = response.headers.get("content-type", "")
     kind = stated.partition(";")[0].strip().lower()
     if kind and kind not in _HTML and _TEXT.fullmatch(kind) is None:

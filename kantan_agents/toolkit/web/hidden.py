@@ -82,7 +82,7 @@ class _Element:
     """An open element.
 
     Attributes:
-        tag: Its name; empty after its end tag, while inner elements are open.
+        tag: Empty after its end tag, while inner elements are open.
         hides: Whether its own attributes hide it.
         is_apart: Whether it or an outer element never shows its content.
         is_gone: Whether nothing inside is visible.
@@ -137,7 +137,7 @@ class OpenElements:
 
     @property
     def is_apart(self) -> bool:
-        """Whether this is in an element that never shows its content, such as a script."""
+        """Whether an element never shows its content, such as a script."""
         return self._top.is_apart
 
     @property
@@ -200,7 +200,6 @@ class OpenElements:
         return self._close(tags, max(self._place_of(tag) for tag in barriers if tag not in tags))
 
     def _close(self, tags: tuple[str, ...], barrier: int) -> _Element | None:
-        """Close the outermost element with one of the tags above a position."""
         places = [place for tag in tags if (place := self._place_of(tag)) > barrier]
         closed = None
         while places and len(self._stack) > min(places):
@@ -221,7 +220,7 @@ class OpenElements:
         return closed
 
     def _forget(self, tag: str, barriers: frozenset[str]) -> _Element | None:
-        """Close the latest element with a tag inside of all barriers; its inner elements stay open."""
+        """Inner elements stay open."""
         place = self._place_of(tag)
         if place < 0 or place <= max(map(self._place_of, barriers)):
             return None

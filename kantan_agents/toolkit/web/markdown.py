@@ -45,8 +45,6 @@ def markdown_of(html: str, url: str) -> tuple[str, int]:
 
 
 class _Page(HTMLParser):
-    """Collects lines while the parser reads."""
-
     def __init__(self, url: str) -> None:
         super().__init__(convert_charrefs=True)
         self._url = url

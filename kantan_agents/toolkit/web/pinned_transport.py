@@ -72,7 +72,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
         self._private = private
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; raises E171 and E172 as ``_checked_addresses`` does."""
+        """Send a request; raises E171 and E172."""
         url = request.url
         host = url.raw_host.decode("ascii")
         port = url.port or (443 if url.scheme == "https" else 80)
@@ -101,7 +101,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
 
 
 async def _checked_addresses(url: str, host: str, port: int, *, private: bool) -> list[str]:
-    """Return the addresses of a host; raise E172 for none, E171 for one that is not public."""
+    """Raise E172 for no address, E171 for one that is not public."""
     try:
         found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -133,7 +133,6 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _inner(address: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address to which a gateway translates an IPv6 address, or None."""
     number = int(address)
     if address in _6TO4:
         return IPv4Address(number >> 80 & _32_BITS)

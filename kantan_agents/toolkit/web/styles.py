@@ -86,7 +86,6 @@ def size_of(style: dict[str, str]) -> float | None:
 
 
 def _number(value: str | None) -> float | None:
-    """Return an approximate length in pixels, or None. A percentage counts only if it is 0."""
     found = _NUMBER.fullmatch(value or "")
     if found is None:
         return None

@@ -14,9 +14,7 @@ _HIGHEST_PORT = 65_535
 def checked_url(text: str) -> httpx.URL:
     """Return a parsed URL with its host in the form of ``host_of``.
 
-    Raises:
-        URLRefusedError: E171: it is not the URL of a web page, contains a password, or other programs could
-            read it as another URL.
+    Raises E171 for passwords, and for URLs that other programs could read as another one.
     """
     reason, url = _read(text)
     if url is None:

@@ -39,7 +39,7 @@ _PROPERTIES: dict[str, Any] = {
 
 
 def web_fetch(limits: FetchLimits, length: int, *, approval: bool) -> FunctionTool:
-    """Return the tool; ``length`` is the number of characters that the model gets in one call."""
+    """Return the tool; ``length`` is the number of characters of one result."""
 
     async def work(wrapper: Any, given: dict[str, Any]) -> str:
         may_follow = partial(_is_permitted, wrapper, facts, given)
@@ -66,7 +66,6 @@ def web_fetch(limits: FetchLimits, length: int, *, approval: bool) -> FunctionTo
 
 
 def _is_permitted(wrapper: Any, facts: ToolFacts, given: dict[str, Any], url: str) -> bool:
-    """Return whether the current tool rules permit the same call with another URL."""
     run = current_run.get()
     agent = getattr(wrapper, "agent", None)
     owner = agent.owner if isinstance(agent, SDKAgent) else getattr(run, "agent", None)

@@ -29,10 +29,9 @@ class FileChange:
     """The effect of a call on a file. Equal changes have the same effect.
 
     Attributes:
-        path: The file, relative to its root.
+        path: Relative to the root.
         protected: Why the path is protected, or None.
         before: The current content; None for a new file.
-        after: The new content.
         problem: Why the call would fail; then the content is empty.
     """
 
@@ -67,7 +66,7 @@ def declare_change(tool: ToolT, change: Callable[[Mapping[str, Any]], FileChange
 
 
 def change_of(tool: Any, arguments: Mapping[str, Any]) -> FileChange | None:
-    """Return the change of a call; None if the tool changes no file, or the path is wrong."""
+    """Return the change of a call; None for other tools and wrong paths."""
     places = () if tool is None else (tool, implementation_of(tool))
     change = next((found for one in places if (found := getattr(one, _MARK, None)) is not None), None)
     try:
@@ -77,7 +76,7 @@ def change_of(tool: Any, arguments: Mapping[str, Any]) -> FileChange | None:
 
 
 def text_before(root: Root, parts: Parts) -> str | None:
-    """Return the content of a file to replace, or one line about a binary file; None if it does not exist."""
+    """Return the content of a file to replace, or one line about a binary file."""
     try:
         with locked_folder(root, parts) as folder:
             os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)

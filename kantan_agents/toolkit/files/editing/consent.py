@@ -51,7 +51,7 @@ class Consent:
 
     @property
     def needs_approval(self) -> bool | Callable[[Any, dict[str, Any], str], Awaitable[bool]]:
-        """The SDK's option: whether a call waits for an approval."""
+        """The SDK's option."""
         return self._asks if self._approval or self._protected == "ask" else False
 
     def of_call(self, context: Any, tool: str) -> CallConsent:
@@ -85,7 +85,7 @@ class Consent:
         return True
 
     def check(self, parts: Parts, *, always: bool) -> None:
-        """Raise E202 if a path is protected and no person approved it. Blocks."""
+        """Raise E202 for a protected path that no person approved. Blocks."""
         why = None if self._protected == "allow" else why_protected(self._root.path, parts)
         if why is not None and self._protected == "refuse":
             hint = "a person can change it, or a toolkit with protected='ask' or 'allow'"
@@ -96,7 +96,6 @@ class Consent:
         _end_writers(os.path.join(self._root.path, *parts))  # noqa: PTH118 - names that are not text
 
     def _unknown(self, parts: Parts, state: _State) -> KantanAgentsError | None:
-        """Return the error for a file that was not read, or has changed since."""
         if self._known is None or state is None:
             return None
         known = self._known.state(parts)
@@ -147,22 +146,18 @@ class Consent:
 
 @attrs.frozen(eq=False)
 class CallConsent:
-    """The consent to one call.
-
-    Attributes:
-        always: Whether every call of the tool was approved, so that no person has seen this one.
-    """
+    """The consent to one call. If ``always``, every call was approved, so no person has seen this one."""
 
     consent: Consent
     call_id: str
     always: bool
 
     def check(self, parts: Parts) -> None:
-        """Raise E202 if the path is protected and no person approved it."""
+        """Raise E202 for a protected path that no person approved."""
         self.consent.check(parts, always=self.always)
 
     def check_state(self, parts: Parts, before: os.stat_result | None) -> None:
-        """Raise E162 or E163; see ``Consent.check_state``."""
+        """Raise E162 or E163."""
         self.consent.check_state(self.call_id, parts, before, always=self.always)
 
     def note_written(self, parts: Parts, before: os.stat_result | None, folder: int) -> None:

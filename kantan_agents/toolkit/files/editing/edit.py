@@ -101,8 +101,7 @@ def edit_file(
 ) -> str:
     """Replace strings in a file; return a report.
 
-    Raises E160 and E161, E162 for a replacement that does not fit, E163 after a change by another program,
-    E166 and E202. Errors leave the file unchanged.
+    Raises E160 to E163, E166 and E202, and then leaves the file unchanged.
     """
     parts = parts_of_file(root, file_path)
     path = shown_path(parts)
@@ -132,7 +131,6 @@ def edit_file(
 def _all_applied(
     text: FileText, path: str, steps: Sequence[EditStep], *, is_numbered: bool
 ) -> tuple[FileText, list[int]]:
-    """Return the content after all replacements, and the lines of the last one."""
     lines: list[int] = []
     done = 0
     try:

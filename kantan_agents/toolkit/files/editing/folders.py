@@ -19,7 +19,7 @@ _guard = Lock()
 
 
 def parts_of_file(root: Root, path: str) -> Parts:
-    """Return the path parts of a file; raise E160 or E161 for any other path."""
+    """Return the path parts of a file; raise E160 or E161."""
     parts = root.parts(path)
     if not parts or path.endswith("/"):
         raise FileNotUsableError(path=shown_path(parts), reason="it is a folder, not a file")
@@ -55,8 +55,6 @@ def _make_folders(root: Root, top: int, parts: Parts) -> None:
 
 
 class _FileLock:
-    """Held while one file is read, changed and written."""
-
     def __init__(self) -> None:
         self._lock = Lock()
 
@@ -68,7 +66,6 @@ class _FileLock:
 
 
 def _lock_of(path: str) -> _FileLock:
-    """Return the lock of an absolute path, shared by all toolkits of the process."""
     with _guard:
         lock = _locks.get(path)
         if lock is None:

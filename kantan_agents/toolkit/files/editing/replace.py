@@ -20,8 +20,8 @@ def replace_file(
 ) -> None:
     """Write a new file next to a file, and replace it.
 
-    ``before`` is the expected state, None for a missing file; E163 reports another state, E161 a file that
-    cannot be written. ``mode`` None preserves the permissions.
+    ``before`` is the expected state, None for a missing file; E163 reports another state. ``mode`` None
+    preserves the permissions.
     """
     name = parts[-1]
     part = f".{secrets.token_hex(8)}.part"
@@ -55,7 +55,6 @@ def _fill(file: int, data: bytes, folder: int, name: str, before: os.stat_result
 
 
 def _copy_attributes(file: int, folder: int, name: str) -> None:
-    """Copy the extended attributes, including access control lists, as far as permitted."""
     if not hasattr(os, "listxattr"):
         return
     with suppress(OSError):

@@ -45,10 +45,7 @@ def write_tool(root: Root, consent: Consent) -> FunctionTool:
 
 
 def write_file(root: Root, file_path: str, content: str, agreed: CallConsent) -> str:
-    """Write a file; return a report.
-
-    Raises E160 and E161, E162 for invalid Unicode, E163 after a change by another program, E202.
-    """
+    """Write a file; return a report. Raises E160 to E163, and E202."""
     parts = parts_of_file(root, file_path)
     path = shown_path(parts)
     agreed.check(parts)
@@ -74,7 +71,6 @@ def _change(root: Root, arguments: Mapping[str, Any]) -> FileChange:
 
 
 def _existing(root: Root, folder: int, parts: Parts) -> os.stat_result | None:
-    """Return the state of the file, or None; raise if it must not be written."""
     try:
         os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:

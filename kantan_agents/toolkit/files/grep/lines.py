@@ -17,13 +17,7 @@ class EnoughError(Exception):
 
 @attrs.frozen
 class Line:
-    """A line of the result.
-
-    Attributes:
-        data: Its bytes, without the line end.
-        is_match: False for a line of context.
-        column: Start of the match.
-    """
+    """A line of the result; not ``is_match`` is context."""
 
     number: int
     data: bytes
@@ -38,8 +32,6 @@ class LineSearch:
     Attributes:
         check: Called from time to time; may raise.
         show: Called with each line of the result; None to count only.
-        before: Lines of context before a match.
-        after: Lines of context after a match.
         matches: Matching lines, or matches of a pattern that spans lines.
     """
 

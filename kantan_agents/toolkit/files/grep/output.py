@@ -15,12 +15,7 @@ _UTF8_BYTES = 4
 
 @attrs.define
 class GrepOutput:
-    """Collects lines, files or counts.
-
-    Attributes:
-        skip: Entries before this result.
-        has_gaps: Whether to separate lines that are not adjacent.
-    """
+    """Collects lines, files or counts, after the first ``skip`` entries."""
 
     skip: int
     limit: int
@@ -56,7 +51,7 @@ class GrepOutput:
 
     @property
     def next_offset(self) -> int:
-        """The offset of the first entry that did not fit."""
+        """Offset of the first entry that did not fit."""
         return self.skip + len(self.entries)
 
 

@@ -29,12 +29,12 @@ class SearchPattern:
 
     @property
     def block(self) -> int:
-        """Bytes searched in one step, so that a canceled search ends within a second."""
+        """Bytes of one step, so that a canceled search ends within a second."""
         return max(_SMALLEST_BLOCK, min(_LARGEST_BLOCK, _STEPS_AT_ONCE // self._size))
 
     @property
     def largest_file(self) -> int | None:
-        """The largest file to search, in bytes; None for any."""
+        """Size limit of a searched file in bytes."""
         if not self.is_multiline:
             return None
         return min(_LARGEST_WHOLE_FILE, _STEPS_OF_A_FILE // self._size)
@@ -45,7 +45,7 @@ class SearchPattern:
 
 
 def compiled_pattern(pattern: str, *, ignore_case: bool, multiline: bool) -> SearchPattern:
-    """Compile an expression in RE2 syntax; raise E164 if it is invalid or too large.
+    """Compile an expression in RE2 syntax; raise E164.
 
     With ``multiline``, ``.`` and classes match line ends.
     """

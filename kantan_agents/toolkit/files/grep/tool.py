@@ -119,13 +119,7 @@ def _text(answer: GrepOutput, walk: Walk) -> str:
 
 @attrs.frozen
 class GrepSearch:
-    """The options of a search.
-
-    Attributes:
-        files: Files to search; None for all.
-        before: Lines of context before a match.
-        after: Lines of context after a match.
-    """
+    """The options of a search."""
 
     pattern: SearchPattern
     mode: OutputMode = "files_with_matches"
@@ -162,7 +156,6 @@ class _Files:
     walk: Walk
 
     def named(self, parts: Parts) -> None:
-        """Search one file."""
         path, walk = "/".join(parts), self.walk
         if walk.may_read is not None and not walk.may_read(path):
             walk.skipped["forbidden"] += 1
@@ -180,7 +173,6 @@ class _Files:
             os.close(file)
 
     def below(self, parts: Parts) -> None:
-        """Search the files below a folder."""
         chosen, walk = self.search.files, self.walk
         skipped = len("/".join(parts)) + 1 if parts else 0
         with closing(walk.files(parts)) as files:
@@ -194,7 +186,6 @@ class _Files:
                     walk.skipped["unreadable"] += 1
 
     def _check(self) -> None:
-        """Raise if the call was canceled or timed out."""
         self.walk.stop.check()
         if self.walk.stop.is_late:
             self.walk.skipped["late"] += 1
@@ -243,10 +234,9 @@ class _Files:
 
 @attrs.frozen
 class ChosenFiles:
-    """The files that a glob pattern matches, or all others.
+    """The files that a glob pattern matches.
 
-    Attributes:
-        are_others: Whether to search the files that match neither themselves nor by a parent folder.
+    With ``are_others``, the files that match neither themselves nor by a parent folder.
     """
 
     glob: Glob
@@ -259,7 +249,7 @@ class ChosenFiles:
         return cls(compiled_glob(text, any_depth=True), text != pattern)
 
     def has(self, path: str) -> bool:
-        """Return whether to search a path relative to the searched folder."""
+        """Match a path relative to the searched folder."""
         if not self.are_others:
             return self.glob.matches(path)
         return not any(map(self.glob.matches, accumulate(path.split("/"), "{}/{}".format)))
