@@ -1,4 +1,4 @@
-"""Rewrites a repaired subagent file as valid YAML with as few changes as possible (``agents fix``)."""
+"""Rewrites a repaired subagent file as valid YAML (``agents fix``)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _YAML_BREAK: Final = re.compile("[\x85\u2028\u2029]")
 
 
 def fixed_text(text: str) -> str | None:
-    """Return a repaired file as valid YAML with the same content.
+    """Return a repaired file as valid YAML with the same content; raise E30 and E31.
 
     Only invalid fields change. Ignored content becomes a comment: lines that belong to no field, and all but
-    one of several invalid values for one field. None if nothing needs a repair, or if a data field is invalid
-    and so its meaning unknown. Raises E30 and E31.
+    one of several invalid values for one field. None without a repair, and for an invalid data field, whose
+    meaning is unknown.
     """
     parsed = parse_file(text, None)
     repair = parsed.repair
@@ -39,7 +39,7 @@ def fixed_text(text: str) -> str | None:
     result = _assemble(text, document, front, newline)
     if _loads_as(definition, result):
         return result
-    # Rewrite all of it: with two YAML documents, for example, each field is valid, but not the whole.
+    # With two YAML documents, for example, each field is valid, but not the whole.
     result = _assemble(text, document, "".join(line + newline for line in front_lines(definition)), newline)
     return result if _loads_as(definition, result) else None
 
@@ -74,9 +74,9 @@ def _fixed_front(parsed: ParsedFile, definition: AgentDefinition, newline: str) 
 
 
 def _effective_entries(fields: list[Field], definition: AgentDefinition) -> frozenset[int]:
-    """Return the indexes of the entries to write if their fields are invalid.
+    """Return the indexes of the entries to write if their fields are invalid: the last ones.
 
-    For tool lists the first invalid entry, which gets the combined value; for other fields the last one.
+    For tool lists, the first invalid entry gets the combined value.
     """
     found: dict[str, int] = {}
     for field in fields:
@@ -106,7 +106,7 @@ def _fixed_field(
 
 
 def _comment(line: str) -> str:
-    # Characters that YAML treats as a line end would end the comment.
+    # YAML's line ends would end the comment.
     return f"# {_YAML_BREAK.sub(' ', line).removeprefix('# ')}"
 
 

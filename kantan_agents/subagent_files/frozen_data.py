@@ -1,6 +1,6 @@
 """JSON-like data that cannot be changed, because all users of a loader share one definition.
 
-The types are a dict and a list, so ``json.dumps``, comparisons and ``isinstance`` work.
+Subclasses of dict and list, so that ``json.dumps``, comparisons and ``isinstance`` work.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
 
 
 class FrozenDict(dict[str, Any]):
-    """A dict that cannot be changed; ``copy.deepcopy`` returns a plain one."""
+    """``copy.deepcopy`` returns a plain dict."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __ior__ = _refuse
@@ -42,7 +42,7 @@ class FrozenDict(dict[str, Any]):
 
 
 class FrozenList(list[Any]):
-    """A list that cannot be changed; ``copy.deepcopy`` returns a plain one."""
+    """``copy.deepcopy`` returns a plain list."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse

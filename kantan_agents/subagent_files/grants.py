@@ -20,9 +20,9 @@ from kantan_agents.tool_rules.calls import (
 )
 
 TASK_NAMES = ("Task", "Agent")
-"""The delegation tool in subagent files, whatever its name in the program."""
+"""The delegation tool, whatever its name in the program."""
 
-# For these tools the parentheses hold a path, a path pattern or a site. Rules check the toolkit's.
+# In parentheses they have a path, a path pattern or a site. Rules check the toolkit's.
 _PATH_AND_SITE_TOOLS = frozenset(
     {
         *("read", "write", "edit", "multiedit", "notebookread", "notebookedit", "glob", "grep", "ls"),

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 DEPTH: Final = 40
-"""Maximum nesting depth."""
 
 MAX_VALUES: Final = 10_000
-"""Maximum number of values."""
 
 _TOO_LARGE: Final = 10**300
 _MAX_SHOWN: Final = 60

@@ -1,4 +1,4 @@
-"""Compares agent names in subagent files, and finds the model for a name."""
+"""Names of agents and models in subagent files."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ MODEL_REMARKS: Final[Mapping[str, str]] = MappingProxyType(
         "opusplan": "opusplan is read as sonnet, because there is no plan mode",
     }
 )
-"""Remarks on short names that mean something else in Claude Code."""
+"""Remarks on names that mean something else in Claude Code."""
 
 LONG_CONTEXT: Final = re.compile(r"\s*\[1m\]\Z", re.IGNORECASE)
-"""The suffix with which Claude Code requests a larger context: ``opus[1m]``."""
+"""Claude Code's request for a larger context: ``opus[1m]``."""
 
 
 def model_of(name: str | None, models: Mapping[str, Any] | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""Errors and warnings about subagent files, each with its path and line."""
+"""Errors and warnings about subagent files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from kantan_agents.errors import (
 )
 
 FileError = AgentFileError | InvalidDefinitionError | SkillFileError | InvalidSkillError | CommandFileError
-"""An error in a file with frontmatter."""
 
 
 @attrs.frozen

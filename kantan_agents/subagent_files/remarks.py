@@ -1,4 +1,4 @@
-"""Remarks on settings in a definition that have no effect here, or another one than in other programs."""
+"""Remarks on settings that have no effect here, or another one than in other programs."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ _LIMITS: Final[Mapping[str, _Limit]] = {
     }.items()
     for key in keys
 }
-"""Keys that limit an agent in other programs and have no effect here."""
+"""Limits in other programs, without effect here."""
 
 _DESCRIPTIVE: Final = frozenset(
     map(
@@ -134,7 +134,7 @@ _DESCRIPTIVE: Final = frozenset(
         ),
     )
 )
-"""Common keys that limit nothing; they get no remark."""
+"""Common keys without a limit; they get no remark."""
 
 
 def _unused_keys(definition: AgentDefinition) -> Iterator[Remark]:

@@ -1,11 +1,11 @@
-"""The tools for skills, and the flag of tools for the skills of one agent file."""
+"""The tools for skills."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 SKILL_TOOLS: Final = ("Skill", "ReadSkillFile", "FindSkills")
-"""Tools for skills, which no skill's limit denies."""
+"""No skill's limit denies them."""
 
 _OF_FILE: Final = "_kantan_of_agent_file"
 

@@ -16,7 +16,7 @@ _EXCEPT_PHRASE: Final = re.compile(rf"(?:^|\s)(?:{'|'.join(sorted(_EXCEPT))})\s"
 
 
 def allowed_list_error(entries: Sequence[str]) -> str | None:
-    """Return why a list of allowed tools is probably a mistake; None if it is fine.
+    """Return why a list of allowed tools is probably a mistake, or None.
 
     ``all except Bash`` or ``Read, not Bash`` must not allow Bash.
     """
@@ -37,7 +37,7 @@ def allowed_list_error(entries: Sequence[str]) -> str | None:
 
 
 def denied_entry_error(entry: str) -> str | None:
-    """Return why a denied entry cannot be a tool name and so denies nothing; None if it is fine."""
+    """Return why a denied entry cannot be a tool name and so denies nothing, or None."""
     name, opening, _ = entry.partition("(")
     if _unclosed_parentheses(entry) > 0:
         return f"{_shown(entry)}: the parenthesis is not closed"

@@ -1,4 +1,4 @@
-"""Splits the tool lists of subagent files: strings or YAML lists, ``*`` or ``all``."""
+"""Splits the tool lists of subagent files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ToolFilter = tuple[str, ...] | Literal["*"]
 
 
 def split_text(text: str) -> tuple[str, ...]:
-    """Return the entries of a string: split at commas or, without any, at white space.
+    """Split a string at commas or, without any, at white space.
 
     Parentheses are not split: ``Agent(a, b), Bash(git diff:*)`` has two entries.
     """
@@ -34,12 +34,12 @@ def split_text(text: str) -> tuple[str, ...]:
 
 
 def split_items(items: Iterable[str]) -> tuple[str, ...]:
-    """Return the entries of a list; items are split at commas outside parentheses."""
+    """Split the items of a list at commas outside parentheses."""
     return _unique(entry for item in items for entry in split_at(item, commas=True))
 
 
 def split_denied(items: Iterable[str]) -> tuple[str, ...]:
-    """Return the entries of a list of denied tools, split generously.
+    """Split a list of denied tools generously.
 
     An entry that names no tool denies nothing. So blanks, semicolons and the commas of other scripts separate
     as well, and quotes, braces and bullets are removed.

@@ -1,4 +1,4 @@
-"""Finds the tools that a definition names and that do not exist."""
+"""Finds missing tools of a definition."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class UnknownTool:
 def local_tools(definition: AgentDefinition) -> tuple[str, ...]:
     """Return the allowed tools that must exist in the program itself.
 
-    These exclude the delegation tool, the tools of MCP servers, which may connect later, and the tools for
-    skills if the definition names skills.
+    These exclude the delegation tool, MCP servers' tools, which may connect later, and the tools for skills
+    if the definition names skills.
     """
     if not isinstance(definition.tools, tuple):
         return ()

@@ -1,4 +1,4 @@
-"""A tool with arguments checked by its own JSON Schema; the model gets the mistakes back."""
+"""A tool with arguments checked by its own JSON Schema."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kantan_agents.tool_rules import parse_arguments
 from kantan_agents.tools.facts import rule_parameter
 
 Work = Callable[[Any, dict[str, Any]], Awaitable[str]]
-"""Takes the SDK's tool context and the arguments, and returns the result."""
+"""Takes the SDK's tool context and the arguments."""
 
 _LONGEST_REASON = 300
 
@@ -31,8 +31,8 @@ def checked_tool(
 ) -> FunctionTool:
     """Return a function tool.
 
-    ``required`` names parameters that must be present; null omits any other. The model gets the errors in
-    ``returned`` as results. ``Tool(param pattern)`` rules match ``parameter``.
+    ``required`` names parameters that must be present; null omits any other. The model gets ``returned``
+    errors as results. ``Tool(param pattern)`` rules match ``parameter``.
     """
     schema = {
         "type": "object",

@@ -1,7 +1,6 @@
 """Protected paths: files that determine which code runs in a folder, or what tools may do.
 
-A tool changes one only if a person has agreed to exactly that file; a command in a sandbox never can. File
-tools and the sandbox share this table.
+A tool changes one only if a person has agreed to exactly that file; a command in a sandbox never can.
 """
 
 from __future__ import annotations

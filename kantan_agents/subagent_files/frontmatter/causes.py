@@ -1,4 +1,4 @@
-"""Explains why a field is not valid YAML, for authors who do not know YAML."""
+"""Explains invalid YAML to authors who do not know YAML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COLON: Final = re.compile(r": |:\s*(?:[\r\n]|\Z)")
 def explain_invalid_field(key: str, source: str, value: str, reason: str) -> tuple[int, str]:
     """Return the mistake in a field as (index in ``source``, message).
 
-    ``value`` is everything after the colon; ``reason``, from the YAML parser, explains an unknown mistake.
+    ``reason``, from the YAML parser, explains an unknown mistake.
     """
     offset = len(source) - len(value)
     text = value.strip()

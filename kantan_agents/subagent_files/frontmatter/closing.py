@@ -94,7 +94,7 @@ class _EndFinder:
             self._feed_prompt(line, span[0], field, ahead.line)
 
     def refuse_suspects(self) -> None:
-        """Reject lines of the prompt that may be limits on tools that the frontmatter lacks."""
+        """Reject lines of the prompt that may limit tools, unless the frontmatter does."""
         for line, index in self._suspects:
             refuse_limit(line, self._fields, index, reason=_BELOW_THE_END)
 
@@ -110,7 +110,7 @@ class _EndFinder:
         elif self._blank and not _INSIDE.match(line) and not (self._has_dash_line and self._in_prose):
             self.end = self._blank
         elif self._fields and not self._has_dash_line and _RULE.match(line) and self._may_close(ahead.line):
-            # For example two dashes or three dots. A blank line after it separates, as usual.
+            # Such as two dashes or three dots. A blank line after it separates, as usual.
             self.end = (span[0], span[1] if ahead.line.strip() else max(ahead.end, span[1]))
         else:
             self._blank = None

@@ -1,4 +1,4 @@
-"""Values that YAML reads as comments: ``color: #ff0000``, and prose after an unquoted `` #``."""
+"""Values with an unquoted ``#``, which YAML reads as comments."""
 
 from __future__ import annotations
 
@@ -13,21 +13,17 @@ from kantan_agents.subagent_files.frontmatter.nodes import Scalar
 from kantan_agents.subagent_files.frontmatter.values import is_null
 
 HEX_COLOR: Final = re.compile(r"[^\r\n:]*:[ \t]*(#[0-9a-fA-F]{3,8})[ \t]*(?=[\r\n]|\Z)")
-"""A line whose value is an unquoted hex color."""
 
 _CHECKED_FIELDS: Final = frozenset({"name", "description"})
 _NEXT_LINE: Final = re.compile(r"[\r\n](?=\S)")
-# A real comment has a space after the `#`; an issue number such as `#3` does not.
+# A real comment has a space after the `#`; `#3` is an issue.
 _CUT: Final = re.compile(r"\S[ \t]+#(?=\S)")
 
 
 def repair_colors(
     source: str, entries: list[Entry], offset: int = 0
 ) -> tuple[list[Entry], list[tuple[int, str]]]:
-    """Return the entries with unquoted hex colors as values, and the repairs as (index, reason).
-
-    ``offset`` is the index of ``source`` in the frontmatter.
-    """
+    """Return the entries with unquoted hex colors as values, and the repairs as (index, reason)."""
     repairs: list[tuple[int, str]] = []
     result = []
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Reads and decodes a file, and splits it into frontmatter and prompt."""
+"""Reads and decodes a file, and splits it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,12 @@ import attrs
 from kantan_agents.errors import AgentFileError
 
 MAX_BYTES: Final = 4 * 1024 * 1024
-"""Larger files are rejected."""
 
 MAX_FRONTMATTER_CHARS: Final = 256 * 1024
-"""Longer frontmatter is rejected, so that one file cannot delay the loading of all others."""
+"""Bounded, so that one file cannot delay the loading of all others."""
 
 _BREAK: Final = r"(?:\r\n|\n|\r)"
 OPENING: Final = re.compile(rf"(?:[ \t]*{_BREAK})*-{{3,}}[ \t]*({_BREAK}|\Z)")
-"""The first line of a file with frontmatter."""
 
 _KEY: Final = re.compile(r"[ \t]*(?:name|description)[ \t]*:")
 _HEAD_BYTES: Final = 4096
@@ -72,8 +70,8 @@ def read_regular_file(path: str, limit: int) -> tuple[bytes, os.stat_result]:
 
     Follows links. Returns the bytes, and the status of the opened file from before the read; raises OSError.
     """
-    # Checked before opening, which alone can have an effect, and after, because the path may lead to another
-    # file by then.
+    # Before, because opening alone can have an effect, and after, because the path may lead elsewhere by
+    # then.
     _check_regular(os.stat(path), path)  # noqa: PTH116 - a Path would double the cost
     with open(os.open(path, _FLAGS), "rb") as file:  # noqa: PTH123 - the flags
         status = os.fstat(file.fileno())

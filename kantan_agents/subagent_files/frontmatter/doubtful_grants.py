@@ -1,8 +1,4 @@
-"""Rejects lists of allowed tools that may contain lines of the prompt, so that the prompt grants no tool.
-
-Where the end of the frontmatter was guessed, or it is not valid YAML, a line below ``tools`` may belong to
-the list or to the prompt.
-"""
+"""Rejects lists of allowed tools that may contain lines of the prompt, so that the prompt grants no tool."""
 
 from __future__ import annotations
 

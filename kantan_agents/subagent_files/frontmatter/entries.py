@@ -1,4 +1,4 @@
-"""Translates the keys and values of a frontmatter into the fields of a definition."""
+"""Translates the keys of a frontmatter into the fields of a definition."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _DIGITS: Final = re.compile(r"[0-9]{1,18}\Z")
 
 @attrs.frozen
 class Entry:
-    """A top-level key with its value, and the index of the key."""
+    """A top-level key with its value and its index."""
 
     key: str
     node: Node
@@ -47,14 +47,7 @@ class Entry:
 
 @attrs.define
 class ParsedFields:
-    """The fields of a definition, parsed from a file.
-
-    Attributes:
-        values: Arguments for the definition.
-        positions: Field -> index of its key.
-        errors: (field, message).
-        warnings: (index, message).
-    """
+    """The fields of a definition; errors are (field, message), warnings (index, message)."""
 
     values: dict[str, Any] = attrs.field(factory=dict)
     positions: dict[str, int] = attrs.field(factory=dict)
@@ -63,7 +56,6 @@ class ParsedFields:
 
 
 REQUIRED: Final = ("name", "description")
-"""Required in subagent files and skills."""
 
 
 def parse_fields(entries: Iterable[Entry], required: Sequence[str] = REQUIRED) -> ParsedFields:
@@ -93,7 +85,7 @@ def parse_fields(entries: Iterable[Entry], required: Sequence[str] = REQUIRED) -
 
 
 def unescape_newlines(text: str) -> str:
-    r"""Return a description with each literal ``\n`` replaced by a newline."""
+    r"""Replace each literal ``\n`` in a description by a newline."""
     return _LITERAL_NEWLINE.sub("\n", text) if "\\n" in text else text
 
 

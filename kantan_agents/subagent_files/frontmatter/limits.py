@@ -1,4 +1,4 @@
-"""Rejects lines that look like a limit on tools but do not parse as one, so that no typo lifts a limit."""
+"""Rejects lines that look like a limit on tools but do not parse as one: no typo lifts a limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kantan_agents.subagent_files.frontmatter.nodes import RefusedYamlError
 _AFTER: Final = "[:=\ufe55\uff1a\ua789\u2236\u2192]"
 _NAME: Final = r"(?:(?P<kind>(?:dis[\W_]?)?allowed|denied)[\W_]{0,3})?tools"
 _LOOKALIKE: Final = re.compile(rf"[\W_]*{_NAME}[\W_]*{_AFTER}", re.IGNORECASE)
-# Without a colon, only a word that does not occur in prose counts as a key.
+# Without a colon, only a word that does not occur in prose is a key.
 _WORD: Final = re.compile(r"[\W_]*(?P<kind>(?:dis)?allowed|denied)[-_]?tools(?!\S)", re.IGNORECASE)
 # YAML's complex key: `? tools`.
 _COMPLEX_KEY: Final = re.compile(rf"\s*\?\s*[\"']?{_NAME}[\"']?\s*\Z", re.IGNORECASE)
@@ -23,11 +23,7 @@ _NOT_A_KEY: Final = (
 
 
 def limit_in(line: str) -> str | None:
-    """Return the tool field that a line probably sets; None for comments and other lines.
-
-    Such as ``"tools": Read``, ``- tools: Read``, ``**tools**: Read``, ``Tools = Read``, ``allowed-tools
-    Read``.
-    """
+    """Return the tool field that a line probably sets, even in Markdown or without a colon."""
     if not line.isascii():
         plain = unicodedata.normalize("NFKC", line)
         line = "".join(char for char in plain if unicodedata.category(char) != "Cf")
@@ -41,10 +37,7 @@ def limit_in(line: str) -> str | None:
 
 
 def refuse_limits(text: str, fields: Collection[str | None], offset: int = 0) -> None:
-    """Reject a line that looks like a limit on tools, unless the file sets that field elsewhere.
-
-    ``offset`` is the index of ``text`` in the frontmatter.
-    """
+    """Reject a line that looks like a limit on tools, unless the file sets that field elsewhere."""
     if frozenset(fields) >= LIMITS:
         return
     for line in text.splitlines(keepends=True):

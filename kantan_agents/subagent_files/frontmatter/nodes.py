@@ -15,7 +15,7 @@ import yaml
 DEPTH: Final = 50
 MAX_NODES: Final = 100_000
 MAX_REPEATED: Final = 10_000
-"""Maximum number of nodes that the aliases of one file may repeat."""
+"""Maximum number of nodes repeated by aliases."""
 
 _Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAGS: Final = frozenset({None, "!", *(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))})
@@ -178,7 +178,7 @@ class _Builder:
         if event.anchor not in self.anchors:
             raise NotYamlError(index, f"the alias *{event.anchor} has no anchor")
         node, size = self.anchors[event.anchor]
-        # A repeated value counts with its full size, so that aliases of aliases are bounded as well.
+        # A repeated value counts with its full size, which bounds aliases of aliases.
         self.node_count += size
         self.repeated_count += size
         if self.repeated_count > MAX_REPEATED:

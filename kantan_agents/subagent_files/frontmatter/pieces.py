@@ -1,4 +1,4 @@
-"""Splits a frontmatter that is not valid YAML into fields at its keys."""
+"""Splits invalid frontmatter into fields at its keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SPACES: Final = " \t\u00a0\u202f"
 DIALOGUE: Final = frozenset(
     {"user", "assistant", "system", "human", "context", "commentary", "example", "examples", "note"}
 )
-"""Words before a colon at the start of a line that are labels in a description and not keys."""
+"""Words that are labels in a description and not keys."""
 
 
 def _one_of(keys: Iterator[str]) -> str:
@@ -22,13 +22,11 @@ def _one_of(keys: Iterator[str]) -> str:
 
 
 KNOWN: Final = re.compile(rf"({_one_of(iter(FIELD_OF))})[{SPACES}]*:")
-"""A line that starts with a known key."""
 
 _LIMITS: Final = _one_of(key for key, field in FIELD_OF.items() if field in LIMITS)
 _QUOTED: Final = re.compile(rf"([\"'])({_LIMITS})\1[{SPACES}]*:")
 _SPELLED: Final = re.compile(rf"([A-Za-z](?:[A-Za-z_-]|[{SPACES}](?=[A-Za-z]))*)[{SPACES}]*:")
 UNKNOWN: Final = re.compile(rf"([A-Za-z_][A-Za-z0-9_.-]*)[{SPACES}]*:(?=[{SPACES}\r\n]|\Z)")
-"""A line that starts with any word and a colon."""
 
 # Keys of Claude Code and of well-known collections that end a description. Words that are also labels in
 # prose count only with a value that looks like data.
@@ -47,11 +45,10 @@ _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 
 @attrs.frozen
 class Piece:
-    """Consecutive lines of a frontmatter that belong together.
+    """Consecutive lines of one field.
 
     Attributes:
         key: None for comments and lines without a key.
-        start: Index of the first character.
         colon: Index after the colon.
         end: Index after the last character.
     """
@@ -116,7 +113,7 @@ class _Splitter:
         self._block = ""
 
     def match_field(self, line: str, index: int, next_line: str) -> tuple[str, int] | None:
-        """Return the key of the field that starts in a line, and the length up to its value."""
+        """Return the key at the start of a line, and the length up to its value."""
         found = self._key(line, index, next_line)
         if found is None:
             self._follow_block(line)

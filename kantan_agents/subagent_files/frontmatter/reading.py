@@ -1,4 +1,4 @@
-"""Reads a subagent file into a definition; repairs frontmatter that is not valid YAML."""
+"""Reads a subagent file into a definition; repairs invalid YAML."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ParsedFile:
     """The parts and entries of a file.
 
     Attributes:
-        repair: The repaired fields if the frontmatter is not valid YAML, else None.
+        repair: None for valid YAML.
         repairs: (index in the frontmatter, reason).
     """
 
@@ -57,9 +57,9 @@ class ParsedFile:
 def read_definition(
     make: Callable[..., D], text: str | bytes, path: Path | None, required: Sequence[str] = REQUIRED
 ) -> D:
-    """Return the definition in a file with frontmatter; raise E30 and E31.
+    """Return the definition in a file with frontmatter; raise E30 and E31 with all mistakes.
 
-    ``make`` gets the fields by name, and raises E31 for invalid ones. The error lists all mistakes.
+    ``make`` gets the fields by name, and raises E31 for invalid ones.
     """
     parsed = parse_file(text, path)
     document = parsed.document

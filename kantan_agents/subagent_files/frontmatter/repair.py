@@ -1,4 +1,4 @@
-"""Repairs frontmatter that is not valid YAML: each invalid field becomes a string.
+"""Repairs invalid frontmatter: each invalid field becomes a string.
 
 Tool lists stay lists, with unusual bullets, and with unclosed brackets and quotes.
 """
@@ -91,7 +91,7 @@ class Field:
 
 @attrs.frozen
 class RepairedFrontmatter:
-    """The fields of a frontmatter, and why it is not valid YAML as (index, message)."""
+    """The fields of a frontmatter, and its mistakes as (index, message)."""
 
     fields: list[Field]
     causes: list[tuple[int, str]]
@@ -105,7 +105,7 @@ class RepairedFrontmatter:
 def repair_frontmatter(front: str, *, is_closed: bool) -> RepairedFrontmatter:
     """Return the fields of a frontmatter that is not valid YAML.
 
-    Raises RefusedYamlError if the meaning of a field or of a tool list is unclear.
+    Raises RefusedYamlError if the meaning of a field is unclear.
     """
     if front.count("\n") + front.count("\r") > MAX_LINES:
         raise RefusedYamlError(0, f"is not valid YAML and is longer than {MAX_LINES} lines")
@@ -233,7 +233,7 @@ def _dedent(value: str) -> str:
 
 
 def unquote(text: str) -> str:
-    """Return a string without its quotes, or without an opening quote that is not closed."""
+    """Strip quotes, or an opening quote that is not closed."""
     quote = text[:1]
     if quote not in ("'", '"'):
         return text

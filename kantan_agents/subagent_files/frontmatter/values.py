@@ -1,4 +1,4 @@
-"""Converts YAML nodes to values; a plain scalar is converted only if YAML 1.1 and 1.2 agree on it."""
+"""Converts YAML nodes to values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ _INT: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,299})\Z")
 _HEX: Final = re.compile(r"0x[0-9a-fA-F]{1,200}\Z")
 _FLOAT: Final = re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?\Z")
 MERGE: Final = "<<"
-"""The YAML key that merges another mapping."""
 
 
 def is_null(node: Node) -> bool:

@@ -1,4 +1,4 @@
-"""Writes a definition as a subagent file, in YAML that every parser reads the same way."""
+"""Writes a subagent file in YAML that every parser reads the same way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kantan_agents.subagent_files.tool_lists import ALL, as_text
 _KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _LONGEST_KEY: Final = 500
 _NOT_PLAIN: Final = re.compile(r":(?: |\Z)| #| \Z")
-# Words that are not strings in some version of YAML.
+# Strings only in some versions of YAML.
 _RESERVED_WORDS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _LITERAL_NEWLINE: Final = "\\n"
@@ -69,7 +69,7 @@ def scalar_yaml(value: Any) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a string in double quotes, with invisible characters escaped."""
+    """Return a quoted string, with invisible characters escaped."""
     return '"' + "".join(_ESCAPES.get(char) or _escape_invisible(char) for char in text) + '"'
 
 

@@ -1,4 +1,4 @@
-"""Loader, catalog and search for the agents of a project and its user."""
+"""The agents of a project and its user."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from kantan_agents.subagent_files.remarks import remarks_of
 from kantan_agents.support.arguments import checked_list, checked_number, checked_text
 
 _MAX_WATCHED_ON_LOOP = 50
-"""Above this number of paths, ``stat`` calls on the event loop would block it for too long."""
+"""More ``stat`` calls would block the event loop for too long."""
 
 ShadowedAgent = Shadowed
 """A definition that another one with the same name and a higher priority replaces."""

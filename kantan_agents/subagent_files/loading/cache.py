@@ -1,4 +1,4 @@
-"""Caches parsed files and checks whether they are current."""
+"""Caches parsed files."""
 
 from __future__ import annotations
 

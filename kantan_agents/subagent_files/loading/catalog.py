@@ -1,4 +1,4 @@
-"""The catalog of loaded values, each name once, with problems and shadowed files."""
+"""The catalog of loaded values, each name once."""
 
 from __future__ import annotations
 

@@ -31,7 +31,6 @@ Results = list[tuple[FileResult[Any], Scope]]
 Directories = str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None
 
 _MAX_LOGGED = 20
-"""Errors in one log line."""
 
 
 def monotonic() -> float:

@@ -1,4 +1,4 @@
-"""Lists the Markdown files below directories, and the paths to watch for changes."""
+"""Lists Markdown files below directories, and the paths to watch for changes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ Signature = tuple[int, int, int, int, int]
 """Modification and change time in nanoseconds, size, inode, device."""
 
 PathState = Signature | int
-"""The signature of a path, or the ``errno`` of the failed ``stat``."""
+"""A signature, or the ``errno`` of the failed ``stat``."""
 
 ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
-"""``errno`` values of a path that does not exist."""
 
 _SECOND = 1_000_000_000
 _TICK = 50_000_000
@@ -31,10 +30,10 @@ _COARSE_TICK = 2 * _SECOND
 _NOT_FOLLOWED: Final = "is a link, and links are not followed; name its target as a directory of its own"
 
 Entries = list[os.DirEntry[str]]
-"""The entries of a directory by name, without dotfiles."""
+"""Sorted by name, without dotfiles."""
 
 Chosen = Iterable[tuple[os.DirEntry[str], bool]]
-"""Entries in visiting order, each with whether it is a directory to search."""
+"""In visiting order, each with whether it is a directory to search."""
 
 
 def clock_ns() -> int:
@@ -71,8 +70,8 @@ def is_racy(signature: Signature, now: int) -> bool:
     """
     modified, changed, *_ = signature
     tick = _TICK if modified % _SECOND or changed % _SECOND else _COARSE_TICK
-    # A change time in the future means that the clock of the file system differs from ours. Programs can set
-    # the modification time freely; one in the far future is harmless, because the next write changes it.
+    # A change time in the future: the file system's clock differs from ours. Programs can set the
+    # modification time freely; one in the far future is harmless, because the next write changes it.
     return changed > now - tick or abs(now - modified) < tick
 
 

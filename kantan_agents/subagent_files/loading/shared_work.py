@@ -1,4 +1,4 @@
-"""Runs work in a thread, once for all callers that requested it before it started."""
+"""Runs work in a thread, once for all callers that requested it in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads an open file as UTF-8 in blocks of whole lines, within bounded memory."""
+"""Reads an open file as UTF-8 in blocks, within bounded memory."""
 
 from __future__ import annotations
 

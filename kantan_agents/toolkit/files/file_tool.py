@@ -17,7 +17,7 @@ from kantan_agents.tools.guards.failures import answer_of_toolkit
 current_call: ContextVar[tuple[agents.RunContextWrapper[Any], str] | None] = ContextVar(
     "kantan_agents_file_call", default=None
 )
-"""The SDK's context of the current file tool call, and the tool's name; also in its thread."""
+"""The SDK's context and the tool's name of the current call; also in its thread."""
 
 
 def file_tool(

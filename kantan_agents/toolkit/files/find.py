@@ -1,4 +1,4 @@
-"""``Glob``: the files whose paths match a pattern, latest change first."""
+"""``Glob``: the files whose paths match, latest change first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``KnownFiles``: the files that the tools have read, and their state then."""
+"""The files that the tools have read, and their state then."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def state_of(found: os.stat_result) -> State:
 
 
 class KnownFiles:
-    """The files that a toolkit has read or written most recently."""
+    """The most recently read or written files of a toolkit."""
 
     def __init__(self) -> None:
         self._states: LRUCache[tuple[str, ...], State] = LRUCache(_MOST)

@@ -191,7 +191,7 @@ def _target(folder: int, name: str) -> str | None:
 
 def _nearest(root: Root, folder: int, parts: Parts) -> str | None:
     left = names_in(folder)[:_MOST_NAMES]
-    # Skip names that the rules hide, so that their absence reveals nothing; only a few.
+    # Hidden names are skipped, so that their absence reveals nothing.
     for _ in range(_MOST_HINTS):
         near = nearest(shown_path(parts[-1:]), left) if left else None
         if near is None:

@@ -1,4 +1,4 @@
-"""Determines which files the rules of the current run permit to read; no other tool shows the rest."""
+"""Determines which files the rules of the current run permit to read."""
 
 from __future__ import annotations
 

@@ -19,7 +19,6 @@ from kantan_agents.support.arguments import checked_path
 from kantan_agents.support.data_folder import data_folder_near
 
 MAX_DEPTH = 200
-"""Maximum number of names from the root to a file."""
 
 _NEEDED = ("O_NOFOLLOW", "O_DIRECTORY", "O_NONBLOCK")
 _SHOWN = 100
@@ -55,7 +54,7 @@ class Root:
     def at(cls, root: Any) -> Root:
         """Return the root folder at a path.
 
-        Raises E75 if it contains this library's data, E165 if the system cannot confine tools.
+        Raises E75 in this library's data folder, E165 if the system cannot confine tools.
         """
         text = checked_path("root", root)
         if not all(hasattr(os, name) for name in _NEEDED) or os.open not in os.supports_dir_fd:
@@ -96,7 +95,7 @@ class Root:
         return None
 
     def parts(self, path: str) -> tuple[str, ...]:
-        """Return the names from the root to a path; raise E160 outside, E161 if it is nested too deeply."""
+        """Return the names from the root to a path; raise E160 outside, E161 if it is too deep."""
         found = self.relative(path)
         if found is None:
             reason = "paths are relative to the root folder, or absolute and below it"

@@ -1,4 +1,4 @@
-"""The decoded content of a file with its encoding, byte order mark and line ends."""
+"""The decoded content of a file with its format."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import anyio.to_thread
 T = TypeVar("T")
 
 SCAN_SECONDS = 60.0
-"""Time limit of a scan of many files, which then returns its results so far."""
+"""A scan of many files then returns its results so far."""
 
 
 class ScanStoppedError(Exception):

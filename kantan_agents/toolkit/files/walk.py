@@ -1,4 +1,4 @@
-"""Walks through the files below a folder of the root, in order, within bounded memory and time."""
+"""Walks through the files below a folder, within bounded memory and time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MayRead = Callable[[str], bool]
 
 GIT = ".git"
 MAX_ENTRIES = 200_000
-"""Maximum number of entries of one folder."""
+"""Of one folder."""
 
 
 @attrs.frozen(eq=False)

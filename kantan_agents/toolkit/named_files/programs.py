@@ -1,4 +1,4 @@
-"""Programs in a project that a configuration of MCP servers or git names."""
+"""Programs in a project that a configuration names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OF_NODE = ("node_modules", "package.json")
 
 
 def used_by_servers(folder: str) -> Iterator[str]:
-    """Yield the programs that the configuration of MCP servers in a folder names."""
+    """Yield the programs in the configuration of a folder's MCP servers."""
     for name in _SERVERS:
         words = words_of(f"{folder}/{name}")
         if not words:
@@ -44,7 +44,7 @@ def used_by_servers(folder: str) -> Iterator[str]:
 
 
 def used_by_server(entry: ServerEntry) -> Iterator[str]:
-    """Yield the programs that a server names, in its directory or in one that it names."""
+    """Yield the programs of a server, in its directory or in one that it names."""
     from kantan_agents.tools.mcp.configuration.variables import expand
 
     expanded = expand(entry, os.environ)
@@ -80,7 +80,7 @@ def programs(folder: str, words: Iterable[str]) -> Iterator[str]:
 
 
 def words_of(file: str) -> list[str]:
-    """Return the words of a configuration; none if it cannot be read."""
+    """Return the words of a configuration, if readable."""
     return _WORD.findall(content_of(file, _MOST_BYTES).decode("utf-8", "replace"))
 
 

@@ -1,4 +1,4 @@
-"""Git repositories in a project, and the files that git executes or reads as configuration."""
+"""Git repositories in a project, and the files that git executes or reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``BackgroundShells``: background commands that continue from run to run, as in a conversation."""
+"""``BackgroundShells``: background commands that outlive a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _used: ContextVar[BackgroundShells | None] = ContextVar("kantan_agents_backgroun
 
 
 class _Numbers(Iterator[int]):
-    """Id numbers from 1, without a reference to their owner, which must be collectable."""
+    """Id numbers from 1. It has no reference to its owner, which must be collectable."""
 
     def __init__(self) -> None:
         self.last = 0
@@ -90,7 +90,7 @@ class BackgroundShells:
 
 
 def used_by(run: Run | None) -> BackgroundShells | None:
-    """Return the ``BackgroundShells`` of a run; None if its commands end with it."""
+    """Return the ``BackgroundShells`` of a run, or None."""
     return None if run is not None and run.parent_run is not None else _used.get()
 
 

@@ -1,4 +1,4 @@
-"""A running command: started through its supervisor, read, limited and ended."""
+"""A running command."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class ShellCommand:
                 ending = self._read_ending("way" if supervisor.makes_way else self._limit)
                 if ending.problem is not None:
                     await to_thread.run_sync(supervisor.end_leftovers)
-                # All processes with the pipe are gone, unless the command has sent it to one by a socket.
+                # All processes with the pipe are gone, unless it was sent to one by a socket.
                 group.cancel_scope.deadline = anyio.current_time() + _REST_SECONDS
             self.ending = ending
         finally:

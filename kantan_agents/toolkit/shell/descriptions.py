@@ -1,4 +1,4 @@
-"""Strings for the model about the shell tools and the end of a command.
+"""Strings for the model about commands.
 
 The first line of a result is the library's; the command's output follows.
 """

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from kantan_agents.errors import InvalidOptionError
 
-# Programs need these to find each other and to speak the user's language. Secrets and the addresses of agents
-# (SSH_AUTH_SOCK, DBUS_SESSION_BUS_ADDRESS) are in other variables.
+# Programs need these. Secrets and the addresses of agents (SSH_AUTH_SOCK, DBUS_SESSION_BUS_ADDRESS) are in
+# other variables.
 ALLOWED = ("PATH", "HOME", "LANG", "LANGUAGE", "LOGNAME", "TERM", "TMPDIR", "TZ", "USER")
 _ALLOWED_PREFIX = "LC_"
 # These make a program load code from files.

@@ -1,8 +1,7 @@
 """Files of a project that a sandboxed command cannot change, although it may change the project.
 
-These are the protected files, and everything that this process and git execute. Existing files are mounted
-read-only on top of the project. A missing path cannot be mounted without creating it, and neither can a link:
-the supervisor watches these (``unchanged_paths.py``).
+Existing files are mounted read-only on top of the project. A missing path cannot be mounted without creating
+it, and neither can a link: the supervisor watches these (``unchanged_paths.py``).
 """
 
 from __future__ import annotations
@@ -46,9 +45,8 @@ class Pinned:
     """Paths that a command cannot change. The last three are relative to the project.
 
     Attributes:
-        folders: Folders that must not move, because something in them is read-only.
-        read_only: Read-only files and folders.
-        absent: Paths that must not be created.
+        folders: They must not move, because something in them is read-only.
+        absent: They must not be created.
         links: Symbolic links that must not be replaced, with their targets.
         indexes: Repository folders with their indexes, in which other repositories may appear.
     """
@@ -69,8 +67,8 @@ class Pinned:
             tuple(one for one in self.read_only if one in other.read_only),
             tuple(dict.fromkeys((*self.absent, *other.absent))),
             tuple(one for one in self.links if one in other.links),
-            # The configurations of other repositories are not mounted, so they are checked afterwards, like
-            # new ones.
+            # Other repositories' configurations are not mounted, so they are checked afterwards, like new
+            # ones.
             tuple(one for one in self.indexes if one in other.indexes),
         )
 
@@ -81,8 +79,8 @@ class Pinned:
 
     def mounts(self) -> Iterator[str]:
         """Yield the arguments of bubblewrap that follow those for the project."""
-        # A mounted folder cannot be renamed or removed; its content comes after it. Another process, such as
-        # one that writes a database, may remove a file meanwhile.
+        # A mounted folder cannot be renamed or removed; its content comes after it. Another process may
+        # remove a file meanwhile, such as a database.
         for path in self.folders:
             yield from ("--bind-try", path, path)
         for path in self.read_only:
@@ -90,7 +88,6 @@ class Pinned:
 
 
 NOTHING_PINNED = Pinned()
-"""For a command that can change nothing, or everything."""
 
 
 def find_pinned(root: str, writable: Iterable[str] = ()) -> Pinned:

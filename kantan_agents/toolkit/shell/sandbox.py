@@ -1,4 +1,4 @@
-"""The sandbox of commands: bubblewrap, where it is installed and works."""
+"""The sandbox of commands: bubblewrap."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEMPORARY = "/tmp"  # noqa: S108 - inside of the sandbox, a directory of the run
 _TEMPORARIES = (TEMPORARY, "/var/tmp")  # noqa: S108 - as above
 _PROBE_SECONDS = 10.0
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
-# Programs need these parts of /etc. The rest may contain passwords and keys.
+# The rest of /etc may contain passwords and keys.
 _ETC = (
     "alternatives",
     "ca-certificates",
@@ -96,7 +96,7 @@ class Sandbox:
         if not self.network:
             shared.append("--unshare-net")
         line = [self.program, *shared, "--die-with-parent", "--cap-drop", "ALL"]
-        # Read-only: root, which this process may be, could otherwise set the kernel's options in /proc/sys.
+        # Read-only: root, which this process may be, could otherwise set kernel options in /proc/sys.
         line += [*self.system, "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]
         # Like /dev itself, this is memory.
         line += [*self.shared, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
@@ -139,7 +139,7 @@ def find_sandbox(
         bounded = attrs.evolve(sandbox, shared=("--size", str(shared_bytes)))
         if _problem_of(bounded, shell) is None:
             return bounded
-    # Retried without the bound, which versions before 0.7 do not know.
+    # Versions before 0.7 do not know the bound.
     return _problem_of(sandbox, shell) or sandbox
 
 

@@ -1,4 +1,4 @@
-"""``ShellTools``: the shared state of the three shell tools."""
+"""``ShellTools``: the shared state of the shell tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command with its supervisor: the process of ``supervisor.py``, its pipes, and the end of both.
+"""A command with its supervisor, the process of ``supervisor.py``.
 
 A hostile command may kill or stop its supervisor. Its processes are then found without it.
 """
@@ -23,7 +23,7 @@ import attrs
 from kantan_agents.toolkit.shell.limits import ShellLimits
 from kantan_agents.toolkit.shell.pinned import NOTHING_PINNED, Pinned
 
-# Read before the first command, so that no command can change the code that runs outside its sandbox.
+# Read before the first command: no command can change the code that runs outside its sandbox.
 _PYTHON = os.path.realpath(sys.executable) if sys.executable else ""
 _MODULES = {
     f"kantan_agents.toolkit.{folder}.{name}": (Path(__file__).parents[1] / folder / f"{name}.py").read_text(
@@ -46,7 +46,7 @@ _STOP = b"."
 _running: weakref.WeakSet[Supervised] = weakref.WeakSet()
 _running_lock = threading.Lock()
 _MARK = "KANTAN_AGENTS_COMMAND"
-"""Environment variable that identifies the processes of a command."""
+"""It identifies the processes of a command."""
 
 _SECONDS = 5.0
 _END_SECONDS = 12.0  # more than a supervisor takes to give up
@@ -251,9 +251,9 @@ class _SystemProcess:
 
 
 def _end_leftovers(mark: str, session: int | None, supervisor: int | None = None) -> None:
-    """Without ``/proc``, only the group of the command is killed.
+    """Without ``/proc``, only the group of the command, which is its ``session``, is killed.
 
-    ``session``, if known, is also the group; ``supervisor`` is None if it was waited for.
+    ``supervisor`` is None if it was waited for.
     """
     deadline = time.monotonic() + _SECONDS
     while True:

@@ -1,8 +1,8 @@
 """The process between the library and one command: starts it, limits it, and ends all of it.
 
-It uses the standard library and three modules of this package. ``supervised.py`` passes their source on the
-command line, so that changed files have no effect. A byte on stdin asks it to end the command; the end of
-stdin, and so the death of the library's process, to kill it immediately. As the parent of everything that the
+``supervised.py`` passes its source and three modules on the command line, so that changed files have
+no effect; it needs only the standard library. A byte on stdin asks it to end the command; the end of stdin,
+and so the death of the library's process, to kill it immediately. As the parent of everything that the
 command leaves behind, it finds processes that have left their group or session. To stdout it writes two lines
 of JSON: the command's process id, and its end.
 """

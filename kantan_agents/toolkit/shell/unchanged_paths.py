@@ -1,7 +1,7 @@
 """Paths that a sandboxed command must not change, seen from outside.
 
-These are paths that must not be created, and mounts that must stay: if someone replaces a file or folder that
-is mounted read-only, the system removes the mount, and the command can write there.
+If someone replaces a file or folder that is mounted read-only, the system removes the mount, and the command
+can write there.
 
 Runs in the process of ``supervisor.py``, with the standard library only.
 """
@@ -26,7 +26,7 @@ _OWNER_MAY = 0o700
 _SHARE_OF_TIME = 0.05
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _BARE = ("HEAD", "objects", "refs")
-# The lines that `git init` and the first commit write. Any other key may do harm.
+# `git init` and the first commit write these. Any other key may do harm.
 _HARMLESS = re.compile(
     r"\s*(\[(core|user|init|branch [^\]]*)\]"
     r"|(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks)\s*=.*"
@@ -38,8 +38,7 @@ _HARMLESS = re.compile(
 class UnchangedPaths:
     """Paths of a project that a command must not create or replace.
 
-    The plan has ``root``, relative to it ``absent``, ``links`` and ``indexes``, as in ``Pinned``, and the
-    absolute paths ``mounted``.
+    All but ``mounted`` are relative to ``root``.
     """
 
     def __init__(self, plan: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Fetches a page without cookies or credentials, within limits of time and size."""
+"""Fetches a page without cookies or credentials, within limits."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class WebPage:
 
 @attrs.frozen
 class Elsewhere:
-    """A redirect from ``url`` to ``target`` that is not followed."""
+    """A redirect that is not followed."""
 
     url: str
     target: str

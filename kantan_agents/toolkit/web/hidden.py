@@ -121,7 +121,7 @@ def without_comments(html: str) -> str:
 
 
 class OpenElements:
-    """The elements around a position in a page, as a browser opens and closes them."""
+    """The open elements at a position in a page, as in a browser."""
 
     def __init__(self) -> None:
         self._stack: list[_Element] = []

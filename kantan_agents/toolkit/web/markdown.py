@@ -1,4 +1,4 @@
-"""HTML as Markdown: headings, lists, tables, code and links, without hidden content.
+"""HTML as Markdown, without hidden content.
 
 The parser of the standard library is not closed: it drops unfinished markup at the end instead of rereading
 it, which makes the time linear.

@@ -1,6 +1,6 @@
 """An HTTP transport that resolves a host once, checks the addresses, and connects to one of them.
 
-The public internet is a table, since Python's own changes from version to version.
+Python's own table of the public internet changes from version to version.
 """
 
 from __future__ import annotations
@@ -45,12 +45,11 @@ NOT_PUBLIC: Final = (
     "2620:4f:8000::/48",  # AS112
     "3fff::/20",  # documentation
 )
-"""Networks whose addresses are not on the public internet."""
 
 _V4: Final = tuple(IPv4Network(one) for one in NOT_PUBLIC if ":" not in one)
 _V6: Final = tuple(IPv6Network(one) for one in NOT_PUBLIC if ":" in one)
 
-# All of the public internet is in here. So no line is needed for `::`, `::1`, 64:ff9b:1::/48, 100::/64,
+# This contains all of the public internet. So no line is needed for `::`, `::1`, 64:ff9b:1::/48, 100::/64,
 # 5f00::/16, fc00::/7, fe80::/10, fec0::/10, ff00::/8, nor for IPv4 addresses behind zeros.
 _UNICAST: Final = IPv6Network("2000::/3")
 
@@ -62,10 +61,7 @@ _32_BITS: Final = 0xFFFF_FFFF
 
 
 class PinnedTransport(httpx.AsyncBaseTransport):
-    """Connects to a checked address, so that a second DNS response cannot lead it elsewhere.
-
-    With ``private``, non-public addresses are allowed.
-    """
+    """Connects to a checked address: a second DNS response cannot lead it elsewhere."""
 
     def __init__(self, tls: ssl.SSLContext, *, private: bool) -> None:
         self._inner = httpx.AsyncHTTPTransport(verify=tls, trust_env=False)

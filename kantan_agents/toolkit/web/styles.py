@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 TINY: Final = 1.0
-"""A font size in pixels that no one can read."""
+"""No one can read this font size in pixels."""
 
 _FAR: Final = 500.0
 _COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -77,7 +77,7 @@ def _is_zero(value: str | None) -> bool:
 
 
 def size_of(style: dict[str, str]) -> float | None:
-    """Return the font size in a style; None without one, infinity if it is not a length."""
+    """Return the font size; None without one, infinity if it is not a length."""
     if "font-size" in style:
         size = _number(style["font-size"])
         return math.inf if size is None else size

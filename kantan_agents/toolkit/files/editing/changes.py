@@ -1,4 +1,4 @@
-"""``FileChange``: the effect of a call, shown to the person who approves it."""
+"""``FileChange``: the effect of a call, for approvals."""
 
 from __future__ import annotations
 

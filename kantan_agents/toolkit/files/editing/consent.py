@@ -32,9 +32,9 @@ _NO_CALL = f"no-call-{uuid4().hex}"
 
 
 class Consent:
-    """Permissions of the tools that change files, and the questions to a person.
+    """Decides about calls of the tools that change files, and records the questions to a person.
 
-    ``known`` files were read, and no other may be changed; None allows all.
+    Without ``known``, files need not be read first.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Consent:
 
 @attrs.frozen(eq=False)
 class CallConsent:
-    """The consent to one call. If ``always``, every call was approved, so no person has seen this one."""
+    """The consent to one call. If ``always``, no person has seen this one."""
 
     consent: Consent
     call_id: str

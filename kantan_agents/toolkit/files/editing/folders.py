@@ -1,4 +1,4 @@
-"""Opens the folder of a written file, with a lock against other calls of this process."""
+"""Opens the folder of a file, locked against other calls of this process."""
 
 from __future__ import annotations
 

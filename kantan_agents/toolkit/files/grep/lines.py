@@ -1,4 +1,4 @@
-"""Finds the matching lines of one file, and the lines around them."""
+"""Finds the matching lines of one file, with context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of one search, up to the requested number of entries."""
+"""The result of one search."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from kantan_agents.toolkit.files.linear import compiled
 _LONGEST = 5_000
 _LARGEST = 50_000  # instructions of a program
 
-# RE2 falls back to a slower method for patterns with very many states: at worst 200 million steps a second.
+# RE2 is slower for patterns with very many states: at worst 200 million steps a second.
 _STEPS_AT_ONCE = 200_000_000
 _STEPS_OF_A_FILE = 2_000_000_000
 _SMALLEST_BLOCK = 4_096
