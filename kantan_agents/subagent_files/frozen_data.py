@@ -14,7 +14,7 @@ from kantan_agents.subagent_files.json_like import copy_data
 def freeze_data(value: Any) -> Any:
     """Return an unchangeable copy of JSON-like data, with tuples as lists.
 
-    Other values stay unchanged, for `find_invalid_value` to report.
+    `find_invalid_value` reports other values, which are not copied.
     """
     return copy_data(value, as_dict=FrozenDict, as_list=FrozenList)
 

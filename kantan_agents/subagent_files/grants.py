@@ -64,7 +64,7 @@ def grants_of(definition: AgentDefinition) -> Grants:
 
 
 def grants_for(tools: ToolFilter, disallowed: tuple[str, ...] = ()) -> Grants:
-    """Return the rules for two tool lists; see ``grants_of``."""
+    """Return the rules for two tool lists."""
     remarks: list[str] = []
     allow = _allowed(tools, remarks) if isinstance(tools, tuple) else None
     if allow and all(_tool_of(rule) in TASK_NAMES for rule in allow):

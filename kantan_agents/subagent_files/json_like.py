@@ -16,7 +16,7 @@ _MAX_SHOWN: Final = 60
 
 
 def is_text(value: Any) -> bool:
-    """Return whether ``value`` is a str without lone surrogates, which no file can contain."""
+    """Return whether ``value`` is a str that a file can contain."""
     if not isinstance(value, str):
         return False
     try:
@@ -29,7 +29,7 @@ def is_text(value: Any) -> bool:
 def copy_data(value: Any, *, as_dict: Callable[..., Any] = dict, as_list: Callable[..., Any] = list) -> Any:
     """Return a copy of JSON-like data with tuples as lists.
 
-    Other values stay unchanged, for `find_invalid_value` to report.
+    `find_invalid_value` reports other values, which are not copied.
     """
     counter = itertools.count(1)
 

@@ -50,7 +50,7 @@ def unreadable(path: str, message: str, code: str = AgentFileError.code) -> Prob
 
 
 def no_agent(path: str) -> Problem:
-    """Return the remark on Markdown without frontmatter in a directory of agents."""
+    """Return the remark on Markdown without frontmatter."""
     return Problem(Path(path), 1, "is not an agent: the file has no frontmatter", "warning")
 
 

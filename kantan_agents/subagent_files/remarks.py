@@ -23,7 +23,7 @@ class Remark:
 
 
 def remarks_of(definition: AgentDefinition) -> tuple[Remark, ...]:
-    """Return remarks on the tools, the model, and limits without effect."""
+    """Return remarks on the tools, the model, and unused limits."""
     return (
         *(Remark(text.partition(":")[0], text) for text in grants_of(definition).remarks),
         *_full_shells(definition),
@@ -52,13 +52,6 @@ def _model_remarks(model: str | None) -> Iterator[Remark]:
 
 @attrs.frozen
 class _Limit:
-    """A key that limits an agent in another program.
-
-    Attributes:
-        instead: The replacement here.
-        limits: Whether a value of the key limits anything.
-    """
-
     program: str
     instead: str
     limits: Callable[[Any], bool]
@@ -168,10 +161,7 @@ ACTED_ON: Final = frozenset(
 
 
 def kept_without_effect(definition: AgentDefinition) -> tuple[str, ...]:
-    """Return the keys of a definition that change nothing here; `dump` writes them back.
-
-    Together with ``ACTED_ON``, these are all its fields.
-    """
+    """Return the keys that change nothing here: all except ``ACTED_ON``."""
     kept = (KEY_OF[field] for field in KEY_OF if field not in ACTED_ON and _has_value(definition, field))
     return (*kept, *definition.extra)
 

@@ -18,7 +18,7 @@ _MOST = 20
 
 @attrs.frozen
 class UnknownTool:
-    """A missing tool in a definition, and the existing name that was probably meant."""
+    """A missing tool, and the existing name that was probably meant."""
 
     name: str
     nearest: str | None = None
@@ -30,8 +30,8 @@ class UnknownTool:
 def local_tools(definition: AgentDefinition) -> tuple[str, ...]:
     """Return the allowed tools that must exist in the program itself.
 
-    These exclude the delegation tool, MCP servers' tools, which may connect later, and the tools for skills
-    if the definition names skills.
+    These exclude the delegation tool, MCP servers' tools, which may connect later, and the tools for the
+    definition's skills.
     """
     if not isinstance(definition.tools, tuple):
         return ()
@@ -50,7 +50,7 @@ def local_tools(definition: AgentDefinition) -> tuple[str, ...]:
 
 
 def unknown_tools(definition: AgentDefinition, names: Collection[str]) -> tuple[UnknownTool, ...]:
-    """Return the allowed tools that do not exist. Entries match exactly, as in the agent's rules."""
+    """Return the allowed tools that do not exist. Entries match exactly, as in rules."""
     wanted = local_tools(definition)
     if not wanted:
         return ()

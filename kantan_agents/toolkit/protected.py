@@ -40,8 +40,8 @@ class ProtectedName:
 
     Attributes:
         pattern: Its name or last path parts, in lower case, with ``*`` and ``?``.
-        in_sandbox: Whether it is read-only for a command in a sandbox. Programs must write some: ``git`` its
-            index, ``npm`` the installed packages.
+        in_sandbox: Whether it is read-only in a sandbox. Programs must write some: ``git`` its index, ``npm``
+            the installed packages.
     """
 
     pattern: str
@@ -116,8 +116,8 @@ _also: Final[dict[str, str]] = {}
 def why_protected(root: str, parts: tuple[str, ...]) -> str | None:
     """Return why a path is protected, or None. Costs some ``stat`` calls.
 
-    Case, invisible characters and trailing blanks are ignored, because a file system may ignore them.
-    ``root`` and ``parts`` contain no symbolic links.
+    File systems may ignore case, invisible characters and trailing blanks. ``root`` and ``parts`` contain no
+    symbolic links.
     """
     named = _named(tuple(_folded(name) for name in parts))
     if named is None and ".git" in map(_folded, Path(root).parts):
@@ -143,10 +143,7 @@ def databases() -> tuple[str, ...]:
 
 
 def executed_here() -> tuple[str, ...]:
-    """Return the folders from which this process runs code: its Python environment and this library.
-
-    Folders of the system are omitted.
-    """
+    """Return this process' Python environment and this library, unless they belong to the system."""
     return _executed()
 
 
@@ -159,13 +156,13 @@ def _executed() -> tuple[str, ...]:
 
 
 def names_protected(text: str) -> bool:
-    """Return whether a word of a string, such as a command, may name a protected path."""
+    """Return whether a word of a string may name a protected path."""
     words = _BETWEEN_WORDS.split(text)
     return any(_named(tuple(map(_folded, word.split("/")))) is not None for word in words)
 
 
 def named_protected(values: Iterable[Any]) -> tuple[str, str] | None:
-    """Return a string in the arguments of a call that leads to a protected path, and why. May block.
+    """Return an argument that leads to a protected path, and why. May block.
 
     For tools with an unknown root: paths count unchanged and relative to the working directory.
     """

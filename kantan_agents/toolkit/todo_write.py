@@ -91,7 +91,7 @@ def key_of(tool: object) -> str | None:
 
 
 def written_by(arguments: str, result: str) -> list[Todo] | None:
-    """Return the list that a call wrote; None if it was denied, failed, or was a call of another tool."""
+    """Return the list that a call wrote; None after a denial or an error."""
     try:
         todos = _checked(read_arguments(NAME, _validator(), ["todos"], arguments)["todos"])
     except ToolInputError:

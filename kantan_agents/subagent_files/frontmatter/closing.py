@@ -25,12 +25,12 @@ _RULE: Final = re.compile(r"[ \t]*(?:[-\u2013\u2014]{2,}|\.{3}|={3,}|\*{3,}|_{3,
 def end_frontmatter(document: Document, *, has_dash_line: bool) -> Document:
     """Return the document, split where its frontmatter most probably ends.
 
-    The end is a misspelled closing line, a heading, or the first blank line before anything but a known key,
-    an indented line or a list item. A line with ``#`` is a comment directly above a known key, and if the
-    next key limits the tools. Such a key stays in the frontmatter, or RefusedYamlError is raised.
+    That is at a misspelled closing line, at a heading, or at the first blank line before anything but a known
+    key, an indented line or a list item. A line with ``#`` is a comment directly above a known key, and if
+    the next key limits the tools. Such a key stays in the frontmatter, or the file is rejected.
 
-    With ``has_dash_line``, a line of dashes follows that may be a horizontal rule of the prompt. Then the
-    frontmatter ends only after a field without prose, and only if no known key follows.
+    With ``has_dash_line``, a line of dashes follows, perhaps a horizontal rule. Then the frontmatter ends
+    only after a field without prose, and only if no known key follows.
     """
     front = document.front
     finder = _EndFinder(has_dash_line=has_dash_line)
@@ -50,8 +50,6 @@ def end_frontmatter(document: Document, *, has_dash_line: bool) -> Document:
 
 @attrs.frozen
 class _Ahead:
-    """The lines after a line; ``text`` is the next one that is neither blank nor starts with ``#``, or ""."""
-
     line: str
     end: int
     text: str
@@ -83,7 +81,6 @@ class _EndFinder:
         self._suspects: list[tuple[str, int]] = []
 
     def feed(self, line: str, span: tuple[int, int], ahead: _Ahead) -> None:
-        """Process a line."""
         key = KNOWN.match(line)
         field = FIELD_OF[key[1]] if key else None
         if self.end is None:

@@ -23,7 +23,7 @@ _CUT: Final = re.compile(r"\S[ \t]+#(?=\S)")
 def repair_colors(
     source: str, entries: list[Entry], offset: int = 0
 ) -> tuple[list[Entry], list[tuple[int, str]]]:
-    """Return the entries with unquoted hex colors as values, and the repairs as (index, reason)."""
+    """Return the entries with unquoted hex colors as values, and (index, reason) of each."""
     repairs: list[tuple[int, str]] = []
     result = []
     for entry in entries:
@@ -37,7 +37,7 @@ def repair_colors(
 
 
 def truncated_texts(front: str, entries: Iterable[Entry]) -> Iterator[tuple[int, str]]:
-    """Yield (index, message) for each name and description that an unquoted ``#`` cuts off."""
+    """Yield (index, message) for each string that an unquoted ``#`` cuts off."""
     for entry in entries:
         node = entry.node
         if entry.key in _CHECKED_FIELDS and isinstance(node, Scalar) and node.style is None and node.text:

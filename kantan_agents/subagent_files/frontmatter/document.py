@@ -39,10 +39,8 @@ class Document:
 
     Attributes:
         head: Everything before the frontmatter, without a BOM.
-        front: The frontmatter, between the two lines of dashes.
         line: The first line of ``front`` in the file, from 1.
         tail: The closing line with the blank line after it, or None.
-        prompt: The rest.
     """
 
     head: str
@@ -66,9 +64,9 @@ def lines_before(text: str, index: int) -> int:
 
 
 def read_regular_file(path: str, limit: int) -> tuple[bytes, os.stat_result]:
-    """Read a regular file, but no pipe, which may block forever, or device, whose opening has effects.
+    """Read no pipe, which may block forever, and no device, whose opening has effects.
 
-    Follows links. Returns the bytes, and the status of the opened file from before the read; raises OSError.
+    Follows links. The returned status of the opened file is from before the read.
     """
     # Before, because opening alone can have an effect, and after, because the path may lead elsewhere by
     # then.
@@ -85,7 +83,7 @@ def _check_regular(status: os.stat_result, path: str) -> None:
 
 
 def read_file(path: Path) -> bytes:
-    """Return the bytes of a subagent file; raise E30."""
+    """Return the bytes of a subagent file."""
     try:
         return read_regular_file(os.fspath(path), MAX_BYTES + 1)[0]
     except OSError as error:
@@ -96,7 +94,7 @@ def read_file(path: Path) -> bytes:
 
 
 def decode(text: str | bytes, path: Path | None) -> str:
-    """Return the content of a file, without its BOM; raise E30 if it is too large or not UTF-8."""
+    """Return the content of a file, without its BOM."""
     size = len(text) if isinstance(text, bytes) else len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
         raise AgentFileError(path=path, reason=f"is larger than {MAX_BYTES // 1024 // 1024} MiB")
@@ -118,8 +116,8 @@ def decode(text: str | bytes, path: Path | None) -> str:
 def lacks_frontmatter(data: bytes) -> bool:
     """Return whether a file is ordinary Markdown, such as a README.
 
-    It is meant as an agent if its frontmatter is in another encoding, or lacks only the opening line: a key
-    comes before the first heading and the first code block.
+    Meant as agents are also files in another encoding, and files that lack only the opening line: a key comes
+    before the first heading and the first code block.
     """
     head = data[:_HEAD_BYTES]
     text = head.decode("utf-8", "replace").removeprefix("\ufeff")
@@ -134,7 +132,7 @@ def lacks_frontmatter(data: bytes) -> bool:
 
 
 def split_document(text: str, path: Path | None) -> Document:
-    """Return the parts of a file; raise E30 if the first line is not a line of dashes.
+    """Return the parts of a file.
 
     One blank line after the closing line is a separator and not part of the prompt.
     """

@@ -30,7 +30,7 @@ _ELSEWHERE: Final = (
 
 
 def refuse_doubtful_grants(front: str, root: Fields, entries: Iterable[Entry]) -> None:
-    """Reject a frontmatter with a guessed end if a line of ``tools`` may belong to the prompt."""
+    """Reject a guessed end if a line of ``tools`` may belong to the prompt."""
     starts = [key.index for key, _ in root.pairs]
     end_of = dict(itertools.pairwise([*starts, len(front)]))
     for entry in entries:
@@ -45,8 +45,8 @@ def refuse_doubtful_grants(front: str, root: Fields, entries: Iterable[Entry]) -
 def refuse_doubtful_lines(front: str, start: int, end: int, *, is_closed: bool) -> None:
     """Reject a ``tools`` field with a line that may belong to the prompt.
 
-    If ``is_closed``, a line of dashes follows. It may be part of the prompt, so headings and lines below a
-    blank line stay doubtful.
+    If ``is_closed``, the closing line may belong to the prompt, so headings and lines below a blank line stay
+    doubtful.
     """
     found = _doubtful_line(front[start:end], is_closed=is_closed)
     if found is not None:

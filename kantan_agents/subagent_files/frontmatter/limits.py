@@ -37,7 +37,7 @@ def limit_in(line: str) -> str | None:
 
 
 def refuse_limits(text: str, fields: Collection[str | None], offset: int = 0) -> None:
-    """Reject a line that looks like a limit on tools, unless the file sets that field elsewhere."""
+    """Reject a line that looks like a limit, unless the file sets that field elsewhere."""
     if frozenset(fields) >= LIMITS:
         return
     for line in text.splitlines(keepends=True):
@@ -46,14 +46,14 @@ def refuse_limits(text: str, fields: Collection[str | None], offset: int = 0) ->
 
 
 def refuse_limit(line: str, fields: Collection[str | None], index: int, *, reason: str = _NOT_A_KEY) -> None:
-    """Reject one line; see `refuse_limits`. ``{key}`` in ``reason`` is a placeholder."""
+    """Reject one line. ``{key}`` in ``reason`` is a placeholder."""
     field = limit_in(line)
     if field is not None and field not in fields:
         raise RefusedYamlError(index, reason.format(key=KEY_OF[field]))
 
 
 def refuse_swallowed(front: str, fields: Collection[str | None]) -> None:
-    """Reject YAML whose quoted string contains a limit on tools at column 0 that the file lacks."""
+    """Reject YAML whose quoted string contains a limit at column 0 that the file lacks."""
     if frozenset(fields) >= LIMITS:
         return
     offset = 0

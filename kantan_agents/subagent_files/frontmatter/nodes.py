@@ -82,8 +82,7 @@ class RefusedYamlError(Exception):
 def parse(source: str) -> Node | None:
     """Return the root node, None if ``source`` is empty.
 
-    Raises NotYamlError also for a second document, RefusedYamlError for a tag, a key that is not a str, or
-    too many values.
+    A second document is not YAML; a tag, a key that is not a str, and too many values are rejected.
     """
     unreadable = _NOT_PRINTABLE.search(source)
     if unreadable:

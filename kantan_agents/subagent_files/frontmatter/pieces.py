@@ -71,8 +71,8 @@ def split_fields(front: str) -> Pieces:
     """Return the fields of a frontmatter, and the lines before and between them.
 
     A field runs from a known key at column 0 to the next one, so that a description may contain unindented
-    lines such as ``user: ...``. After a field without prose (``model``) and after an indented block, any key
-    starts a field. Comment lines directly before a key are separate pieces.
+    lines such as ``user: ...``. After a field without prose and after an indented block, any key starts a
+    field. Comments directly before a key are separate pieces.
     """
     lines = list(lines_of(front))
     matches = (KNOWN.match(line) for line, _, _ in lines)
@@ -96,7 +96,7 @@ def has_known_key(front: str) -> bool:
 
 
 def lines_of(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield each line with its line end, its start and its end index."""
+    """Yield each line with its line end, start and end index."""
     for found in _LINE.finditer(text):
         if found[0]:
             yield found[0], found.start(), found.end()

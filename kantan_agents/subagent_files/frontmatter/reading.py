@@ -57,7 +57,7 @@ class ParsedFile:
 def read_definition(
     make: Callable[..., D], text: str | bytes, path: Path | None, required: Sequence[str] = REQUIRED
 ) -> D:
-    """Return the definition in a file with frontmatter; raise E30 and E31 with all mistakes.
+    """Return the definition in a file with frontmatter; the error lists all mistakes.
 
     ``make`` gets the fields by name, and raises E31 for invalid ones.
     """
@@ -93,7 +93,7 @@ def read_definition(
 
 
 def parse_file(text: str | bytes, path: Path | None) -> ParsedFile:
-    """Return the parts and entries of a subagent file; raise E30 and E31."""
+    """Return the parts and entries of a subagent file."""
     document = split_document(decode(text, path), path)
     repairs: list[tuple[int, str]] = []
     try:

@@ -60,13 +60,7 @@ _STAR: Final = re.compile(rf"\*[{SPACES}]")
 
 @attrs.frozen
 class Field:
-    """One parsed piece of a frontmatter.
-
-    Attributes:
-        entries: One entry, or more if it is valid YAML with unknown keys.
-        comments: Comments outside its value; only for invalid fields.
-        is_text_fallback: Whether it is a string in a data field.
-    """
+    """One parsed piece; invalid data becomes a string with ``is_text_fallback``."""
 
     piece: Piece
     entries: list[Entry]
@@ -103,10 +97,7 @@ class RepairedFrontmatter:
 
 
 def repair_frontmatter(front: str, *, is_closed: bool) -> RepairedFrontmatter:
-    """Return the fields of a frontmatter that is not valid YAML.
-
-    Raises RefusedYamlError if the meaning of a field is unclear.
-    """
+    """Return the fields of invalid frontmatter; reject unclear ones."""
     if front.count("\n") + front.count("\r") > MAX_LINES:
         raise RefusedYamlError(0, f"is not valid YAML and is longer than {MAX_LINES} lines")
     split = split_fields(front)
@@ -165,7 +156,7 @@ def _parse_piece(front: str, piece: Piece, anchors: frozenset[str]) -> tuple[Fie
 def _refuse_references(
     source: str, value: str, offset: int, anchors: frozenset[str], *, in_prose: bool
 ) -> None:
-    """Reject an invalid field with a merge key or an alias, which a repair by field cannot resolve.
+    """Reject merge keys and aliases, which a repair by field cannot resolve.
 
     In prose, ``*`` is usually not an alias.
     """
@@ -260,10 +251,9 @@ def _unescape(text: str, quote: str) -> str:
 
 
 def _parse_broken_list(text: str, *, is_denied: bool) -> Node:
-    """Return the list that a broken value probably means.
+    """For denied tools every word is an entry, since entries that are not names are rejected later.
 
-    For denied tools every word is an entry, since entries that are not names are rejected later, and a ``*``
-    on the key's own line means all tools.
+    A ``*`` on the key's own line means all tools.
     """
     first, *below = (line.strip(SPACES) for line in _COMMENT.sub("", text).split("\n"))
     lines = [line for line in (first, *below) if not line.startswith("#")]

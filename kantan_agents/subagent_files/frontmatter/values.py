@@ -29,8 +29,7 @@ def is_null(node: Node) -> bool:
 def to_data(node: Node) -> Any:
     """Return JSON-like data, with a str for each scalar on which YAML 1.1 and 1.2 disagree.
 
-    These are ``010`` (8 or 10), ``1_000``, ``yes`` and dates. After a round trip, every other parser reads
-    the same value.
+    So ``010`` (8 or 10), ``1_000``, ``yes`` and dates survive a round trip through any parser.
     """
     if isinstance(node, Scalar):
         return to_scalar(node)

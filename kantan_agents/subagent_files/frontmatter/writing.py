@@ -27,7 +27,7 @@ def dump_definition(definition: Any) -> str:
 
 
 def front_lines(definition: Any) -> Iterator[str]:
-    """Yield the lines of the frontmatter, in the order of `KEY_OF`."""
+    """Yield the lines of the frontmatter."""
     for field, key in KEY_OF.items():
         value = getattr(definition, field)
         if value is None or (field == "tools" and value == ALL) or (field in LISTS - {"tools"} and not value):
@@ -38,7 +38,7 @@ def front_lines(definition: Any) -> Iterator[str]:
 
 
 def field_lines(field: str, key: str, value: Any) -> Iterator[str]:
-    """Yield the lines that set a field, written as ``key``."""
+    """Yield the lines that set a field."""
     if field == "description":
         yield f"{key}: {description_yaml(value)}"
     elif field in LISTS:
@@ -96,7 +96,7 @@ def _float(value: float) -> str:
 
 
 def pair_lines(key: str, value: Any, indent: str = "") -> Iterator[str]:
-    """Yield the lines that set a key to JSON-like data."""
+    """Yield the lines that set a key to data."""
     name = key if _KEY.match(key) and key.lower() not in _RESERVED_WORDS else quote(key)
     # YAML allows keys of more than 1,024 characters only after `? `.
     start = f"{indent}{name}:" if len(name) < _LONGEST_KEY else f"{indent}? {name}\n{indent}:"

@@ -108,7 +108,7 @@ class AgentCatalog(FileCatalog[AgentDefinition]):
 
 
 def warnings_of(definition: AgentDefinition) -> tuple[Problem, ...]:
-    """Return the notes on a definition, and a warning if it has no prompt."""
+    """Return the notes, and a warning without a prompt."""
     if definition.path is None or definition.system_prompt.strip():
         return definition.notes
     no_prompt = Problem(definition.path, 1, "has no prompt: it cannot be run", "warning")
@@ -268,7 +268,7 @@ class SearchIndex:
 
     @classmethod
     def of(cls, definitions: Iterable[AgentDefinition]) -> SearchIndex:
-        """Build an index. Results of equal rank have the order of ``definitions``."""
+        """Results of equal rank have the order of ``definitions``."""
         return cls(tuple(map(_entry, definitions)))
 
     def search(self, text: str) -> tuple[AgentDefinition, ...]:

@@ -54,7 +54,7 @@ class ParsedFiles(Generic[T]):
     A result is valid while the file has the same signature. A file so new that a later change could leave its
     signature the same is read again. The same bytes give the same result object.
 
-    ``parse`` gets at most one byte more than allowed. With ``size`` None, ``keep_only`` bounds the cache.
+    With ``size`` None, ``keep_only`` bounds the cache.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ParsedFiles(Generic[T]):
         self._lock = threading.Lock()
 
     def current(self, path: str) -> FileResult[T] | None:
-        """Return the result of an unchanged file for one ``stat``; None if it must be read."""
+        """Return the result of an unchanged file, or None; one ``stat``."""
         entry = self._get(path)
         if entry is None or not entry.settled or signature_at(path) != entry.signature:
             return None

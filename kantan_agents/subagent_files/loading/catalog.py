@@ -151,10 +151,7 @@ CatalogT = TypeVar("CatalogT", bound=FileCatalog[Any])
 def build_catalog(
     make: type[CatalogT], results: Iterable[tuple[FileResult[Any], Scope]], problems: Iterable[Problem]
 ) -> CatalogT:
-    """Build a catalog; the first value with a name shadows the others.
-
-    ``problems`` are additional ones that do not belong to a file.
-    """
+    """Build a catalog; the first value with a name shadows the others."""
     entries: dict[str, CatalogEntry[Any]] = {}
     shadowed: list[Shadowed] = []
     found = list(problems)

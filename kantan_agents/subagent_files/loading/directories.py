@@ -45,7 +45,7 @@ class BaseDirectories:
 
     @cached_property
     def cwd(self) -> Path:
-        """The working directory, absolute; raises E75 if it does not exist."""
+        """Absolute; raises E75 if it does not exist."""
         given = Path(self._cwd or "")
         if given.is_absolute():
             return given
@@ -57,7 +57,7 @@ class BaseDirectories:
 
     @cached_property
     def home(self) -> Path | None:
-        """The home directory, absolute; None if the user has none."""
+        """Absolute; None if the user has none."""
         try:
             home = Path.home() if self._home is None else Path(self._home)
         except RuntimeError:
@@ -75,7 +75,7 @@ class BaseDirectories:
 
 @attrs.frozen
 class SearchPath:
-    """The distinct directories to search, in order of priority, and a warning for each unknown one."""
+    """The distinct directories in order of priority, and a warning for each unknown one."""
 
     directories: tuple[AgentDirectory, ...]
     skipped: tuple[Problem, ...] = ()
@@ -87,8 +87,7 @@ def default_directories(
     """Return the directories of a project and of its user (spec subagents, search order).
 
     Outside a repository, the project has only the working directory. Without a home directory, the user's
-    directories are skipped. ``KODE_CONFIG_DIR`` and ``CLAUDE_CONFIG_DIR`` replace the user's two directories.
-    Raises E75 without a working directory.
+    directories are skipped. ``KODE_CONFIG_DIR`` and ``CLAUDE_CONFIG_DIR`` replace them.
     """
     found: dict[Path, AgentDirectory] = {}
     skipped = []
@@ -104,10 +103,7 @@ def default_directories(
 
 
 def given_directories(paths: Iterable[str | os.PathLike[str]], bases: BaseDirectories) -> SearchPath:
-    """Return the directories of a caller; ``~`` is the home directory, relative paths start at the cwd.
-
-    Raises E75 if a path needs a home or working directory that does not exist.
-    """
+    """Return a caller's directories, with ``~``, and relative to the cwd."""
     found = dict.fromkeys(_given(checked_path("directories", path), bases) for path in paths)
     return SearchPath(tuple(AgentDirectory(path, "given") for path in found))
 
@@ -137,7 +133,7 @@ def _user_directories(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def up_to_the_root(cwd: Path) -> tuple[Path, ...]:
-    """Return a directory and its parents up to the root of its repository; without one, only itself."""
+    """Return a directory and its parents up to the root of its repository, if any."""
     # The real path: a linked directory has the parents of its target.
     nearest = Path(os.path.realpath(cwd))
     upward = (nearest, *nearest.parents)

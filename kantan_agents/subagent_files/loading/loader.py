@@ -44,12 +44,11 @@ class FileKind:
 
     Attributes:
         folder: The directory in ``.kode`` and ``.claude``.
-        made: Its ``loads`` parses the bytes of a file.
+        made: Its ``loads`` parses a file.
         errors: The errors of ``loads``; the first also reports an unreadable file.
-        log: The name of the logger.
         log_line: The message about files that cannot be loaded.
         values: The name of the built-in values in errors.
-        read: Reads a file; None to follow links.
+        read: None to follow links.
     """
 
     folder: str
@@ -68,7 +67,6 @@ class Loaded(Generic[CatalogT]):
 
     Attributes:
         source: The results and problems behind the catalog.
-        since: When the load started.
         new_errors: Errors that the previous load did not have.
     """
 

@@ -65,8 +65,7 @@ def is_racy(signature: Signature, now: int) -> bool:
     """Return whether a change right after ``now`` could leave this signature the same.
 
     File times advance in ticks of some milliseconds, on old file systems of two seconds. A file that changed
-    in the current tick can change again without a new signature. ``now`` is the time before the signature was
-    taken.
+    in the current tick can change again without a new signature. ``now`` is from before the signature.
     """
     modified, changed, *_ = signature
     tick = _TICK if modified % _SECOND or changed % _SECOND else _COARSE_TICK
@@ -77,13 +76,11 @@ def is_racy(signature: Signature, now: int) -> bool:
 
 @attrs.frozen
 class Search:
-    """Selects files below a directory.
+    """Selects files below a directory; more or deeper directories are errors.
 
     Attributes:
-        choose: Returns the entries of a directory that count.
+        choose: Returns the entries that count.
         follows_links: If False, links are warnings, except for the directory that the caller named.
-        deepest: Deeper levels are errors.
-        most: More directories are an error.
     """
 
     choose: Callable[[Entries], Chosen]
@@ -102,7 +99,7 @@ def is_directory(entry: os.DirEntry[str]) -> bool:
 
 
 def is_markdown(entry: os.DirEntry[str]) -> bool:
-    """Return whether a name has the suffix of a Markdown file."""
+    """Return whether an entry is named like Markdown."""
     return entry.name.lower().endswith(".md")
 
 
@@ -126,7 +123,6 @@ class Listing:
     """The files found in directories, in order of priority.
 
     Attributes:
-        problems: Unreadable directories, and links that are not followed.
         watched: Every path that affects the list, with its state from before the listing.
         racy: Whether a path is so new that a further change might go unnoticed.
     """
@@ -142,15 +138,15 @@ class Listing:
         return any(problem.severity == "error" for problem in self.problems)
 
     def is_current(self) -> bool:
-        """Return whether a new listing would be the same; one ``stat`` for each watched path."""
+        """Return whether a new listing would be the same; one ``stat`` per path."""
         return not self.racy and all(signature_at(path) == state for path, state in self.watched)
 
 
 def list_files(directories: Iterable[AgentDirectory], search: Search = SUBAGENT_FILES) -> Listing:
     """List the files that count in directories and their subdirectories.
 
-    A directory reached twice, by a loop of links or by another path, is listed once. Dotfiles are skipped:
-    editors use them for temporary and lock files.
+    A directory reached twice, by a loop of links for example, is listed once. Dotfiles are skipped: editors
+    use them for temporary and lock files.
     """
     walk = _Walk(search)
     for directory in directories:

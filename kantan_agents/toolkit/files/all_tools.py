@@ -27,10 +27,7 @@ def file_tools(
     protected: ProtectedChoice | None = None,
     read_first: bool = False,
 ) -> list[FunctionTool]:
-    """Return the tools for the files of a root folder.
-
-    ``protected`` None means ``"ask"`` with ``approval``, else ``"refuse"``.
-    """
+    """Return the file tools; ``protected`` None means ``"ask"`` with ``approval``, else ``"refuse"``."""
     known = KnownFiles() if read_first else None
     root = attrs.evolve(root, may_name=lambda path: rules.may_name(path))  # noqa: PLW0108 - made below
     read = read_tool(root, known)

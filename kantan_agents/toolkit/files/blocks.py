@@ -16,7 +16,7 @@ _FIRST = 1 << 16
 def text_blocks(file: int, size: int, stop: SearchStop, block: int = BLOCK) -> Iterator[bytes]:
     """Yield a file as UTF-8 in whole lines, or parts of a line longer than a block.
 
-    Reads only ``size`` bytes, so that a growing file ends.
+    A growing file ends after ``size`` bytes.
     """
     data = _read(file, min(size, _FIRST, block))
     mark, encoding = marked_encoding(data)

@@ -28,7 +28,7 @@ def file_tool(
     parameter: str = "path",
     needs_approval: bool | Callable[[Any, dict[str, Any], str], Awaitable[bool]] = False,
 ) -> FunctionTool:
-    """Return a tool. The docstring of ``function`` is its description for the model."""
+    """Return a tool described by the docstring of ``function``."""
     # Not strict: in a strict schema, the model must fill in every parameter.
     tool = function_tool(
         _known(function, name),

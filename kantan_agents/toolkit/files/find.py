@@ -50,7 +50,7 @@ def _inside(root: Root, pattern: str, path: str | None) -> str:
 
 
 def find_files(root: Root, wanted: Glob, path: str, may_read: MayRead | None, stop: SearchStop) -> str:
-    """Return the paths of matching files, one per line; raise E160 or E161."""
+    """Return the paths of matching files, one per line."""
     base = root.parts(path)
     start = root.parts("/".join((*base, *wanted.folder))) if wanted.folder else base
     with opened_root(root) as top:

@@ -20,7 +20,7 @@ _BRACES = {"{": "(?:", "}": ")"}
 
 
 def translated(text: str, *, braces: bool = True) -> str:
-    """Return the regular expression of a glob pattern; raise ValueError.
+    """Return the regular expression of a glob pattern.
 
     ``*``, ``?`` and ``[...]`` match no ``/``; ``**`` matches any number of whole steps.
     """

@@ -36,7 +36,7 @@ class Glob:
 
 @lru_cache(maxsize=64)
 def compiled_glob(pattern: str, *, any_depth: bool = False) -> Glob:
-    """Compile a glob pattern with ``*``, ``?``, ``[...]``, ``{a,b}`` and ``**``; raise E164.
+    """Compile a glob pattern with ``*``, ``?``, ``[...]``, ``{a,b}`` and ``**``.
 
     With ``any_depth``, a pattern without ``/`` matches in any folder, as ripgrep's ``--glob`` does.
     """

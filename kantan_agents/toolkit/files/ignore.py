@@ -28,7 +28,7 @@ class IgnorePattern:
 
     @classmethod
     def parse(cls, line: str) -> IgnorePattern | None:
-        """Return the pattern of a line; None if it matches nothing."""
+        """Return the pattern of a line, or None."""
         text = _LAST_SPACES.sub("", line)
         if text.startswith("#"):
             return None
@@ -69,7 +69,7 @@ class IgnoreRules:
     files: tuple[IgnoreFile, ...] = ()
 
     def within(self, folder: int, path: str) -> IgnoreRules:
-        """Return the rules inside a folder, given by descriptor and relative path."""
+        """Return the rules inside a folder."""
         patterns = _read(folder)
         if not patterns:
             return self

@@ -59,10 +59,9 @@ def opened_root(root: Root) -> Iterator[int]:
 def open_folder(
     root: Root, top: int, parts: Parts, *, is_listed: bool = False, is_found: bool = False
 ) -> int:
-    """Return a new descriptor of a folder; raise E160 or E161.
+    """Return a new descriptor of a folder.
 
-    Pass ``is_listed`` to list entries, and ``is_found`` for names from a listing, which have the spelling of
-    the file system.
+    Pass ``is_found`` for names from a listing, which have the spelling of the file system.
     """
     try:
         folder = os.open(".", _LISTED if is_listed and not parts else _PASSED, dir_fd=top)
@@ -89,7 +88,7 @@ def open_folder(
 
 
 def open_file(root: Root, folder: int, parts: Parts, flags: int = os.O_RDONLY) -> int:
-    """Return a new descriptor of a regular file; raise E160 or E161."""
+    """Return a new descriptor of a regular file."""
     try:
         # Before it is opened: opening a device may have effects.
         check_regular(parts, os.stat(parts[-1], dir_fd=folder, follow_symlinks=False))
@@ -107,12 +106,12 @@ def open_file(root: Root, folder: int, parts: Parts, flags: int = os.O_RDONLY) -
 
 
 def open_found(folder: int, name: str) -> int:
-    """Return a descriptor of a regular file from a listing; raise OSError."""
+    """Return a descriptor of a regular file from a listing."""
     return os.open(name, _FILE | os.O_RDONLY, dir_fd=folder)
 
 
 def is_folder(root: Root, top: int, parts: Parts) -> bool:
-    """Return whether a path is a folder; raise E160 or E161 for its parents."""
+    """Return whether a path is a folder."""
     folder = open_folder(root, top, parts[:-1])
     try:
         found = os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
@@ -139,7 +138,7 @@ def kind_of(found: os.stat_result) -> str | None:
 
 
 def check_mount(root: Root, opened: int, folder: int, parts: Parts) -> None:
-    """Raise E160 for another file system than the root's, or the library's own folder."""
+    """Raise E160 for another file system, or the library's data folder."""
     found = os.fstat(opened)
     if (found.st_dev, found.st_ino) == root.hidden:
         raise OutsideRootError(path=shown_path(parts), reason="kantan-agents stores its data there")
@@ -204,7 +203,7 @@ def _nearest(root: Root, folder: int, parts: Parts) -> str | None:
 
 
 def names_in(folder: int) -> list[str]:
-    """Return the names in a folder; empty if it cannot be listed."""
+    """Return the names in a folder that can be listed."""
     try:
         listed = os.open(".", _LISTED, dir_fd=folder)
     except OSError:

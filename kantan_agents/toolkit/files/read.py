@@ -59,7 +59,7 @@ def read_lines(
     *,
     known: KnownFiles | None = None,
 ) -> str:
-    """Return numbered lines of a file, with a note about omitted ones."""
+    """Return numbered lines of a file."""
     parts = root.parts(file_path)
     if not parts:
         raise FileNotUsableError(path=".", reason="it is a folder, not a file: list it with LS")
@@ -103,7 +103,7 @@ class _Page:
     _bytes: int = 0
 
     def add(self, block: bytes) -> None:
-        """Add a block; a line may continue in the next one."""
+        """A line may continue in the next block."""
         newlines = block.count(b"\n")
         if self.is_full or self.line + newlines < self.first:
             self.line += newlines
@@ -155,7 +155,6 @@ class _Page:
             return data.decode("latin-1")
 
     def text(self, size: int) -> str:
-        """Return the result for a file of this size."""
         total = self.line - 1
         if not self.shown:
             return "[the file is empty]" if not total else f"[the file has only {total:,} lines]"

@@ -57,7 +57,7 @@ class ReadRules:
         return (lambda path: all(check(path) for check in checks)) if checks else None
 
     def may_name(self, path: str) -> bool:
-        """Return whether an error of the current call may name a path that the model has not named."""
+        """Return whether an error of the current call may name a path unknown to the model."""
         call = current_call.get()
         if call is None:  # no model has made it
             return True

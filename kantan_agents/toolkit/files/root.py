@@ -35,11 +35,10 @@ class Root:
     Attributes:
         path: Without symbolic links.
         given: The user's path, made absolute.
-        device: Its file system.
-        folds_names: Whether that file system accepts several spellings of a name.
+        folds_names: Whether the file system accepts several spellings of a name.
         names: The absolute paths by which rules may name the folder.
-        hidden: Device and inode number of this library's data folder below it, which stays closed.
-        may_name: Whether an error may name a path that the model has not named.
+        hidden: Device and inode number of the library's data folder below it, which stays closed.
+        may_name: Whether an error may name a path unknown to the model.
     """
 
     path: str

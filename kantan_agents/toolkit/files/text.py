@@ -40,7 +40,7 @@ class FileText:
 
     @classmethod
     def decode(cls, data: bytes) -> FileText:
-        """Decode a file, by default as UTF-8 or else Latin-1; raise BinaryFileError."""
+        """Decode a file, by default as UTF-8 or else Latin-1."""
         mark, encoding = marked_encoding(data)
         body = data[len(mark) :]
         if encoding in (None, "utf-8") and b"\0" in body:
@@ -57,7 +57,7 @@ class FileText:
         return cls(text, ends, encoding or "utf-8", mark)
 
     def encode(self) -> bytes:
-        """Encode the file; raise UnicodeEncodeError."""
+        """Encode the file."""
         if "\r\n" not in self.ends:
             return self.mark + self.text.encode(self.encoding)
         pieces = self.text.split("\n")

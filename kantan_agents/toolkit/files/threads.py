@@ -39,7 +39,7 @@ class SearchStop:
 
 
 async def in_thread(work: Callable[[SearchStop], T]) -> T:
-    """Run work that only reads in a thread; after a cancellation the thread ends soon."""
+    """Run work that only reads; after a cancellation the thread ends soon."""
     stop = SearchStop()
     try:
         return await anyio.to_thread.run_sync(work, stop, abandon_on_cancel=True)
@@ -48,5 +48,5 @@ async def in_thread(work: Callable[[SearchStop], T]) -> T:
 
 
 async def to_its_end(work: Callable[[], T]) -> T:
-    """Run work that writes in a thread; once started, it finishes before a cancellation counts."""
+    """Run work that writes; once started, it finishes before a cancellation counts."""
     return await anyio.to_thread.run_sync(work)

@@ -32,13 +32,10 @@ class WalkedFile:
 
 @attrs.define(eq=False)
 class Walk:
-    """One walk through the files below a folder.
-
-    It omits files that the run's rules forbid to read, ``.git`` and files in ``.gitignore``.
+    """One walk through the files that are neither ignored nor forbidden by the run's rules.
 
     Attributes:
-        top: Descriptor of the root folder.
-        may_read: Whether a file may be read; None if all may.
+        may_read: None if all files may be read.
         depth: Maximum number of path parts below ``start``.
         skipped: Number of omitted files or folders by reason.
     """
@@ -51,7 +48,7 @@ class Walk:
     skipped: Counter[str] = attrs.field(factory=Counter)
 
     def files(self, start: Parts) -> Generator[WalkedFile, None, None]:
-        """Yield a folder's files by name, then its folders' files; raise E160 or E161 for ``start``."""
+        """Yield a folder's files by name, then its folders' files."""
         most = min(MAX_DEPTH, len(start) + self.depth - 1) if self.depth is not None else MAX_DEPTH
         waiting = [(start, self._ignored_above(start))]
         while waiting:
@@ -135,6 +132,6 @@ _REASONS = (
 
 
 def skipped_notice(skipped: Counter[str]) -> str | None:
-    """Return a line for the model about omitted files, or None."""
+    """Return a line about omitted files, or None."""
     reasons = [text.format(f"{skipped[key]:,}") for key, text in _REASONS if skipped[key]]
     return f"[left out: {'; '.join(reasons)}]" if reasons else None

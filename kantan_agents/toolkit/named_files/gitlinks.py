@@ -24,10 +24,7 @@ _NEVER = frozenset((b"", b".", b"..", b".git"))  # git rejects a path with one o
 
 
 def gitlinks(index: str) -> list[str] | None:
-    """Return the paths of other repositories in an index, also in the shared part of a split one.
-
-    None if they or the index are too large.
-    """
+    """Return other repositories in an index and its shared part; None if too large."""
     found: dict[str, None] = {}
     folder = os.path.dirname(index)
     shared: list[str] = []
@@ -60,7 +57,7 @@ def content_of(file: str, most: int) -> bytes:
 
 
 def _links(data: bytes, size: int) -> Iterator[bytes]:
-    """Yield the names of entries for other repositories, in the format ``gitformat-index``.
+    """The format is ``gitformat-index``.
 
     Other names can appear if a hash looks like the mode of such an entry.
     """

@@ -27,7 +27,7 @@ class BoundedOutput:
     def take(self, *, is_last: bool) -> str:
         """Return the output since the last call, with a notice of omitted bytes.
 
-        Unless ``is_last``, the bytes of an unfinished character stay for the next call.
+        Unless ``is_last``, an unfinished character stays for the next call.
         """
         missing = self._left_out - len(self._tail)
         if missing > 0:

@@ -34,14 +34,13 @@ class CommandEnding:
     """How a command ended.
 
     Attributes:
-        code: Its exit code; None after a signal.
         limit: The exceeded limit: ``"time"``, ``"output"``, ``"memory"``, ``"cpu"``, ``"disk"`` or
             ``"processes"``; ``"kept"`` if it created something forbidden; ``"replaced"`` and ``"way"`` if a
             protected file was or is about to be replaced.
         moved: Protected paths that it created or replaced, each with its new name; "" for a restored link.
         replaced: Protected paths that others replaced meanwhile, so that it could write there.
         left: Number of processes left behind, which are killed.
-        problem: Why it could not be started or watched, or None.
+        problem: Why it could not be started or watched.
     """
 
     code: int | None = None
@@ -76,7 +75,7 @@ class ShellCommand:
         self._task = contextvars.Context().run(asyncio.create_task, self._own())
 
     async def ended(self) -> CommandEnding:
-        """Wait for the end; if the waiting task is canceled, kill the command and still wait."""
+        """Wait for the end, even if the waiting task is canceled; that kills the command."""
         try:
             await asyncio.wait({self._task})
         except BaseException:

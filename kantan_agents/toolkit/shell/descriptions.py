@@ -117,7 +117,7 @@ def left_behind(ending: CommandEnding) -> str:
 
 
 def set_aside(ending: CommandEnding) -> str:
-    """Return a sentence about protected files that a command created, or ""."""
+    """Return a sentence about protected files that were created, or ""."""
     if not ending.moved:
         return ""
     listed = ", ".join(
@@ -130,7 +130,7 @@ def set_aside(ending: CommandEnding) -> str:
 
 
 def replaced_meanwhile(ending: CommandEnding) -> str:
-    """Return a sentence about protected files that a command may have written, or ""."""
+    """Return a sentence about protected files that may have been written, or ""."""
     if not ending.replaced:
         return ""
     listed = ", ".join(ending.replaced)

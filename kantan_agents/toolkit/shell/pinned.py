@@ -74,7 +74,7 @@ class Pinned:
 
     @property
     def mounted(self) -> list[str]:
-        """Paths whose mount disappears if someone replaces them, without the logs of databases."""
+        """Paths whose mount disappears with them, without the logs of databases."""
         return [one for one in (*self.folders, *self.read_only) if not one.endswith(_OF_DATABASES[1:4])]
 
     def mounts(self) -> Iterator[str]:
@@ -91,7 +91,7 @@ NOTHING_PINNED = Pinned()
 
 
 def find_pinned(root: str, writable: Iterable[str] = ()) -> Pinned:
-    """Return the pins of a project, except the protected paths in ``writable``. Blocks."""
+    """Return the pins of a project. Blocks."""
     finder = _Finder(root, tuple(writable))
     for one in (*_executed(root), *filter(None, [data_folder_near(root)])):
         finder.pin(one, always=True)
@@ -102,7 +102,7 @@ def find_pinned(root: str, writable: Iterable[str] = ()) -> Pinned:
 
 
 def runs_from(root: str) -> bool:
-    """Return whether this process executes files of a folder that contains the project."""
+    """Return whether the project is in a folder from which this process runs code."""
     code = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts"))
     places = (*filter(None, code), str(Path(__file__).parents[2]))
     return any(Path(root).is_relative_to(os.path.realpath(place)) for place in places)

@@ -58,13 +58,7 @@ _ETC = (
 class Sandbox:
     """The system as a command sees it.
 
-    Attributes:
-        program: Path of bubblewrap.
-        system: Arguments that expose the system's programs.
-        readable: Arguments that expose further files and directories.
-        writable: Protected paths that it may write.
-        shared: Arguments that bound the size of ``/dev/shm``.
-        hidden: Arguments that hide the library's data folder.
+    ``writable`` are protected paths; the other tuples are arguments of bubblewrap.
     """
 
     program: str
@@ -90,7 +84,7 @@ class Sandbox:
     ) -> list[str]:
         """Return the command line that runs ``argv`` in the sandbox.
 
-        ``temporary`` becomes ``/tmp``. Bubblewrap itself must not have the variables in ``environment``.
+        Bubblewrap itself must not have the variables in ``environment``.
         """
         shared = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
         if not self.network:

@@ -213,7 +213,7 @@ def _log_moved(ending: CommandEnding) -> None:
 
 
 def shell_of(tools: Iterable[FunctionTool]) -> ShellTools | None:
-    """Return the object that runs the commands of this library's ``Bash``."""
+    """Return the object behind this library's ``Bash``."""
     bound = (getattr(shown_each_turn(tool), "__self__", None) for tool in tools)
     return next((one for one in bound if isinstance(one, ShellTools)), None)
 

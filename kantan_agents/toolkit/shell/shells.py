@@ -67,7 +67,7 @@ class Shells:
         return await to_thread.run_sync(self._temporary_directory)
 
     def begin(self, line: str, start: Callable[[], ShellCommand]) -> BackgroundShell:
-        """Start a background command; raise E170 if too many are running."""
+        """Start a background command; raise E170."""
         running = self.running
         if len(running) >= self._most:
             raise TooManyShellsError(limit=self._most, running=[] if self._is_shared else running)
@@ -80,7 +80,7 @@ class Shells:
         return shell
 
     async def run(self, command: ShellCommand) -> CommandEnding:
-        """Wait for a command; kill it if the waiting task is canceled, or the run ends first."""
+        """Wait for a command; kill it on cancellation and at the end of the run."""
         self._awaited.add(command)
         try:
             return await command.ended()
@@ -114,7 +114,7 @@ class Shells:
         return [*self._awaited, *(shell.command for shell in self._known.values())]
 
     async def close(self) -> None:
-        """Kill all commands, wait for the end of their processes, and remove the directory."""
+        """Kill all commands, wait for their end, and remove the directory."""
         self.kill()
         try:
             for command in self._commands:
@@ -155,7 +155,7 @@ class ShellsOfRuns:
     """Finds the shells of a run, which end with it.
 
     A run that waits for an approval has not ended for the user: its shells continue for ``paused_seconds``,
-    and if it is resumed with the same context, until that run is over.
+    or if it is resumed with the same context, until that run is over.
     """
 
     def __init__(self, most: int, paused_seconds: float, root: str) -> None:
@@ -168,7 +168,7 @@ class ShellsOfRuns:
         self._lock = threading.Lock()
 
     def of(self, run: Run | None) -> Shells:
-        """Return the shells of a run; outside of any run, the shells of the process."""
+        """Return the shells of a run; without one, of the process."""
         if run is None:
             return self._outside
         shells: Shells | None = run.state.get(self)
@@ -178,7 +178,7 @@ class ShellsOfRuns:
         return shells
 
     def adopt(self, run: Run | None) -> None:
-        """Give the shells of a resumed run to the run that resumes it, even if it uses none."""
+        """Give a run the shells of the run that it resumes, even if it uses none."""
         if run is not None and self._parked and id(run.context) in self._parked:
             self.of(run)
 

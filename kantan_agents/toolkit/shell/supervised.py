@@ -55,13 +55,7 @@ _PAUSE = 0.01
 
 @attrs.frozen
 class Launch:
-    """How to start a command.
-
-    Attributes:
-        is_sandboxed: Whether ``argv`` starts with the sandbox.
-        temporary: Its directory for temporary files in the sandbox, or "".
-        pinned: Paths that it must not create or replace.
-    """
+    """How to start a command; ``pinned`` paths must not be created or replaced."""
 
     argv: Sequence[str]
     root: str
@@ -145,7 +139,7 @@ class Supervised:
             os.set_blocking(one, False)
 
     def may_write(self, path: str) -> bool:
-        """Return whether the command could write a path whose creation or replacement removes its mount."""
+        """Return whether the command could write a path that loses its mount."""
         base, pinned = self.launch.root, self.launch.pinned
         is_new = any(f"{path}/".startswith(f"{base}/{one}/") for one in pinned.absent)
         return is_new or path in pinned.read_only
@@ -178,7 +172,7 @@ class Supervised:
             self._process.send_signal(signal.SIGCONT)
 
     def force(self) -> None:
-        """Kill the supervisor and all processes found without its help. Blocks."""
+        """Kill the supervisor and all processes found without it. Blocks."""
         if self._process is not None:
             _end_leftovers(self._mark, self.session, self._process.pid)
 
@@ -201,7 +195,7 @@ class Supervised:
 
 
 def pinned_by_running(root: str) -> list[Pinned]:
-    """Return the pins of each sandboxed command that is running and may write in a project."""
+    """Return the pins of each sandboxed command that may write in a project."""
     launches = (one.launch for one in _all_running())
     return [one.pinned for one in launches if one.root == root and one.pinned != NOTHING_PINNED]
 
@@ -213,7 +207,7 @@ def runs_around(root: str) -> str | None:
 
 
 def end_writers(path: str) -> None:
-    """End the commands that could write a protected file, given by its path without links. Blocks.
+    """End the commands that could write a protected file, given without links. Blocks.
 
     A tool calls it before it writes the file with consent: a command that started before would see it without
     protection.

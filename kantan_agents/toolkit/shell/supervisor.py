@@ -65,7 +65,7 @@ class Reaped:
         self.status: int | None = None
 
     def collect(self) -> bool:
-        """Collect everything that has ended; return whether anything is left."""
+        """Collect all ended processes; return whether any is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)

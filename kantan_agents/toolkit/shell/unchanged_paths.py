@@ -64,7 +64,7 @@ class UnchangedPaths:
         return [path for path, before in self._mounted.items() if _identity(path) != before]
 
     def restore(self) -> None:
-        """Rename created paths, and restore links; ``moved`` has the old and the new names."""
+        """Rename created paths, and restore links; ``moved`` has the names."""
         self._read.clear()
         for path, target in list(self._offending()):
             self.moved.append([path, self._set_aside(path) or ""])

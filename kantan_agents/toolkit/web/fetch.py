@@ -74,7 +74,7 @@ class Elsewhere:
 
 
 async def fetch(url: str, may_follow: Callable[[str], bool], limits: FetchLimits) -> WebPage | Elsewhere:
-    """Fetch a page; ``may_follow`` decides about redirects to the same host. Raises E171 and E172."""
+    """Fetch a page; ``may_follow`` decides about redirects to the same host."""
     try:
         with anyio.fail_after(limits.seconds):
             return await _follow(checked_url(url), may_follow, limits)
@@ -135,10 +135,10 @@ class Body:
     """The body of a response.
 
     Attributes:
-        kind: Its media type; empty if the server sends none.
+        kind: Its media type; may be empty.
         text: None if it is binary.
         size: Bytes read; for a binary body the size that the server states.
-        hidden: Number of omitted characters that the page hides from readers.
+        hidden: Number of omitted characters that readers do not see.
         invisible: Number of omitted invisible characters.
     """
 
@@ -152,7 +152,7 @@ class Body:
 
 
 async def read_body(response: httpx.Response, most: int) -> Body:
-    """Read at most ``most`` bytes of a body, before and after decompression; raise E172."""
+    """Read up to ``most`` bytes of a body, before and after decompression."""
     stated = response.headers.get("content-type", "")
     kind = stated.partition(";")[0].strip().lower()
     if kind and kind not in _HTML and _TEXT.fullmatch(kind) is None:

@@ -84,10 +84,10 @@ class _Element:
     Attributes:
         tag: Empty after its end tag, while inner elements are open.
         hides: Whether its own attributes hide it.
-        is_apart: Whether it or an outer element never shows its content.
+        is_apart: Whether it never shows its content.
         is_gone: Whether nothing inside is visible.
-        is_tiny: Whether its font size is 0, unless an inner element sets another.
-        is_veiled: Whether it is invisible, unless an inner element is visible.
+        is_tiny: Whether its font size is 0; inner elements may differ.
+        is_veiled: Whether it is invisible; inner elements may differ.
     """
 
     tag: str = ""
@@ -194,7 +194,6 @@ class OpenElements:
         self._stack.append(element)
 
     def _close_in(self, tags: tuple[str, ...], barriers: frozenset[str]) -> _Element | None:
-        """Close the outermost open element with one of the tags inside of all barriers."""
         if all(self._place_of(tag) < 0 for tag in tags):
             return None
         return self._close(tags, max(self._place_of(tag) for tag in barriers if tag not in tags))

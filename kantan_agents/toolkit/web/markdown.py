@@ -38,7 +38,7 @@ _BLANKS = re.compile(r"[ \t\r\n\f]+")
 
 
 def markdown_of(html: str, url: str) -> tuple[str, int]:
-    """Return a page as Markdown, and the number of hidden characters. Links are relative to ``url``."""
+    """Return a page as Markdown, and the number of hidden characters."""
     page = _Page(url)
     page.feed(without_comments(html))
     return page.text(), page.hidden

@@ -23,7 +23,7 @@ def checked_url(text: str) -> httpx.URL:
 
 
 def host_of(text: str) -> str | None:
-    """Return the host of a URL in lower-case ASCII, without port; None if it cannot be fetched."""
+    """Return the host of a URL in lower-case ASCII, without port, or None."""
     url = _read(text)[1]
     return None if url is None else url.raw_host.decode("ascii")
 

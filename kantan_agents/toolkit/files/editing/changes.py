@@ -31,7 +31,7 @@ class FileChange:
     Attributes:
         path: Relative to the root.
         protected: Why the path is protected, or None.
-        before: The current content; None for a new file.
+        before: None for a new file.
         problem: Why the call would fail; then the content is empty.
     """
 
@@ -76,7 +76,7 @@ def change_of(tool: Any, arguments: Mapping[str, Any]) -> FileChange | None:
 
 
 def text_before(root: Root, parts: Parts) -> str | None:
-    """Return the content of a file to replace, or one line about a binary file."""
+    """Return the current content, or one line about a binary file."""
     try:
         with locked_folder(root, parts) as folder:
             os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)

@@ -105,7 +105,7 @@ class Consent:
         return None if known == state else FileChangedError(path=shown_path(parts))
 
     def check_state(self, call_id: str, parts: Parts, before: os.stat_result | None, *, always: bool) -> None:
-        """Raise E162 for a file that was not read, E163 if it has changed since the read or the question."""
+        """Raise E162 for an unread file, E163 if it has changed since the read or the question."""
         unknown = self._unknown(parts, _state(before))
         if unknown is not None:
             raise unknown
@@ -166,7 +166,6 @@ class CallConsent:
 
 
 def _end_writers(path: str) -> None:
-    """End running commands that could write a protected file once a tool has."""
     if "kantan_agents.toolkit.shell.supervised" in sys.modules:  # else no command has ever been started
         from kantan_agents.toolkit.shell.supervised import end_writers
 

@@ -99,10 +99,7 @@ def edit_file(
     *,
     is_numbered: bool = False,
 ) -> str:
-    """Replace strings in a file; return a report.
-
-    Raises E160 to E163, E166 and E202, and then leaves the file unchanged.
-    """
+    """Replace strings in a file, or leave it unchanged; return a report."""
     parts = parts_of_file(root, file_path)
     path = shown_path(parts)
     if agreed is not None:
@@ -203,7 +200,7 @@ class EditStep(TypedDict):
 
 
 def edited(text: FileText, path: str, old: str, new: str, *, replace_all: bool) -> tuple[FileText, list[int]]:
-    """Replace ``old``, and return the numbers of its lines; raise E162 if it is missing or ambiguous."""
+    """Replace ``old``, and return the numbers of its lines; raise E162."""
     old, new = unified(old), unified(new)
     if not old:
         reason = "old_string is empty: name the text to replace, or use Write for the whole file"

@@ -19,7 +19,7 @@ _guard = Lock()
 
 
 def parts_of_file(root: Root, path: str) -> Parts:
-    """Return the path parts of a file; raise E160 or E161."""
+    """Return the path parts of a file."""
     parts = root.parts(path)
     if not parts or path.endswith("/"):
         raise FileNotUsableError(path=shown_path(parts), reason="it is a folder, not a file")
@@ -28,7 +28,7 @@ def parts_of_file(root: Root, path: str) -> Parts:
 
 @contextmanager
 def locked_folder(root: Root, parts: Parts, *, is_made: bool = False) -> Iterator[int]:
-    """Open the folder of a file, and lock the file; ``is_made`` creates missing folders."""
+    """Open the folder of a file, and lock the file."""
     with _lock_of(f"{root.path}/{'/'.join(parts)}"), opened_root(root) as top:
         if is_made:
             _make_folders(root, top, parts[:-1])

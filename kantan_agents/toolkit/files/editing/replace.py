@@ -20,8 +20,8 @@ def replace_file(
 ) -> None:
     """Write a new file next to a file, and replace it.
 
-    ``before`` is the expected state, None for a missing file; E163 reports another state. ``mode`` None
-    preserves the permissions.
+    E163 reports another state than ``before``, which is None for a missing file. ``mode`` None preserves the
+    permissions.
     """
     name = parts[-1]
     part = f".{secrets.token_hex(8)}.part"

@@ -45,7 +45,7 @@ def write_tool(root: Root, consent: Consent) -> FunctionTool:
 
 
 def write_file(root: Root, file_path: str, content: str, agreed: CallConsent) -> str:
-    """Write a file; return a report. Raises E160 to E163, and E202."""
+    """Write a file; return a report."""
     parts = parts_of_file(root, file_path)
     path = shown_path(parts)
     agreed.check(parts)

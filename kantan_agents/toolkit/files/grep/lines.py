@@ -27,10 +27,9 @@ class Line:
 
 @attrs.define(eq=False)
 class LineSearch:
-    """Searches one file, block by block.
+    """Searches one file, block by block; ``check`` may raise.
 
     Attributes:
-        check: Called from time to time; may raise.
         show: Called with each line of the result; None to count only.
         matches: Matching lines, or matches of a pattern that spans lines.
     """
@@ -48,7 +47,7 @@ class LineSearch:
     _place: int = 0
 
     def feed(self, block: bytes, *, only_first: bool = False) -> None:
-        """Search a block that is not empty; raises EnoughError from ``show``."""
+        """Search a block that is not empty."""
         data = block.replace(b"\r\n", b"\n") if b"\r" in block else block
         search, is_multiline = self.pattern.regexp.search, self.pattern.is_multiline
         self._data, self._place = data, 0

@@ -28,7 +28,7 @@ class GrepOutput:
     _last: tuple[str, int] | None = None
 
     def add(self, entry: str) -> None:
-        """Add an entry; raise EnoughError for the first one that does not fit."""
+        """Add an entry; raise EnoughError if it does not fit."""
         self._seen += 1
         if self._seen <= self.skip:
             return

@@ -131,7 +131,7 @@ class GrepSearch:
 def search_files(
     root: Root, search: GrepSearch, path: str, may_read: MayRead | None, answer: GrepOutput, stop: SearchStop
 ) -> Walk:
-    """Add the matches in a file or folder to the answer; raise E160 or E161 for ``path``.
+    """Add the matches in a file or folder to the answer.
 
     The returned walk counts the omitted files.
     """
@@ -244,7 +244,7 @@ class ChosenFiles:
 
     @classmethod
     def of(cls, pattern: str) -> Self:
-        """Parse the ``glob`` of a call, which a leading ``!`` inverts; raise E164."""
+        """Parse the ``glob`` of a call, which a leading ``!`` inverts."""
         text = pattern.removeprefix(_NOT)
         return cls(compiled_glob(text, any_depth=True), text != pattern)
 
