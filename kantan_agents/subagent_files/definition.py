@@ -176,7 +176,7 @@ class AgentDefinition:
         return read_definition(cls, text, path)
 
     def dump(self) -> str:
-        """Return a subagent file with this content, for which `loads` returns an equal definition.
+        """Return the text of a subagent file with this content; `loads` returns an equal definition.
 
         The frontmatter is valid YAML for every parser. The prompt is unchanged.
         """

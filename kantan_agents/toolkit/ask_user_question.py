@@ -75,7 +75,7 @@ class QuestionOption:
 
 @attrs.frozen
 class Question:
-    """A question of the model to the user. The model wrote all strings in it.
+    """A question of the model to the user. All strings in it are from the model.
 
     Attributes:
         text: The question.

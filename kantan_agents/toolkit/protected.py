@@ -39,7 +39,8 @@ class ProtectedName:
     """A protected file or folder, anywhere below the root.
 
     Attributes:
-        pattern: Its name or last path parts, in lower case, with ``*`` and ``?``.
+        pattern: Its name or last path parts, in lower case, with ``*`` and ``?``; a folder includes its
+            content.
         in_sandbox: Whether it is read-only in a sandbox. Programs must write some: ``git`` its index, ``npm``
             the installed packages.
     """

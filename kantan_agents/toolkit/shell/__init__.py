@@ -51,7 +51,7 @@ def shell_tools(
     """Create the tools ``Bash``, ``BashOutput`` and ``KillShell``, under the names that agent files use.
 
     Each command is a separate shell in ``root``, without input, with a clean environment and within limits.
-    When it ends, is canceled or takes too long, all of its processes are killed. Background commands end with
+    When it ends, is canceled or takes too long, all of its processes are ended. Background commands end with
     the run or with ``BackgroundShells``. Everything ends with this process, even if it is killed. Under the
     SDK's own ``Runner``, the end of a run does not end background commands: they end with their event loop,
     with the process, or after ``background_seconds``.

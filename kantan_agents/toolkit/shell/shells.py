@@ -168,7 +168,7 @@ class ShellsOfRuns:
         self._lock = threading.Lock()
 
     def of(self, run: Run | None) -> Shells:
-        """Return the shells of a run; without one, of the process."""
+        """Return the shells of a run; without a run, the shells of the process."""
         if run is None:
             return self._outside
         shells: Shells | None = run.state.get(self)

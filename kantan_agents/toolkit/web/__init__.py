@@ -31,7 +31,7 @@ def web_tools(
 
     Args:
         approval: Whether each call needs an approval.
-        private_addresses: Whether addresses such as 127.0.0.1, 10.0.0.1 and those of cloud metadata are
+        private_addresses: Whether addresses such as 127.0.0.1, 10.0.0.1 and cloud metadata services are
             allowed. By default they are rejected, even behind a name or a redirect.
         max_seconds: Time limit of a fetch, including redirects.
         max_bytes: Maximum size of a page, before and after decompression; the rest is not read.
