@@ -35,8 +35,8 @@ def toolkit(
       and a leading ``!`` inverts it.
     - ``Grep`` has the syntax of RE2: every pattern takes linear time, without look-around and
       back-references; ``\\w``, ``\\d`` and ``\\b`` are ASCII only.
-    - ``Glob`` and ``Grep`` omit ``.git`` and files that ``.gitignore`` excludes, unless ``path`` names them. A
-      scan stops after 60 seconds and reports it.
+    - ``Glob`` and ``Grep`` omit ``.git`` and files that ``.gitignore`` excludes, unless ``path`` names them.
+      A scan stops after 60 seconds and reports it.
     - ``Edit`` needs an ``old_string`` that occurs once, or ``replace_all``; ``\\n`` matches every line end.
       It preserves the encoding (UTF-8, UTF-16 and UTF-32 with a byte order mark, else Latin-1), byte order
       mark, line ends, mode and access control lists. ``MultiEdit`` makes all edits or none. The new file

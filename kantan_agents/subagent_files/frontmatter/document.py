@@ -64,7 +64,7 @@ def lines_before(text: str, index: int) -> int:
 
 
 def read_regular_file(path: str, limit: int) -> tuple[bytes, os.stat_result]:
-    """Read no pipe, which may block forever, and no device, whose opening has effects.
+    """Read a regular file: a pipe may block forever, and opening a device has effects.
 
     Follows links. The returned status of the opened file is from before the read.
     """
@@ -116,8 +116,8 @@ def decode(text: str | bytes, path: Path | None) -> str:
 def lacks_frontmatter(data: bytes) -> bool:
     """Return whether a file is ordinary Markdown, such as a README.
 
-    Meant as agents are also files in another encoding, and files that lack only the opening line: a key comes
-    before the first heading and the first code block.
+    A file in another encoding is meant as an agent, and so is one that lacks only the opening line: a key
+    comes before the first heading and the first code block.
     """
     head = data[:_HEAD_BYTES]
     text = head.decode("utf-8", "replace").removeprefix("\ufeff")

@@ -30,7 +30,7 @@ _ELSEWHERE: Final = (
 
 
 def refuse_doubtful_grants(front: str, root: Fields, entries: Iterable[Entry]) -> None:
-    """Reject a guessed end if a line of ``tools`` may belong to the prompt."""
+    """Reject frontmatter with a guessed end if a line of ``tools`` may belong to the prompt."""
     starts = [key.index for key, _ in root.pairs]
     end_of = dict(itertools.pairwise([*starts, len(front)]))
     for entry in entries:

@@ -194,7 +194,7 @@ class ShellTools:
 
 
 def _pinned(sandbox: Sandbox) -> Pinned:
-    """Raise E167 if the directory was replaced, or may be replaced meanwhile."""
+    """Return the current pins; raise E167 if the directory was replaced, or may be replaced meanwhile."""
     if os.path.realpath(sandbox.root) != sandbox.root:
         raise ShellUnavailableError(reason=f"{sandbox.root} was replaced by a link")
     around = runs_around(sandbox.root)

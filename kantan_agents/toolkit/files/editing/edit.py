@@ -99,7 +99,7 @@ def edit_file(
     *,
     is_numbered: bool = False,
 ) -> str:
-    """Replace strings in a file, or leave it unchanged; return a report."""
+    """Replace strings in a file, or raise and leave it unchanged; return a report."""
     parts = parts_of_file(root, file_path)
     path = shown_path(parts)
     if agreed is not None:
