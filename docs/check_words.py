@@ -76,8 +76,12 @@ IN_PAGES = {
     r"\w*(summar|optim|recogn|organ|normal|serial|author|initial|custom|minim|maxim|real|general|special|standard|anonym|categor|priorit|synchron|token|final|capital|emphas)is(e|es|ed|er|ers|ing|ation|ations)": "American spelling: -ize",
     r"\w*(behaviour|colour|favour|honour|neighbour|labour)\w*|licences?|judgements?|(label|model|travel|signal)l(ed|ing)|catalogues?|grey|centres?|whilst|analys(e|es|ed|ing)": "American spelling",
 }
-# Where docstrings and comments have been read for these words as well.
-READ = ("kantan_agents/errors",)
+# Where docstrings and comments avoid these words as well, apart from modules whose docstrings are sent to models.
+READ = ROOT / "kantan_agents"
+SENT = (
+    READ / "lab/evaluation/evaluators/judges/verdicts.py",
+    READ / "lab/evaluation/simulation/simulated.py",
+)
 # Plain English that the expressions above would find.
 ALLOWED = (
     r"(living|meeting|chat|hotel) rooms?|room for",
@@ -87,7 +91,7 @@ ALLOWED = (
     r"is no (need|such|way|use|reason|match)",
     r"stands? (for|out|alone|in for)|stands?-\w+|-stands?",
     r"when it comes to|(comes|come|came) to (an|its|a) (end|halt|stop)",
-    r"(in|take|takes|took|taking) place|in place of",
+    r"(in|take|takes|took|taking) place|in place of|a text file",
     r"units? tests?|(sampling|work) units?|go on call",
 )
 NAMES = r"(^|_)(told|tells|telling|hears|heard|room|rooms|shelf|shelves|laws?|cures?|mends?|mended|mending|judging)(_|$)"
@@ -103,8 +107,8 @@ _IN_PAGES = [(_words(expression), better) for expression, better in IN_PAGES.ite
 _ALLOWED = _words("|".join(ALLOWED))
 _NAMES = re.compile(NAMES)
 _CODE = re.compile(r"``.+?``|`[^`\n]+`|<!--.*?-->|https?://\S+|\]\([^)]*\)", re.DOTALL)
-# The name of an argument or an attribute, in a docstring.
-_ARGUMENT = re.compile(r"^ +\w+(?=:)", re.MULTILINE)
+# The name of an argument or an attribute, or a decorator, in a docstring.
+_ARGUMENT = re.compile(r"^ +(?:\*?\w+(?=[:=])|@.*)", re.MULTILINE)
 _FENCE = re.compile(
     r"^(?P<fence> *(?:```|~~~)).*?^(?P=fence)", re.MULTILINE | re.DOTALL
 )
@@ -135,7 +139,7 @@ def in_markdown(text: str) -> Iterator[Found]:
 def in_python(text: str, *, with_texts: bool, is_read: bool = False) -> Iterator[Found]:
     """Yield the finds in docstrings, comments and names; in all other strings too if ``with_texts``.
 
-    Docstrings and comments of a package in ``READ`` avoid the words of pages, too.
+    Docstrings and comments of a read package avoid the words of pages, too.
     """
     tree = ast.parse(text)
     words = [*_PROSE, *_IN_PAGES] if is_read else _PROSE
@@ -179,7 +183,7 @@ def in_file(path: Path) -> list[Found]:
             in_python(
                 text,
                 with_texts=path.is_relative_to(ROOT / "kantan_agents"),
-                is_read=any(path.is_relative_to(ROOT / folder) for folder in READ),
+                is_read=path.is_relative_to(READ) and path not in SENT,
             )
         )
     if _NAMES.search(path.stem.lower()):

@@ -4,7 +4,7 @@ import os
 import sys
 from contextlib import suppress
 
-# Python has put the working directory there. A file in it must not take the place of a module.
+# Python has put the working directory there. A file in it must not shadow a module.
 with suppress(OSError):
     if sys.path[0] in ("", os.getcwd()) and not getattr(sys.flags, "safe_path", False):  # noqa: PTH109
         del sys.path[0]

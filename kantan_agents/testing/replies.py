@@ -64,7 +64,7 @@ class Reply:
         refusal: The message with which the model rejects the request.
         is_cut: Whether the reply ends early because it reached the token limit.
         data: A structured answer, sent as JSON text. A ``Profile`` formats it.
-        items: Output items of the SDK in order, instead of text, tool calls and refusal.
+        items: Output items of the SDK in order, instead of text, tool calls and ``refusal``.
         usage: An ``agents.Usage`` with the tokens to report.
         events: The exact stream events of the Responses API, or a function that yields them.
         error: The exception with which the model call fails.

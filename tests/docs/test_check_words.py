@@ -67,7 +67,7 @@ IN_PAGES = {
 ALLOWED_IN_PAGES = [
     "What is a run? It takes place in a worker, in place of a script.",
     "A unit test, a sampling unit and a work unit.",
-    "He said so, and keeps it.",
+    "He said so, and keeps it in a text file.",
 ]
 
 ALLOWED = [

@@ -73,7 +73,7 @@ class SlashCommands(Middleware):
     ``[image image/png]``. ``.output`` of the last of ``new_items`` is the returned value. A session and the
     history show the call to the next run; a conversation stored by the provider does not. ``output_dest`` is
     not written, and the agent's guardrails do not run. Events, trace, the tool's timeout, guardrails and
-    hooks are those of a tool call. If the run fails after the tool has run, ``run_of(error).result`` is
+    hooks work as for a tool call. If the run fails after the tool has run, ``run_of(error).result`` is
     its result.
 
     Only input from the application is parsed for commands: a str passed to an outermost run that starts

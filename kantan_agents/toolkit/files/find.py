@@ -30,12 +30,12 @@ def glob_tool(root: Root, rules: ReadRules) -> FunctionTool:
     async def glob(_context: ToolContext[Any], pattern: str, path: str | None = None) -> str:
         """Find files by their paths, the one changed last first.
 
-        Files that .gitignore leaves out are not found, unless path names their folder.
+        Files that .gitignore excludes are not found, unless path names their folder.
 
         Args:
             pattern: A glob pattern such as "src/**/*.py" or "*.{md,txt}". * and ? match no slash, ** matches
                 any number of folders.
-            path: The folder that the pattern begins in, relative to the root folder, which is the default.
+            path: The folder that the pattern starts in, relative to the root folder, which is the default.
         """
         wanted = compiled_glob(_inside(root, pattern, path))
         may_read = rules.in_force(_context, "Glob")

@@ -30,8 +30,8 @@ def ls_tool(root: Root, rules: ReadRules) -> FunctionTool:
         """List a folder: its folders, which end with a slash, its files with their sizes, its links.
 
         Args:
-            path: Path of the folder, relative to the root folder, which is listed if it is left out.
-            ignore: Glob patterns of names to leave out.
+            path: Path of the folder, relative to the root folder, which is the default.
+            ignore: Glob patterns of names to omit.
         """
         patterns = [compiled_glob(pattern) for pattern in ignore or ()]
         may_read = rules.in_force(_context, "LS")

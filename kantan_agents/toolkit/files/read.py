@@ -36,11 +36,11 @@ def read_tool(root: Root, known: KnownFiles | None = None) -> FunctionTool:
         offset: int | None = None,
         limit: int | None = None,
     ) -> str:
-        """Read a text file. Each line begins with its number and a tab.
+        """Read a text file. Each line starts with its number and a tab.
 
         Args:
             file_path: Path of the file, relative to the root folder.
-            offset: Number of the first line, 1 if left out.
+            offset: Number of the first line, 1 by default.
             limit: How many lines, at most 2000.
         """
         first = max(1, offset or 1)

@@ -52,12 +52,12 @@ def edit_tool(root: Root, rules: ReadRules, consent: Consent) -> FunctionTool:
         new_string: str,
         replace_all: bool = False,
     ) -> str:
-        """Replace a text in a file. Encoding and line ends of the file are kept.
+        """Replace a string in a file. The file's encoding and line endings do not change.
 
         Args:
             file_path: Path of the file, relative to the root folder.
-            old_string: The text to replace, exactly as it is in the file. It must occur once.
-            new_string: The text in its place.
+            old_string: The text to replace, exactly as the file has it. It must occur once.
+            new_string: The text to put there.
             replace_all: Whether to replace every occurrence.
         """
         step = EditStep(old_string=old_string, new_string=new_string, replace_all=replace_all)
@@ -73,7 +73,7 @@ def multi_edit_tool(root: Root, rules: ReadRules, consent: Consent) -> FunctionT
     """Return the tool ``MultiEdit``."""
 
     async def multi_edit(_context: ToolContext[Any], file_path: str, edits: list[EditStep]) -> str:
-        """Replace several texts in a file, one after the other: all of them, or none if one does not fit.
+        """Replace several strings in a file, one after the other: all of them, or none if one does not fit.
 
         Args:
             file_path: Path of the file, relative to the root folder.

@@ -63,9 +63,9 @@ def grep_tool(root: Root, rules: ReadRules) -> FunctionTool:
         head_limit: int | None = None,
         offset: int | None = None,
     ) -> str:
-        """Search the contents of files with a regular expression, line by line.
+        """Search files with a regular expression, line by line.
 
-        Files that .gitignore leaves out are not searched, unless path names them or their folder.
+        Files that .gitignore excludes are not searched, unless path names them or their folder.
 
         Args:
             pattern: The expression in the syntax of RE2, as for ripgrep: no look-around, no back-references.
@@ -79,8 +79,8 @@ def grep_tool(root: Root, rules: ReadRules) -> FunctionTool:
             after: How many lines to show after each match.
             context: How many lines to show before and after each match.
             multiline: Whether a match may span lines; . then matches line ends too.
-            head_limit: How many lines, files or counts to give, 200 if left out.
-            offset: How many of them to leave out first.
+            head_limit: How many lines, files or counts to give, 200 by default.
+            offset: How many of them to skip first.
         """
         around = _within(context, 0, MAX_CONTEXT)
         search = GrepSearch(
