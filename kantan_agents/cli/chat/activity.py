@@ -1,4 +1,4 @@
-"""``Activity``: what an answer is waiting for, and how long; ``ticking`` shows it while time passes."""
+"""The status line of an answer: current activity and its duration."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from kantan_agents.core.events import ModelCallStarted, RetryScheduled
 _MINUTE: Final = 60
 _INTERVAL: Final = 0.5
 _PAUSE: Final = 3.0
-"""Seconds without a new piece of text until a pause is worth a status."""
+"""Seconds without new output until a pause is shown as a status."""
 
 
 @attrs.frozen
 class Activity:
-    """What goes on since a moment.
+    """What the agent does now.
 
     Attributes:
-        what: Who does what, such as ``office is thinking``.
-        since: When it began, or will begin after a wait, by the clock ``monotonic``.
-        silent: For how many seconds it is not shown.
-        wait: The wait before it, if there is one.
+        what: For example ``office is thinking``.
+        since: Its start, by the clock ``monotonic``; in the future during a wait.
+        silent: Seconds during which it is not shown.
+        wait: The wait before it, if any.
     """
 
     what: str
@@ -40,17 +40,17 @@ class Activity:
 
     @classmethod
     def of(cls, event: ModelCallStarted | RetryScheduled) -> Activity:
-        """Return that an agent is thinking: from now on, or after a wait."""
+        """Return the activity of a thinking agent, now or after a wait."""
         wait = event if event.type == "retry_scheduled" else None
         return cls(f"{event.agent} is thinking", monotonic() + (wait.delay if wait else 0), wait=wait)
 
     @classmethod
     def writing(cls, agent: str) -> Activity:
-        """Return that an agent has just written a piece of text: if no other follows soon, it is thinking."""
+        """Return the activity after a piece of output: without another one soon, the agent is thinking."""
         return cls(f"{agent} is thinking", monotonic(), silent=_PAUSE)
 
     def text(self) -> str:
-        """Return it with its seconds; empty while it is not to be shown."""
+        """Return the status with its seconds, or "" while it is hidden."""
         passed = monotonic() - self.since
         if passed < 0 and self.wait is not None:
             waits = f"{self.wait.agent} waits {math.ceil(-passed)} s"
@@ -73,9 +73,9 @@ def _reason(status: int | None) -> str:
 
 @asynccontextmanager
 async def ticking(screen: Screen, show_status: Callable[[], None]) -> AsyncIterator[None]:
-    """Call ``show_status`` in short intervals during the block, unless somebody writes or is asked meanwhile.
+    """Call ``show_status`` periodically during the block, except while someone types or answers a question.
 
-    Without a terminal that has a status, no task is started.
+    On a terminal without a status, no task is started.
     """
     if not screen.shows_status:
         yield

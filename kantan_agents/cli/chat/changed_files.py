@@ -1,4 +1,4 @@
-"""``ReportedChanges``: says which pinned files have changed, and uses them if the person agrees."""
+"""Shows changes of pinned files, and uses them if the user agrees."""
 
 from __future__ import annotations
 
@@ -14,12 +14,7 @@ _FOOT = "/reload uses them as they are now."
 
 
 class ReportedChanges:
-    """Reports the changes of pinned files once each.
-
-    Args:
-        pinned: The files.
-        screen: Where changes are shown.
-    """
+    """Reports each change of the pinned files once."""
 
     def __init__(self, pinned: PinnedFiles, screen: Screen) -> None:
         self._pinned = pinned
@@ -27,17 +22,17 @@ class ReportedChanges:
         self._shown: ChangedFiles | None = None
 
     async def report(self) -> None:
-        """Show what has changed, unless it was shown before."""
+        """Show changes that were not shown before."""
         changed = await anyio.to_thread.run_sync(self._pinned.changed)
         if changed is not None and changed != self._shown:
             self._show(changed)
         self._shown = changed
 
     async def take(self) -> bool:
-        """Use what the person was shown, and show it first if that was something else.
+        """Use the version that the user saw; show the current one first if it differs.
 
         Returns:
-            Whether it is used.
+            Whether the change is used.
         """
         shown = self._shown
         changed = await anyio.to_thread.run_sync(self._pinned.changed)

@@ -1,4 +1,4 @@
-"""``Chat``: carries out what a person types: a message, a command, or one of the agent's tools."""
+"""Carries out a line of the user: a message, a command, or one of the agent's tools."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ _RECALLED: Final = 2000
 
 
 class EndOfChatError(Exception):
-    """The person has typed ``/exit``."""
+    """The user typed ``/exit``."""
 
 
 @attrs.frozen(eq=False)
 class ChatCommand:
-    """What a person can type after ``/``.
+    """A slash command.
 
     Attributes:
-        usage: How it is typed, such as ``/resume [ID]``.
-        meaning: What it does, in a sentence.
-        run: Carries it out, with the words after its name.
-        choices: Returns what may be typed after it, each with an explanation; None for no completion.
+        usage: For example ``/resume [ID]``.
+        meaning: One sentence for ``/help``.
+        run: Carries it out with its arguments.
+        choices: Returns values for completion, each with an explanation; None for no completion.
     """
 
     usage: str
@@ -67,24 +67,18 @@ class ChatCommand:
 
 @attrs.define(eq=False, kw_only=True)
 class Chat:
-    """A chat: the conversation, and what its commands need.
+    """A chat: the conversation, and everything its commands need.
 
     Attributes:
-        talk: The conversation.
-        screen: Where everything is shown.
-        commands: The commands, by name; they come before tools of the same name.
+        commands: By name. They precede tools of the same name.
         folder: The working folder, whose files may be sent.
-        source: Makes the agent with another model.
-        plan: The plan mode.
-        jobs: The commands that run in the background.
-        undo: Takes back changes of files.
-        history: What was typed at the prompt.
-        costs: The tokens so far.
-        store: The kept conversations; None if none are kept.
+        source: Builds the agent with another model.
+        jobs: Background commands.
+        store: The stored conversations, or None.
         page: Shows recorded answers; None if they are not recorded.
-        changes: Reports changes of the files that the agent was made from; None if it has none.
-        tools: The agent's tools that the person may run, as far as they were found.
-        recent: The newest kept conversations, each with its title.
+        changes: Reports changes of the agent's files; None without such files.
+        tools: The tools found so far that the user may run.
+        recent: The latest stored conversations, each with its title.
     """
 
     talk: Talk
@@ -104,10 +98,10 @@ class Chat:
     recent: Mapping[str, str] = attrs.field(factory=dict, init=False)
 
     async def handle(self, typed: str) -> bool:
-        """Carry out what was typed, and show errors; return whether it succeeded.
+        """Carry out one input and show errors; return whether it succeeded.
 
         Raises:
-            EndOfChatError: It was ``/exit``.
+            EndOfChatError: The input was ``/exit``.
         """
         try:
             await self._handle(typed)
@@ -125,7 +119,7 @@ class Chat:
             await self.changes.report()
 
     async def answer(self, question: str) -> Outcome:
-        """Send a question as it is, whatever it begins with, and show errors; return how the answer ended."""
+        """Send a question unchanged, even with a leading ``/``, and show errors; return the outcome."""
         outcome: Outcome = "failed"
         try:
             message = ChatMessage({"role": "user", "content": whole(question)})
@@ -143,7 +137,7 @@ class Chat:
             self.screen.line("interrupted", NOTICE)
 
     async def load_tools(self) -> None:
-        """Find the tools of the agent that the person may run."""
+        """Find the agent's tools that the user may run."""
         slash_commands = slash_commands_of(self.talk.agent)
         if slash_commands is None:
             self.tools = []
@@ -152,14 +146,14 @@ class Chat:
         self.tools = [command for command in found if command.name not in self.commands]
 
     async def load_recent(self) -> None:
-        """Read which conversations there are, for completion."""
+        """Read the stored conversations for completion."""
         if self.store is not None:
-            with suppress(ConversationsFileError):  # the next turn says what is wrong with the file
+            with suppress(ConversationsFileError):  # the next turn shows what is wrong with the file
                 listed = await anyio.to_thread.run_sync(self.store.newest, _LISTED)
                 self.recent = {one.id: one.title for one in listed}
 
     def names(self) -> Mapping[str, str]:
-        """Return all commands, each with what it does."""
+        """Return all commands, each with its meaning."""
         tools = {command.name: command.description for command in self.tools}
         return {**{name: command.meaning for name, command in self.commands.items()}, **tools}
 
@@ -203,7 +197,7 @@ class Chat:
         return unknown_command(name, tuple(names), PREFIX)
 
     def go_on_with(self, kept: KeptConversation) -> None:
-        """Go on with a kept conversation, and show its newest turn."""
+        """Resume a stored conversation and show its latest turn."""
         self.talk.resume(kept)
         self.jobs.go_on_after(kept.turns)
         last = next((turn for turn in reversed(kept.turns) if turn.kind != "note"), kept.turns[-1])

@@ -1,4 +1,4 @@
-"""Where the user's data is."""
+"""The locations of the user's data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kantan_agents.support.data_folder import data_folder
 
 
 def conversations_file() -> Path:
-    """Return the file that conversations are kept in unless another one is named.
+    """Return the default file of conversations.
 
     Raises:
         ConversationsFileError: E195, the user has no home folder.
@@ -18,7 +18,7 @@ def conversations_file() -> Path:
 
 
 def history_file() -> Path:
-    """Return the file that what is typed is kept in.
+    """Return the file of the input history.
 
     Raises:
         ConversationsFileError: E195, the user has no home folder.

@@ -1,4 +1,4 @@
-"""``Jobs``: the commands that a conversation has in the background, for the person and for the model."""
+"""Background commands of a conversation, for the user and for the model."""
 
 from __future__ import annotations
 
@@ -23,14 +23,7 @@ _ID: Final = re.compile(r"\bbash_(\d{1,9})\b")
 
 
 class Jobs:
-    """The commands in the background. Whatever is said of them is shown on one line or as text.
-
-    Args:
-        screen: Where it is said.
-
-    Attributes:
-        shells: The commands.
-    """
+    """The background commands, shown as one line or as text."""
 
     def __init__(self, screen: Screen) -> None:
         self.shells = BackgroundShells()
@@ -39,10 +32,10 @@ class Jobs:
         self._said: object = None
 
     def report(self, moment: object) -> None:
-        """Say which commands have ended since the last call, and how many are running.
+        """Report commands that have ended since the last call, and the number of running ones.
 
         Args:
-            moment: That they are running is said again once this has another value.
+            moment: The number of running commands is repeated when this changes.
         """
         self._report_ended()
         running = [shell.id for shell in self.shells.listed() if not shell.command.is_over]
@@ -52,22 +45,22 @@ class Jobs:
         self._said = moment, running
 
     def go_on_after(self, turns: Iterable[ChatTurn]) -> None:
-        """Give no command an id that one of these turns has."""
+        """Reserve the command ids that appear in these turns."""
         results = (str(item.get("output")) for turn in turns for item in turn.items if is_result(item))
         self.shells.skip(max((int(number) for text in results for number in _ID.findall(text)), default=0))
 
     def remind(self) -> None:
-        """Let the next report say again that commands are running."""
+        """Let the next report repeat the running commands."""
         self._said = None
 
     def with_news(self, message: ChatMessage) -> ChatMessage:
-        """Return a message with a note about the commands that have ended without the model's knowledge."""
+        """Return a message with a note about ended commands that the model does not know of."""
         notes = []
         for shell in self.shells.listed():
             if shell.command.is_over and not shell.is_known_to_end:
                 shell.is_known_to_end = True
                 how = "stopped by the user" if shell.is_stopped else _state(shell)
-                # Nothing that a command could have written: this is part of what the user says.
+                # No output of a command: the note is part of the user's message.
                 notes.append(f"{shell.id} has ended ({how}).")
         if not notes:
             return message
@@ -78,7 +71,7 @@ class Jobs:
         return {shell.id: shell.line for shell in self.shells.listed()}
 
     def show_all(self) -> None:
-        """Show a line about each command, with the last one that it has printed."""
+        """Show each command on one line, with its last line of output."""
         listed = self.shells.listed()
         if not listed:
             self._screen.line("No command is in the background.")
@@ -88,20 +81,20 @@ class Jobs:
             self._screen.line(plain(f"{shell.id}  {_state(shell)}  {_time(shell)}  {command}  | {last}"))
 
     def show(self, shell_id: str) -> None:
-        """Show a command, and the latest of what it has printed.
+        """Show a command and its latest output.
 
         Raises:
-            UnknownShellError: E169, there is none of this id.
+            UnknownShellError: E169, no command has this id.
         """
         shell = self.shells.get(shell_id)
         self._screen.block(f"{shell.line}\n{_time(shell)}: {state_of(shell.command)}", LABEL)
         self._screen.block(_latest(shell).rstrip() or "No output.")
 
     async def stop(self, shell_id: str) -> None:
-        """End a command with all of its processes.
+        """End a command with all its processes.
 
         Raises:
-            UnknownShellError: E169, there is none of this id.
+            UnknownShellError: E169, no command has this id.
         """
         shell = self.shells.get(shell_id)
         if shell.command.is_over:
@@ -112,7 +105,7 @@ class Jobs:
         self._report_ended()
 
     async def end(self) -> None:
-        """End all commands, and say which: the conversation is over."""
+        """End and list all commands at the end of the conversation."""
         self._report_ended()
         running = [shell for shell in self.shells.listed() if not shell.command.is_over]
         await self.shells.end()
@@ -126,7 +119,7 @@ class Jobs:
                 self._say_end(shell, "has ended")
 
     def _say_end(self, shell: BackgroundShell, what: str) -> None:
-        # The command comes last: nothing in it can be taken for what is said about it.
+        # The command comes last, so that none of it is mistaken for its state.
         state = one_line(state_of(shell.command))
         self._screen.block(f"{shell.id} {what}. {state} It was: {shortened(shell.line, _COMMAND)}", NOTICE)
 

@@ -1,4 +1,4 @@
-"""What is kept of a conversation: its turns, each stored when it is made."""
+"""A stored conversation and its turns."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any, Final, Literal
 import attrs
 
 Outcome = Literal["open", "finished", "interrupted", "failed"]
-"""How the answer of a turn ended; ``"open"`` while it is being made, and after a crash."""
+"""How the answer of a turn ended; ``"open"`` while it is written, and after a crash."""
 
 Kind = Literal["turn", "command", "note", "retry", "summary"]
-"""A question with its answer, a command of the agent's tools, a note about what the person has done, another
-answer in place of the turn before it and its notes, or a summary that stands for all turns before it."""
+"""The kind of a turn.
+
+In order: a question with its answer, a command of the agent's tools, a note about a user's action, another
+answer that replaces the previous turn and its notes, a summary that replaces all previous turns.
+"""
 
 Item = dict[str, Any]
 """An input item of the SDK, as JSON data."""
@@ -20,9 +23,9 @@ LOST: Final = "[This answer was not finished: the chat ended while it was being 
 
 
 def said(text: str) -> Item:
-    """Return a text of the model as an item.
+    """Return a message of the model as an item.
 
-    It has a type, although OpenAI needs none: llama.cpp's Responses API refuses an answer without one.
+    It has a type, although OpenAI needs none: llama.cpp's Responses API rejects an answer without one.
     """
     return {"type": "message", "role": "assistant", "content": text}
 
@@ -32,13 +35,9 @@ class ChatTurn:
     """A turn of a conversation.
 
     Attributes:
-        number: Its position, from 1.
-        kind: What it is.
-        question: What the person typed.
-        answer: The text of the answer, as far as there is one.
+        number: From 1.
         items: The input items that it adds to the conversation.
-        outcome: How the answer ended.
-        trace_id: The trace of the answer; None if it was not recorded.
+        trace_id: The trace of the answer; None if not recorded.
     """
 
     number: int
@@ -51,19 +50,17 @@ class ChatTurn:
 
     @property
     def sent(self) -> list[Item]:
-        """The items as the model gets them; an answer that a crash has ended is marked."""
+        """The items for the model; an answer that a crash cut off gets a note."""
         lost = [said(LOST)] if self.outcome == "open" else []
         return [*self.items, *lost]
 
 
 @attrs.frozen
 class KeptConversation:
-    """A conversation with its turns.
+    """A conversation with its turns, in order.
 
     Attributes:
-        id: Its id.
-        agent: Name of the agent that it was begun with.
-        turns: The turns, in order.
+        agent: The name of its first agent.
     """
 
     id: str
@@ -71,7 +68,7 @@ class KeptConversation:
     turns: tuple[ChatTurn, ...] = ()
 
     def items(self) -> list[Item]:
-        """Return what the model gets: from the newest summary on, without answers that were tried again."""
+        """Return the model's input: from the latest summary on, without retried answers."""
         summaries = [index for index, turn in enumerate(self.turns) if turn.kind == "summary"]
         recent = self.turns[summaries[-1] if summaries else 0 :]
         left: list[ChatTurn] = []
@@ -88,12 +85,9 @@ class ListedConversation:
     """A conversation in a list.
 
     Attributes:
-        id: Its id.
-        agent: Name of the agent.
-        title: The beginning of its first question.
-        turns: The number of its turns.
-        changed_at: When its newest turn began, in seconds since 1970.
-        found: The text around what was searched for; empty in a plain list.
+        title: The start of its first question.
+        changed_at: Start of its latest turn, in seconds since 1970.
+        found: The text around a search hit; empty in a plain list.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""``Lines``: the lines of standard input, read without holding up the event loop."""
+"""The lines of standard input, read without blocking the event loop."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ _LONGEST: Final = 1_000_000
 
 
 class Lines:
-    """Reads standard input line by line, one when it is asked for.
+    """Reads standard input line by line, on demand.
 
-    A thread of its own waits for the next line, because nothing can end the wait. Python does not wait for it
-    at the end.
+    Nothing can interrupt a read, so a daemon thread does it. Python does not wait for it at exit.
     """
 
     def __init__(self) -> None:
         if sys.stdin is None:
             raise FileArgumentError(path=STDIN, reason="there is no standard input")
-        # Its own object: Python could not close `sys.stdin` at the end while a thread reads from it.
+        # A separate object: at exit Python could not close `sys.stdin` while a thread reads from it.
         self._file = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
         self._wanted = threading.Semaphore(0)
         self._loop = asyncio.get_running_loop()
@@ -54,8 +53,8 @@ class Lines:
         """Return the next line, without its end.
 
         Raises:
-            EOFError: There is no other line, or ``stop`` was called.
-            FileArgumentError: E79, the line is too long or not UTF-8 text.
+            EOFError: No line is left, or ``stop`` was called.
+            FileArgumentError: E79, the line is too long or not UTF-8.
         """
         self._future = self._loop.create_future()
         self._wanted.release()

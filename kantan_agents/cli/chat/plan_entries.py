@@ -1,4 +1,4 @@
-"""The permissions that a plan asks for, such as ``Write(src/**)``: checked, and in plain words."""
+"""The permissions that a plan requests, such as ``Write(src/**)``: checked and explained."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _PROTECTED: Final = "it names a protected file, which is asked for each time"
 
 @attrs.frozen
 class PlanEntry:
-    """A permission that a plan asks for.
+    """A permission that a plan requests.
 
     Attributes:
-        text: The entry, as ``--yes`` takes it.
-        words: What it permits, for a person.
-        remarks: What a person should know of it besides.
+        text: The entry, in the syntax of ``--yes``.
+        words: Its effect, in words.
+        remarks: Further remarks for the user.
     """
 
     text: str
@@ -43,11 +43,11 @@ class PlanEntry:
 def read_entries(
     texts: Iterable[str], known: Collection[str]
 ) -> tuple[tuple[PlanEntry, ...], tuple[str, ...]]:
-    """Return the entries, and what is wrong with others.
+    """Return the valid entries, and the problems of the others.
 
     Args:
-        texts: The entries, as a model wrote them.
-        known: The names of the tools that there are.
+        texts: The entries as the model wrote them.
+        known: The names of existing tools.
     """
     entries: list[PlanEntry] = []
     problems: list[str] = []
@@ -63,7 +63,7 @@ def _entry(text: str, known: Collection[str]) -> PlanEntry:
     """Read an entry.
 
     Raises:
-        ValueError: It has a mistake, or permits more than a plan may ask for.
+        ValueError: It is invalid, or permits more than a plan may request.
     """
     if not text.isprintable() or by_code(text, strict=True) != text:
         raise ValueError("it has characters that cannot be seen, or several lines")

@@ -1,4 +1,4 @@
-"""The list of steps that ``TodoWrite`` keeps: how a chat shows it, and reads it from a conversation."""
+"""The todo list of ``TodoWrite``: shown in a chat, and read from a conversation."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _STYLES: Final = {"completed": LABEL, "in_progress": STRONG, "pending": ""}
 
 
 class StepLists:
-    """Shows what each call of ``TodoWrite`` has changed. Each subagent has a list of its own.
+    """Shows the changes of each ``TodoWrite`` call. Each subagent has its own list.
 
     Args:
-        steps: The list of the agent itself, as it was shown before.
+        steps: The last shown list of the main agent.
     """
 
     def __init__(self, steps: Sequence[Todo] = ()) -> None:
@@ -35,19 +35,16 @@ class StepLists:
 
     @property
     def active(self) -> str:
-        """The step that the agent itself has in progress, in words; empty if there is none."""
+        """The main agent's active step in words, or ""."""
         active = next((_words(one) for one in self._lists[None] if one["status"] == "in_progress"), "")
         return shortened(active, _MAX_STATUS)
 
     def see(self, event: ToolCallFinished | ToolCallRefused, arguments: str) -> tuple[str, list[Text]] | None:
-        """Accept a tool call that has ended; return a summary and the lines to show.
+        """Take an ended tool call; return a summary and the lines to show, or None if it wrote no list.
 
         Args:
             event: The event.
             arguments: The arguments of the call.
-
-        Returns:
-            None if the call has written no list.
         """
         if event.tool != NAME or isinstance(event, ToolCallRefused):
             return None
@@ -67,14 +64,14 @@ class StepLists:
 
 
 def show_steps(steps: Sequence[Todo], screen: Screen) -> None:
-    """Show a whole list, each step on a line."""
+    """Show a whole list, one step per line."""
     screen.line(summary_of(steps), LABEL)
     for one in steps:
         screen.line(step_line(one))
 
 
 def summary_of(steps: Sequence[Todo]) -> str:
-    """Return how far a list is, such as ``1 of 3 steps completed``."""
+    """Return the progress, such as ``1 of 3 steps completed``."""
     done = sum(one["status"] == "completed" for one in steps)
     return f"{done} of {counted(len(steps), 'step')} completed" if steps else "no steps"
 
@@ -85,9 +82,9 @@ def step_line(step: Todo, indent: str = "  ") -> Text:
 
 
 def steps_of(kept: KeptConversation) -> list[Todo] | None:
-    """Return the list as a conversation has it; None if no call has written one.
+    """Return the conversation's list; None if no call wrote one.
 
-    A call of a run that was interrupted or failed counts as well: the model knows that it was made.
+    Calls of an interrupted or failed run count too: the model knows of them.
     """
     for turn in reversed(kept.turns):
         results: dict[str, str] = {}
@@ -103,7 +100,7 @@ def steps_of(kept: KeptConversation) -> list[Todo] | None:
 
 
 def give_steps(kept: KeptConversation, agent: Agent[Any], context: dict[str, Any]) -> None:
-    """Set the list in a context to the one that a conversation has, if the agent keeps one there."""
+    """Set the context's list to the conversation's, if the agent stores one there."""
     key = next(filter(None, map(key_of, agent.unguarded_tools)), None)
     steps = steps_of(kept)
     if key is not None and steps is not None:
