@@ -1,4 +1,4 @@
-"""``AgentRunOptions``: the options that ``run`` and ``chat`` share."""
+"""The options that ``run`` and ``chat`` share."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ OPTIONS_OF_TOOLS: Final = {
     **dict.fromkeys(("Bash", "BashOutput", "KillShell"), "--tools DIR --shell"),
     "WebFetch": "--tools DIR --network",
 }
-"""The tools of the toolkit that a command can give an agent, and the options for each."""
+"""The toolkit's tools for agents of a command, and the options of each."""
 
 TOOLS_OF_CHAT: Final = {
     "AskUserQuestion": "kantan-agents chat, at a terminal,",
     "ExitPlanMode": "the plan mode of kantan-agents chat",
 }
-"""The tools that an agent has only in a chat, and what gives each."""
+"""Tools that only exist in a chat, and the source of each."""
 
 # Typer reads the types at run time; older versions do not support `X | None` on Python 3.10.
 ModelOption = Annotated[
@@ -47,7 +47,7 @@ ModelOption = Annotated[
 
 @attrs.frozen(kw_only=True)
 class AgentRunOptions:
-    """How a command runs an agent: its model, its tools, which calls are approved, and the record."""
+    """How a command runs an agent: model, tools, approvals and trace database."""
 
     model: ModelOption = None
     instructions: Annotated[
@@ -151,10 +151,10 @@ class AgentRunOptions:
     no_record: Annotated[bool, typer.Option("--no-record", help="Do not record the run.")] = False
 
     def check(self, invocation: typer.Context, agent: str | None) -> None:
-        """Check that ``--agent`` and ``--no-record`` are not combined with options that they exclude.
+        """Check that ``--agent`` and ``--no-record`` have no option that they exclude.
 
         Raises:
-            InvalidOptionError: E75, they are.
+            InvalidOptionError: E75, they have one.
         """
         if agent is not None and self.instructions is not None:
             raise InvalidOptionError(option="--agent", reason="cannot be combined with --instructions")
@@ -162,10 +162,10 @@ class AgentRunOptions:
             raise InvalidOptionError(option="--no-record", reason="cannot be combined with --db")
 
     def tools(self) -> list[Any]:
-        """Return the tools of the toolkit. Those that change something wait for an approval.
+        """Return the toolkit's tools. Tools that change something need an approval.
 
         Raises:
-            InvalidOptionError: E75, an option needs a folder that is not given, or it is not a folder.
+            InvalidOptionError: E75, an option needs a folder that is missing or not a folder.
             ToolkitUnavailableError: E165, the system cannot confine tools to a folder.
         """
         if self.sandbox not in _SANDBOXES:
@@ -179,7 +179,7 @@ class AgentRunOptions:
         if not self.root.is_dir():
             reason = f"must be a folder that exists, not {self.root}"
             raise InvalidOptionError(option="--tools", reason=reason)
-        # Imported here: most commands need none of it.
+        # Imported here: most commands do not need it.
         from kantan_agents.toolkit import toolkit
         from kantan_agents.toolkit.todo_write import todo_write
 
@@ -197,9 +197,9 @@ class AgentRunOptions:
         return [*given, todo_write()]
 
     def turns_of(self, agent: Agent[Any]) -> dict[str, Any]:
-        """Return the option ``max_turns`` of a run, unless the file of the agent decides.
+        """Return ``max_turns``, unless the agent's file sets it.
 
-        The SDK ends a run after ten turns, which work on files soon needs.
+        The SDK's default of ten turns is too low for work on files.
         """
         if self.max_turns is None and agent.sdk_agent.turn_limit is not None:
             return {}

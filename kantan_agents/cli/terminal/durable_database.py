@@ -1,4 +1,4 @@
-"""Options of durable runs: the database (``--db``, the environment, the default), and the application."""
+"""Options of durable runs: the database (``--db``, the environment, the default) and the application."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ApplicationOption = Annotated[
 
 
 def database_url(given: str) -> str:
-    """Return the URL of a database that is named by a URL or by the path of a SQLite file.
+    """Return the URL of a database given as a URL or as the path of a SQLite file.
 
     Raises:
         DurableDatabaseError: E156, the default file is a link, which may have come with the folder.

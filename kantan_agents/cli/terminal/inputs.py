@@ -1,4 +1,4 @@
-"""Reads the user's input: texts, files and standard input."""
+"""Reads the user's input: strings, files and standard input."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ STDIN = "-"
 
 
 def read_question(question: str) -> str:
-    """Return the question, read from standard input if it is ``-``.
+    """Return the question, from standard input for ``-``.
 
     Raises:
-        FileArgumentError: E79, standard input is not UTF-8 text.
-        InvalidOptionError: E75, the question is blank, or not UTF-8 text.
+        FileArgumentError: E79, standard input is not UTF-8.
+        InvalidOptionError: E75, the question is blank or not UTF-8.
     """
     question = read_stdin().rstrip("\r\n") if question == STDIN else _checked("QUESTION", question)
     if not question.strip():
@@ -27,11 +27,11 @@ def read_question(question: str) -> str:
 
 
 def read_instructions(instructions: str) -> str:
-    """Return the instructions, read from a file if they are ``@FILE``.
+    """Return the instructions, from a file for ``@FILE``.
 
     Raises:
-        FileArgumentError: E79, the file cannot be read or is not UTF-8 text.
-        InvalidOptionError: E75, the instructions are blank, or not UTF-8 text.
+        FileArgumentError: E79, the file cannot be read or is not UTF-8.
+        InvalidOptionError: E75, the instructions are blank or not UTF-8.
     """
     instructions = text_or_file("--instructions", instructions)
     if not instructions.strip():
@@ -40,17 +40,17 @@ def read_instructions(instructions: str) -> str:
 
 
 def text_or_file(option: str, text: str) -> str:
-    """Return the text that an option has, read from a file if it is ``@FILE``.
+    """Return the value of an option, from a file for ``@FILE``.
 
     Raises:
-        FileArgumentError: E79, the file cannot be read or is not UTF-8 text.
-        InvalidOptionError: E75, the text is not UTF-8.
+        FileArgumentError: E79, the file cannot be read or is not UTF-8.
+        InvalidOptionError: E75, the value is not UTF-8.
     """
     return read_text(Path(text[1:])) if text.startswith("@") else _checked(option, text)
 
 
 def _checked(option: str, text: str) -> str:
-    # Python keeps bytes of the command line that are not UTF-8 as halves of surrogate pairs.
+    # Python represents non-UTF-8 bytes of the command line as halves of surrogate pairs.
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -60,11 +60,12 @@ def _checked(option: str, text: str) -> str:
 
 
 def read_context(path: Path | None) -> dict[str, Any]:
-    """Return the JSON object in the file at ``path``; without a path, an empty one.
+    """Return the JSON object in a file; without a path, an empty one.
 
     Raises:
-        FileArgumentError: E79, the file cannot be read, is not a JSON object, or spells a key for
-            permissions in another way, which would have no effect.
+        FileArgumentError: E79, the file cannot be read, is not a JSON object, or misspells a permission key,
+            which
+        would have no effect.
     """
     if path is None:
         return {}
@@ -84,10 +85,10 @@ def read_context(path: Path | None) -> dict[str, Any]:
 
 
 def read_stdin() -> str:
-    """Return the text of standard input; a byte order mark is dropped.
+    """Return standard input without a byte order mark.
 
     Raises:
-        FileArgumentError: E79, there is no standard input, or it is not UTF-8 text.
+        FileArgumentError: E79, standard input is missing or not UTF-8.
     """
     if sys.stdin is None:
         raise FileArgumentError(path=STDIN, reason="there is no standard input")
@@ -95,10 +96,10 @@ def read_stdin() -> str:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file; a byte order mark is dropped.
+    """Return a file's text without a byte order mark.
 
     Raises:
-        FileArgumentError: E79, it cannot be read or is not UTF-8 text.
+        FileArgumentError: E79, it cannot be read or is not UTF-8.
     """
     try:
         content = path.read_bytes()

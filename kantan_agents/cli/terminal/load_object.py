@@ -1,4 +1,4 @@
-"""Finds the Python object that ``MODULE:NAME`` names."""
+"""Finds the Python object of ``MODULE:NAME``."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from kantan_agents.errors import InvalidOptionError
 
 
 def load_object(name: str, option: str, example: str) -> Any:
-    """Import a module, also from the current directory, and return the object in it.
+    """Import a module, possibly from the current directory, and return the object in it.
 
     Args:
         name: ``MODULE:NAME``.
-        option: The option that it was given for.
-        example: A name of this form, for the error.
+        option: The option, for errors.
+        example: A valid name, for errors.
 
     Raises:
-        InvalidOptionError: E75, there is no such module or name, or importing it fails.
+        InvalidOptionError: E75, the module or name does not exist, or its import fails.
     """
     module_name, _, path = name.partition(":")
     if not module_name or not path:
@@ -37,7 +37,7 @@ def load_object(name: str, option: str, example: str) -> Any:
         raise InvalidOptionError(option=option, reason=f"{name}: {describe(error)}") from error
     finally:
         if is_added:
-            # A tool may write here. What is imported later must not be a new file of the name of a package.
+            # A tool may write here. Later imports must not load a new file with the name of a package.
             with suppress(ValueError):
                 sys.path.remove("")
             sys.path.append("")

@@ -1,4 +1,4 @@
-"""The option ``--max-failed``: how many runs of an experiment may fail before the command does."""
+"""``--max-failed``: the number of runs of an experiment that may fail before the command fails."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ MaxFailedOption = Annotated[
 
 @attrs.frozen
 class MaxFailed:
-    """How many runs may fail.
+    """The number or share of runs that may fail.
 
     Attributes:
-        shown: As it was given.
-        number: So many; None for a part.
-        part: A part of the runs, from 0 to 1.
+        shown: The option's value.
+        number: None for a share.
+        part: From 0 to 1; None for a number.
     """
 
     shown: str
@@ -41,10 +41,10 @@ class MaxFailed:
 
     @classmethod
     def read(cls, given: str) -> MaxFailed:
-        """Return what the option says.
+        """Return the value of the option.
 
         Raises:
-            InvalidOptionError: E75, it is neither a number from 0 nor a part from 0% to 100%.
+            InvalidOptionError: E75, it is neither a number from 0 nor a percentage from 0% to 100%.
         """
         text = given.strip()
         try:
@@ -63,12 +63,12 @@ class MaxFailed:
         """End the command if too many runs have failed.
 
         Args:
-            failed: How many have.
-            runs: How many were made.
-            first: The first of the failed runs, and its error.
+            failed: Number of failed runs.
+            runs: Number of runs.
+            first: The first failed run and its error.
 
         Raises:
-            typer.Exit: With code 1, too many have.
+            typer.Exit: With code 1, too many failed.
         """
         most = self.part * runs if self.number is None else self.number
         if failed <= most + 1e-9:

@@ -1,4 +1,4 @@
-"""The options for what runs may use: ``--price``, ``--max-tokens`` and ``--max-cost``."""
+"""The options ``--price``, ``--max-tokens`` and ``--max-cost``."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CostOption = Annotated[
 
 @attrs.frozen
 class SpendingOptions:
-    """What the runs of an experiment may use together."""
+    """The shared limits of an experiment's runs."""
 
     price: PriceOption = None
     max_tokens: TokensOption = None
@@ -55,7 +55,7 @@ class SpendingOptions:
         """Return them as keyword arguments of ``evaluate`` and ``replay_cohort``.
 
         Raises:
-            InvalidOptionError: E75, a price cannot be read, or prices are missing.
+            InvalidOptionError: E75, a price is invalid, or prices are missing.
         """
         check_has_prices(self.max_cost, self.price)
         return {
@@ -66,11 +66,11 @@ class SpendingOptions:
 
 
 NO_LIMITS: Final = SpendingOptions()
-"""As much as they need."""
+"""No limits."""
 
 
 def check_has_prices(max_cost: float | None, price: Sequence[str] | None) -> None:
-    """Check that a limit of cost has prices to be compared with.
+    """Check that a cost limit has prices.
 
     Raises:
         InvalidOptionError: E75, it has none.
@@ -84,7 +84,7 @@ def read_prices(entries: Sequence[str] | None) -> dict[str, tuple[float, float]]
     """Return the prices that ``MODEL=IN,OUT`` describes.
 
     Raises:
-        InvalidOptionError: E75, an entry cannot be read.
+        InvalidOptionError: E75, an entry is invalid.
     """
     prices: dict[str, tuple[float, float]] = {}
     for entry in entries or ():

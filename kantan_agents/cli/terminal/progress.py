@@ -11,10 +11,10 @@ Progress = Callable[[int, int], None]
 
 @contextmanager
 def progress_bar(label: str, also: Progress | None = None) -> Iterator[Progress]:
-    """Show a progress bar if standard error is a terminal; yield what takes the done and the total number.
+    """Show a progress bar if standard error is a terminal; yield a function for the done and total number.
 
     Args:
-        label: What is done, in one word.
+        label: The work, in one word.
         also: Receives the numbers too.
     """
     if not sys.stderr.isatty():

@@ -1,4 +1,4 @@
-"""Protects the files that a command was started with from the tools that it gives to an agent."""
+"""Protects the files that a command uses from the tools of its agent."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def protect_database(path: str | os.PathLike[str]) -> None:
 
 
 def protect_used(paths: Iterable[str | os.PathLike[str] | None], *, has_tools: bool = False) -> None:
-    """Protect paths that decide what an agent may do or what is started, such as that of ``--rules``.
+    """Protect paths that control an agent's permissions or started programs, such as the file of ``--rules``.
 
     Args:
-        paths: The files and folders, which need not exist; None for none.
-        has_tools: Whether an agent will have tools for files, although they have not been made yet.
+        paths: Files and folders, which need not exist, or None.
+        has_tools: Whether an agent will get tools for files that are not created yet.
     """
     if not has_tools and _TOOLKIT not in sys.modules:
         return

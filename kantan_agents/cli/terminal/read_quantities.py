@@ -31,7 +31,7 @@ def read_duration(text: str, option: str) -> timedelta:
     """Return a duration such as ``30d``; the units are s, m, h, d and w.
 
     Raises:
-        InvalidOptionError: E75, the text is not a duration.
+        InvalidOptionError: E75, it is not a duration.
     """
     duration = _duration(text.strip())
     if duration is None:
@@ -43,7 +43,7 @@ def read_size(text: str, option: str) -> int:
     """Return a size such as ``2GB`` in bytes; KB, MB, GB are powers of 1000, KiB, MiB, GiB of 1024.
 
     Raises:
-        InvalidOptionError: E75, the text is not a size.
+        InvalidOptionError: E75, it is not a size.
     """
     amount = _AMOUNT.fullmatch(text.strip())
     factor = _BYTES.get(amount["unit"].upper()) if amount else None
@@ -62,7 +62,7 @@ def read_moment(text: str, option: str) -> datetime:
     A time without an offset is local; a date means its midnight.
 
     Raises:
-        InvalidOptionError: E75, the text is neither.
+        InvalidOptionError: E75, it is neither.
     """
     written = text.strip()
     try:
