@@ -1,4 +1,4 @@
-"""The group ``kantan-agents eval``: its commands and their options."""
+"""The commands of ``kantan-agents eval`` and their options."""
 
 from __future__ import annotations
 

@@ -34,12 +34,12 @@ _STYLES: Final = {"better": GOOD, "worse": BAD, "cannot tell": LABEL}
 
 @attrs.frozen
 class ComparisonOptions:
-    """Options of ``compare`` and ``compare_all`` that the command line gives.
+    """Command-line options of ``compare`` and ``compare_all``.
 
     Attributes:
         metrics: The metrics; None for all.
-        missing: What becomes of missing scores.
-        looks: For how many looks the verdicts hold; None for the default.
+        missing: The treatment of missing scores.
+        looks: Number of looks for which the verdicts hold; None for the default.
     """
 
     metrics: Sequence[str] | None
@@ -47,11 +47,11 @@ class ComparisonOptions:
     looks: str | None
 
     def made(self, make: Callable[..., Made], results: Sequence[VariantResults]) -> Made:
-        """Return the comparison of results by ``compare`` or ``compare_all``.
+        """Return the comparison by ``compare`` or ``compare_all``.
 
         Raises:
-            NotComparableError: E105, they have no case in common.
-            InvalidOptionError: E75, there is no such metric, or an option is invalid.
+            NotComparableError: E105, the results have no case in common.
+            InvalidOptionError: E75, a metric does not exist, or an option is invalid.
         """
         try:
             return make(*results, metrics=self.metrics or None, missing=self.missing, looks=self.looks)
@@ -70,7 +70,7 @@ def compare_variants(
 
     Raises:
         NotComparableError: E105, they have no case in common.
-        InvalidOptionError: E75, there is no such metric, or an option is invalid.
+        InvalidOptionError: E75, a metric does not exist, or an option is invalid.
         typer.Exit: A condition is met.
     """
     comparison = options.made(compare, [one.results for one in found])
@@ -107,7 +107,7 @@ def _show(
 
 
 def _other_variants(found: Sequence[FoundVariant]) -> list[str]:
-    """Return that a pair was picked out of several variants, if it was."""
+    """Return a note if the pair was selected from several variants."""
     a, b = (one.evaluation for one in found)
     others = len(a.variants) - 2
     if a.name != b.name or others < 1:

@@ -1,4 +1,4 @@
-"""The conditions of ``--fail-if``, which give a comparison an exit code."""
+"""The conditions of ``--fail-if``, which set the exit code of a comparison."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Condition:
     metric: str
 
     def why_met(self, comparison: Comparison) -> str | None:
-        """Return why a comparison meets it; None if it does not.
+        """Return why a comparison meets it, or None.
 
-        It does as well if no case has a score, as nothing was checked then, and if more runs of ``b`` than of
-        ``a`` have failed and are not among those that a figure is about.
+        A comparison also meets it if no case has a score, since nothing was checked, or if more runs of ``b``
+        than of ``a`` failed and no metric includes those runs.
         """
         one = comparison[self.metric]
         if not one.cases:
@@ -51,7 +51,7 @@ class Condition:
         return None
 
     def why_never(self, comparison: Comparison) -> str | None:
-        """Return why a comparison could not meet it, whatever its cases say; None if it could, or does."""
+        """Return why a comparison can never meet it, whatever its cases, or None."""
         one = comparison[self.metric]
         if self.kind == "not-better" or self.why_met(comparison) is not None:
             return None
@@ -70,7 +70,7 @@ def read_conditions(entries: Sequence[str]) -> list[Condition]:
     """Return the conditions that ``worse:METRIC`` and ``not-better:METRIC`` describe.
 
     Raises:
-        InvalidOptionError: E75, an entry cannot be read.
+        InvalidOptionError: E75, an entry is invalid.
     """
     conditions = []
     for entry in entries:
@@ -83,14 +83,14 @@ def read_conditions(entries: Sequence[str]) -> list[Condition]:
 
 
 def check_conditions(conditions: Sequence[Condition], comparisons: Sequence[Comparison]) -> None:
-    """Check that all metrics of conditions are compared, and that each condition can be met.
+    """Check that the metrics of all conditions are compared, and that each condition can be met.
 
     Args:
         conditions: The conditions.
-        comparisons: Those that are adjusted together, of the same metrics.
+        comparisons: The jointly adjusted comparisons, of the same metrics.
 
     Raises:
-        InvalidOptionError: E75, one is not, or cannot.
+        InvalidOptionError: E75, a check fails.
     """
     names = list(dict.fromkeys(one.metric for comparison in comparisons for one in comparison))
     for condition in conditions:
@@ -106,10 +106,10 @@ def check_conditions(conditions: Sequence[Condition], comparisons: Sequence[Comp
 
 
 def exit_if_met(conditions: Sequence[Condition], comparisons: Sequence[Comparison]) -> None:
-    """Say on standard error which conditions comparisons meet, and why.
+    """Report on standard error which conditions are met, and why.
 
     Raises:
-        typer.Exit: There are some.
+        typer.Exit: A condition is met.
     """
     met = [
         f"failed {one} with {comparison.b}: {why}" if len(comparisons) > 1 else f"failed {one}: {why}"

@@ -1,4 +1,4 @@
-"""Finds the evaluations and variants that the arguments of ``kantan-agents eval`` name."""
+"""Finds the evaluations and variants named by arguments of ``kantan-agents eval``."""
 
 from __future__ import annotations
 
@@ -22,22 +22,17 @@ NEWEST: Final = "LAST"
 
 @attrs.frozen
 class FoundVariant:
-    """A variant of a stored evaluation.
-
-    Attributes:
-        evaluation: The evaluation.
-        results: The results of the variant.
-    """
+    """A variant of a stored evaluation, with its results."""
 
     evaluation: Evaluation
     results: VariantResults
 
 
 def find_evaluation(store: TraceStore, name: str | None) -> Evaluation:
-    """Return the evaluation with this name; for None or LAST, the newest.
+    """Return the evaluation with this name; for None or LAST, the latest.
 
     Raises:
-        EvaluationNotFoundError: E104, there is none.
+        EvaluationNotFoundError: E104, it does not exist.
         TraceDatabaseError: E60, the file cannot be read.
     """
     if name is not None and name != NEWEST:
@@ -54,11 +49,11 @@ def find_variant(store: TraceStore, given: str, evaluation: str | None) -> Found
 
     Args:
         store: The database.
-        given: Name of the variant, or ``EVALUATION:VARIANT``.
-        evaluation: The evaluation, if ``given`` names none; by default the newest.
+        given: The variant's name, or ``EVALUATION:VARIANT``.
+        evaluation: The evaluation, if ``given`` names none; the latest by default.
 
     Raises:
-        EvaluationNotFoundError: E104, there is no such evaluation or variant.
+        EvaluationNotFoundError: E104, the evaluation or variant does not exist.
         TraceDatabaseError: E60, the file cannot be read.
     """
     usual = find_evaluation(store, evaluation)
@@ -76,12 +71,13 @@ def find_compared(path: Path, names: Sequence[str], evaluation: str | None) -> t
 
     Args:
         path: The database.
-        names: Names of variants as for ``find_variant``. A single one is the control of all other variants of
-            its evaluation; without names, that is the first variant.
+        names: Variants as for ``find_variant``. A single one is the control of its evaluation's other
+            variants;
+        without names, the first variant is.
         evaluation: As for ``find_variant``.
 
     Raises:
-        EvaluationNotFoundError: E104, there is no such evaluation or variant.
+        EvaluationNotFoundError: E104, an evaluation or variant does not exist.
         InvalidOptionError: E75, there is only one variant.
         TraceDatabaseError: E60, the file cannot be read.
     """
@@ -99,7 +95,7 @@ def find_compared(path: Path, names: Sequence[str], evaluation: str | None) -> t
 
 
 def _splits(given: str) -> Iterator[tuple[str, str]]:
-    """Yield all ways to read ``EVALUATION:VARIANT``: both names may contain colons."""
+    """Yield all readings of ``EVALUATION:VARIANT``: both names may contain colons."""
     for place, character in enumerate(given):
         if character == ":":
             yield given[:place], given[place + 1 :]

@@ -1,4 +1,4 @@
-"""``FinishedEvaluation``: what ``kantan-agents eval run`` prints and writes at its end."""
+"""The output of ``kantan-agents eval run``."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ class FinishedEvaluation:
     """An evaluation, and the comparison of its variants.
 
     Attributes:
-        evaluation: The evaluation.
-        comparison: The comparison of all variants with the first; None without a second, or without a case in
-            common.
+        comparison: All variants against the first; None without a second variant or a common case.
     """
 
     evaluation: Evaluation
@@ -32,7 +30,7 @@ class FinishedEvaluation:
 
     @classmethod
     def of(cls, evaluation: Evaluation, looks: Looks | None) -> FinishedEvaluation:
-        """Return an evaluation with its comparison, whose verdicts hold for so many looks."""
+        """Return an evaluation with its comparison, whose verdicts hold for this number of looks."""
         first, *others = (evaluation[name] for name in evaluation.variants)
         try:
             if len(others) == 1:
@@ -46,7 +44,7 @@ class FinishedEvaluation:
         return self.evaluation.to_csv()
 
     def to_markdown(self) -> str:
-        """Return the verdict, if there is one, and the scores."""
+        """Return the verdict, if any, and the scores."""
         verdict = "" if self.comparison is None else f"{self.comparison.to_markdown()}\n"
         return verdict + markdown_of_evaluation(self.evaluation)
 
@@ -58,7 +56,7 @@ class FinishedEvaluation:
 
 
 def junit_target(junit: str, database: Path, dataset: Path) -> Path:
-    """Return the file for JUnit XML, before anything is run.
+    """Return the file for JUnit XML; called before any run.
 
     Raises:
         FileArgumentError: E79, it cannot be written, or is the database or the dataset.

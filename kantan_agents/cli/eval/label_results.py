@@ -1,4 +1,4 @@
-"""``kantan-agents eval label``: opens the queue, asks, and prints what was done."""
+"""``kantan-agents eval label``: asks a reviewer about results, and prints a summary."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class LabelArguments:
-    """What the command line asks for.
+    """The command-line arguments.
 
     Attributes:
         path: The database.
-        evaluation: Name of the evaluation, or LAST for the newest.
-        metric: What is judged.
-        by: Who answers.
-        sample: How many runs; None for all.
-        seed: Of the draw.
-        scale: What may be answered.
+        evaluation: Its name, or LAST for the latest.
+        metric: The labeled metric.
+        by: The reviewer.
+        sample: The number of runs; None for all.
+        seed: The seed of the sample.
+        scale: The permitted answers.
         variants: The variants; None for all.
     """
 
@@ -50,11 +50,11 @@ class LabelArguments:
 
 
 def label_results(asked: LabelArguments, *, as_json: bool) -> None:
-    """Ask a person about results, and print counts and agreement.
+    """Ask a reviewer about results, and print counts and agreement.
 
     Raises:
         KantanAgentsError: Any error of ``find_evaluation`` and ``LabelQueue``.
-        KeyboardInterrupt: It was interrupted; a line on standard error says what is kept.
+        KeyboardInterrupt: Interrupted; a line on standard error reports what is stored.
     """
     store = open_store(asked.path)
     from kantan_agents.cli.eval.find_variants import find_evaluation
@@ -116,12 +116,7 @@ def _conclude(console: Console, evaluation: Evaluation, queue: LabelQueue, *, as
 
 
 class _Asker:
-    """Asks about the results of a queue.
-
-    Args:
-        queue: The queue.
-        console: Where the questions are printed.
-    """
+    """Asks about the results of a queue."""
 
     def __init__(self, queue: LabelQueue, console: Console) -> None:
         self._queue = queue
@@ -129,7 +124,7 @@ class _Asker:
         self._comment: str | None = None
 
     def ask_all(self) -> None:
-        """Ask until all results are answered, the person quits, or the input ends.
+        """Ask until all results are answered, the reviewer quits, or the input ends.
 
         Raises:
             FileArgumentError: E79, standard input is not text.
@@ -142,7 +137,7 @@ class _Asker:
                 return
 
     def _ask(self, item: LabelItem) -> bool:
-        """Read lines until one of them ends the question; return whether to go on with another."""
+        """Read lines until one ends the question; return whether to ask another."""
         while True:
             line = self._read(f"{self._queue.scale.text}; c comment, s skip, u undo, q quit > ")
             if line is None or line.lower() in ("q", "quit"):
@@ -189,12 +184,12 @@ class _Asker:
         except UnicodeDecodeError as error:
             raise FileArgumentError(path=STDIN, reason="it is not UTF-8 text") from error
         if not line or not sys.stdin.isatty():
-            self._console.print()  # nobody has typed the end of the line
+            self._console.print()  # the end of the line was not typed
         return whole(line).strip() if line else None
 
 
 def _value(line: str) -> float | None:
-    """Return what was answered; None if it is neither yes, no nor a number."""
+    """Return the answer; None if it is neither yes, no nor a number."""
     answer = line.lower()
     if answer in ("y", "yes", "n", "no"):
         return answer.startswith("y")
@@ -205,14 +200,14 @@ def _value(line: str) -> float | None:
 
 
 def _show_item(console: Console, item: LabelItem, total: int) -> None:
-    """Print a result: what the agent was given, what it did and what it has answered."""
+    """Print a result: the agent's input, actions and answer."""
     console.print()
     console.print(plain(f"{item.number} of {total}: {one_line(item.case_id)}", STRONG))
     console.print(pairs(_parts(item)))
 
 
 def _show_answer(console: Console, answered: LabelledItem, metric: str) -> None:
-    """Print what was hidden before the answer: the score of the evaluator, and in the end the variants."""
+    """Print what was hidden before the answer: the evaluator's score and, at the end, the variants."""
     said = [f"you say {one_line(answered.label or f'{answered.value:g}')}"]
     score = answered.scores.get(metric)
     if score is not None and score.value is not None:

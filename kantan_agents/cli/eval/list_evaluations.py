@@ -28,7 +28,7 @@ _COLUMNS: Final = (
 
 
 def list_evaluations(path: Path, *, limit: int | None, as_json: bool) -> None:
-    """Print the newest evaluations.
+    """Print the latest evaluations.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be used.

@@ -1,4 +1,4 @@
-"""``kantan-agents eval judge``: prints how good a judge is, and what people would say about all cases."""
+"""``kantan-agents eval judge``: the quality of a judge, and estimated human scores of all cases."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def measure_judge(
     threshold: float,
     as_json: bool,
 ) -> None:
-    """Print the quality of a judge, the agreement of people, and the corrected figures.
+    """Print the quality of a judge, the reviewers' agreement, and the corrected metrics.
 
     Raises:
         KantanAgentsError: Any error of ``find_evaluation`` and ``judge_quality``.
@@ -54,7 +54,7 @@ def measure_judge(
 def _figures(
     evaluation: Evaluation, metric: str, people: str | None, by: Sequence[str] | None
 ) -> Iterator[Callable[[], CorrectedComparison | CorrectedScore]]:
-    """Yield what computes the difference of two variants, or else the score of each variant."""
+    """Yield functions for the difference of two variants, or else for the score of each variant."""
     from kantan_agents.lab.evaluation import corrected_compare, corrected_score
 
     sides = [evaluation[variant] for variant in evaluation.variants]
@@ -67,7 +67,7 @@ def _figures(
 
 
 def _corrected(make: Callable[[], CorrectedComparison | CorrectedScore]) -> dict[str, Any]:
-    """Return figures as JSON data; if the labels do not allow them, the reason."""
+    """Return metrics as JSON data, or why the labels do not allow them."""
     try:
         return make().to_dict()
     except (NotComparableError, UnusableLabelsError) as error:

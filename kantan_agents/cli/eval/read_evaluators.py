@@ -30,9 +30,9 @@ class _Kind:
     """A ready-made evaluator.
 
     Attributes:
-        make: Creates it from the text after the colon.
-        value: What this text must be; None if there may be none.
-        default: Creates it without a text; None if it needs one.
+        make: Creates it from the value after the colon.
+        value: The kind of value; None if it takes none.
+        default: Creates it without a value; None if it needs one.
     """
 
     make: Callable[[str], Evaluator] | None
@@ -87,14 +87,14 @@ def read_evaluators(
 
     Args:
         entries: The descriptions.
-        agent: The agent whose prompt ``judged`` judges by, and whose tools ``tool_choice`` does.
-        judge_model: The model of the judges; None for that of the agent.
+        agent: The agent whose prompt ``judged`` uses and whose tools ``tool_choice`` uses.
+        judge_model: The model of the judges; None for the agent's model.
 
     Raises:
-        InvalidOptionError: E75, there is no such evaluator, its value is invalid, two have one name, or there
-            is a model for a judge and no judge.
+        InvalidOptionError: E75, an evaluator does not exist, its value is invalid, two have one name, or
+        ``judge_model`` is given without a judge.
         FileArgumentError: E79, a file cannot be read.
-        ModelNotFoundError: E19, there is no such model for the judge.
+        ModelNotFoundError: E19, the judge's model does not exist.
     """
     asking = _judges(agent, judge_model)
     kinds = {**_KINDS, **asking}
@@ -119,7 +119,7 @@ def read_evaluators(
 
 
 def _judges(agent: Agent[Any], model: str | None) -> Mapping[str, _Kind]:
-    """Return the judges by name; those of sources take the names of tools."""
+    """Return the judges by name; judges of sources take the names of tools."""
     own = agent.model if model is None else model
 
     def kind(one: judges.Criterion) -> _Kind:
@@ -159,7 +159,7 @@ def _read(what: str, kinds: Mapping[str, _Kind]) -> Evaluator:
     try:
         return kind.make(value)
     except InvalidOptionError as error:
-        # The error names the parameter of a Python function, which the user has not written.
+        # The error names the parameter of a Python function, which the user did not write.
         raise InvalidOptionError(option=_OPTION, reason=f"{what}: {error.reason}") from error
 
 

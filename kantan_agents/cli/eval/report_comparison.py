@@ -29,10 +29,10 @@ def report_comparison(
     """Write the page.
 
     Raises:
-        FileArgumentError: E79, the file cannot be written, or exists already.
-        EvaluationNotFoundError: E104, there is no such evaluation or variant.
+        FileArgumentError: E79, the file cannot be written, or already exists.
+        EvaluationNotFoundError: E104, an evaluation or variant does not exist.
         NotComparableError: E105, they have no case in common.
-        InvalidOptionError: E75, there is no such metric.
+        InvalidOptionError: E75, a metric does not exist.
         TraceDatabaseError: E60, the database cannot be used.
     """
     target = check_target(output, path, force=force)

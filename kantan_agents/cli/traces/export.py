@@ -25,12 +25,12 @@ from kantan_agents.traces.backend import backend_of
 def export_traces(
     path: Path, filters: dict[str, Any], *, output: str | None, force: bool, limit: int | None
 ) -> None:
-    """Write the runs that pass all filters, one JSON object per line, the newest first.
+    """Write the runs that pass all filters, one JSON object per line, latest first.
 
     An output file appears only when it is complete.
 
     Raises:
-        FileArgumentError: E79, the file cannot be written, or exists already.
+        FileArgumentError: E79, the file cannot be written, or already exists.
         TraceDatabaseError: E60, the database cannot be used.
     """
     target = _target(path, output, force=force)
@@ -40,18 +40,18 @@ def export_traces(
 def export_experiments(
     path: Path, filters: dict[str, Any], *, output: str | None, force: bool, limit: int | None
 ) -> None:
-    """Write the experiments with all their runs, one JSON object per line, the newest first.
+    """Write the experiments with all their runs, one JSON object per line, latest first.
 
     Args:
         path: The database.
-        filters: Filters of runs, of which none may be given.
+        filters: Must be empty: they are filters of runs.
         output: As for ``export_traces``.
         force: As for ``export_traces``.
-        limit: At most the newest so many; None for all.
+        limit: The maximum number of experiments; None for all.
 
     Raises:
         InvalidOptionError: E75, a filter is given.
-        FileArgumentError: E79, the file cannot be written, or exists already.
+        FileArgumentError: E79, the file cannot be written, or already exists.
         TraceDatabaseError: E60, the database cannot be used.
     """
     if any(value is not None for value in filters.values()):
@@ -78,18 +78,18 @@ def _export(records: Iterator[dict[str, Any]], target: Path | None, output: str 
 
 
 def check_target(output: str, database: Path, *, force: bool) -> Path:
-    """Return the file to write, with links followed.
+    """Return the file to write, with links resolved.
 
     Args:
         output: The path that the user gave.
-        database: The trace database, which is never written.
+        database: The trace database, which is never overwritten.
         force: Whether an existing file may be replaced.
 
     Raises:
-        FileArgumentError: E79, the file cannot be written, or exists already.
+        FileArgumentError: E79, the file cannot be written, or already exists.
     """
     try:
-        target = Path(output).resolve()  # a link is kept and its target is written
+        target = Path(output).resolve()  # a link stays, its target is written
         there = target.exists()
         file = backend_of(database).file
         if there and file is not None and file.exists() and target.samefile(file):
@@ -118,9 +118,9 @@ def _write(records: Iterator[dict[str, Any]], file: TextIO) -> int:
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[TextIO]:
-    """Yield a temporary file that replaces ``target`` at the end, and is deleted after a failure.
+    """Yield a temporary file that replaces ``target`` on success and is deleted on failure.
 
-    A new file is for its owner only; an existing one keeps its mode.
+    A new file is readable by its owner only; an existing one retains its mode.
     """
     beside = target.with_name(f".{secrets.token_hex(8)}.part")
     try:

@@ -18,7 +18,7 @@ def read_filters(options: FilterOptions) -> dict[str, Any]:
     """Return the options as keyword arguments of ``TraceStore.traces``.
 
     Raises:
-        InvalidOptionError: E75, one of them cannot be read.
+        InvalidOptionError: E75, one of them is invalid.
     """
     if options.rubric_below is not None:
         check_finite(options.rubric_below, "--rubric-below")
@@ -39,7 +39,7 @@ def read_filters(options: FilterOptions) -> dict[str, Any]:
 
 
 def check_words(words: Sequence[str]) -> None:
-    """Check that there is something to search for.
+    """Check that no search word is empty.
 
     Raises:
         InvalidOptionError: E75, a word is empty.
@@ -63,7 +63,7 @@ def _read_metadata(entries: Sequence[str]) -> dict[str, Any]:
 
 
 def _read_value(text: str) -> str | int | float | bool | None:
-    """Return the value of a JSON scalar, and any other text unchanged."""
+    """Return the value of a JSON scalar; other strings unchanged."""
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
@@ -86,5 +86,5 @@ def check_finite(number: float, option: str) -> None:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    # JSON has no NaN and Infinity, so they are read as text.
+    # JSON has no NaN and Infinity: they count as strings.
     raise ValueError(name)

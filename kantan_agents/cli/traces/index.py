@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def index_traces(path: Path, *, remove: bool, as_json: bool) -> None:
-    """Put all runs into the search index, or remove it.
+    """Add all runs to the search index, or remove the index.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be used.
-        KeyboardInterrupt: The user interrupted it; what was indexed stays so.
+        KeyboardInterrupt: Interrupted; runs indexed so far stay.
     """
     store = open_store(path)
     if remove:

@@ -1,4 +1,4 @@
-"""``kantan-agents traces list``: prints the newest runs."""
+"""``kantan-agents traces list``: prints the latest runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kantan_agents.cli.traces.records import COLUMNS, rows_of, summary_data
 
 
 def list_traces(path: Path, filters: dict[str, Any], *, limit: int | None, as_json: bool) -> None:
-    """Print the newest runs that pass all filters.
+    """Print the latest runs that pass all filters.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be used.

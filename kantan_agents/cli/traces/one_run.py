@@ -1,4 +1,4 @@
-"""The options of the commands of ``kantan-agents traces`` that show, compare or report a run or a prompt."""
+"""The ``traces`` commands for one run or prompt: their options."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def open_store(path: Path) -> TraceStore:
     """Return the store that reads ``path``.
 
     Raises:
-        TraceDatabaseError: E60, there is no such file, or it is not a trace database.
+        TraceDatabaseError: E60, the file does not exist, or is not a trace database.
     """
     if not path_exists(path):
         reason = f"there is no such file; name another with --db or {DATABASE_VARIABLE}"

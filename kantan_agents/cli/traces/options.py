@@ -1,4 +1,4 @@
-"""The options of ``kantan-agents traces``: those that commands share, and the limits of ``prune``."""
+"""Shared options of ``kantan-agents traces``, and the limits of ``prune``."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ UntilOption = Annotated[
 
 @attrs.frozen
 class FilterOptions:
-    """Which runs: those that pass all filters."""
+    """Filters of runs; a run must pass all of them."""
 
     agent: AgentOption = None
     prompt: PromptOption = None

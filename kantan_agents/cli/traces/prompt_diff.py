@@ -1,4 +1,4 @@
-"""``kantan-agents traces prompts NAME --diff``: how the text of a prompt has changed."""
+"""``kantan-agents traces prompts NAME --diff``: the changes of a prompt."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _TWO = 2
 
 @attrs.frozen
 class _Step:
-    """A change of the text.
+    """A change of the prompt.
 
     Attributes:
         before: The earlier version.
-        after: The later version; the same if the text was edited and the version was not.
-        diff: The unified diff; empty if the texts are equal.
+        after: The later version; the same one if the prompt changed without a new version.
+        diff: The unified diff; empty for equal prompts.
     """
 
     before: str | None
@@ -47,7 +47,7 @@ def check_versions(name: str | None, versions: Sequence[str], *, diff: bool) -> 
     """Return the versions to compare: two, or none for all.
 
     Raises:
-        InvalidOptionError: E75, the arguments do not go together.
+        InvalidOptionError: E75, the arguments exclude each other.
     """
     if diff and name is None:
         raise InvalidOptionError(option="--diff", reason="needs the NAME of a prompt")
@@ -59,10 +59,10 @@ def check_versions(name: str | None, versions: Sequence[str], *, diff: bool) -> 
 
 
 def diff_prompts(path: Path, name: str, versions: Sequence[str], *, as_json: bool) -> None:
-    """Print how the text of a prompt changed between two versions, or from each version to the next.
+    """Print the changes of a prompt between two versions, or between all successive versions.
 
     Raises:
-        PromptNotRecordedError: E87, one of the two versions has no recorded text.
+        PromptNotRecordedError: E87, one of the two versions has no recorded prompt.
         TraceDatabaseError: E60, the database cannot be used.
     """
     store = open_store(path)
@@ -103,7 +103,7 @@ def _lines(
 
 
 def _steps(store: TraceStore, name: str, stats: Sequence[PromptStats]) -> Iterator[_Step]:
-    """Yield the edits of each version, and the step from each version to the next."""
+    """Yield the edits within each version, and the step to the next version."""
     for number, after in enumerate(stats):
         if number:
             before = stats[number - 1].prompt_version

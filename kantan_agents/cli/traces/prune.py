@@ -25,7 +25,7 @@ def read_limits(*, older_than: str | None, keep: int | None, max_size: str | Non
     """Return the options as keyword arguments of ``TraceStore.prune``.
 
     Raises:
-        InvalidOptionError: E75, an option cannot be read, or none is given.
+        InvalidOptionError: E75, an option is invalid, or none is given.
     """
     if older_than is None and keep is None and max_size is None:
         options = "--older-than, --keep, --max-size"
@@ -36,7 +36,7 @@ def read_limits(*, older_than: str | None, keep: int | None, max_size: str | Non
 
 
 def prune_traces(path: Path, limits: dict[str, Any], *, really: bool, vacuum: bool, as_json: bool) -> None:
-    """Delete the runs beyond the limits or, unless ``really``, only show what would be deleted.
+    """Delete the runs beyond the limits; unless ``really``, only list them.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be used.

@@ -36,8 +36,8 @@ _SHORT_ID = 8
 def rows_of(traces: Sequence[TraceSummary], width: int | None) -> list[list[Text]]:
     """Return the cells of runs, in the order of ``COLUMNS``.
 
-    On a terminal, ids are as short as ``traces show`` accepts them. In a pipe, ids and times are complete,
-    and no cell is empty, so that each line has the same number of cells.
+    On a terminal, ids are shortened as far as ``traces show`` accepts them. In a pipe, ids and times are
+    complete and no cell is empty, so that each line has the same number of cells.
 
     Args:
         traces: The runs.
@@ -57,7 +57,7 @@ def rows_of(traces: Sequence[TraceSummary], width: int | None) -> list[list[Text
 
 
 def short_id(trace_id: str) -> str:
-    """Return the end of a random id, which ``traces show`` accepts; any other id is returned unchanged."""
+    """Return the end of a random id, which ``traces show`` accepts; other ids unchanged."""
     return trace_id[-_SHORT_ID:] if _RANDOM_ID.fullmatch(trace_id) else trace_id
 
 
@@ -77,10 +77,10 @@ def _cells(trace: TraceSummary) -> list[Text]:
 
 
 def status(trace: TraceSummary) -> Text:
-    """Return how a run ended: ``ok``, ``cut off``, ``recovered``, its error, or ``unfinished``.
+    """Return the outcome of a run: ``ok``, ``cut off``, ``recovered``, its error, or ``unfinished``.
 
-    A run that recovered ended well, although something inside it has failed, such as a tool. With
-    ``cut off``, an answer of a model was cut off.
+    A recovered run ended well although something in it failed, such as a tool. ``cut off`` means that an
+    answer of a model was truncated.
     """
     if trace.status == "failed":
         return cell(trace.error or "failed", BAD)
@@ -90,14 +90,14 @@ def status(trace: TraceSummary) -> Text:
 
 
 def trace_data(trace: StoredTrace) -> dict[str, Any]:
-    """Return a run as one flat object, including its complete record and its spans."""
+    """Return a run as one flat object, with its complete record and its spans."""
     from kantan_agents.traces.store.export import as_plain_data
 
     return as_plain_data(trace)
 
 
 def summary_data(trace: TraceSummary) -> dict[str, Any]:
-    """Return a run as one flat object, without its spans and its complete record."""
+    """Return a run as one flat object, without its spans and complete record."""
     from kantan_agents.traces.store import StoredTrace
 
     data = trace_data(StoredTrace(trace, ()))

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 POLL = 0.5
 _PATIENCE = 10.0
-# The first lines leave room for what later ones usually need.
+# The first lines reserve the usual width of later ones.
 _USUAL_WIDTHS = [8, 11, 6, 6, 9, 12, 12, 7, 16]
 
 
 def tail_traces(path: Path, *, as_json: bool) -> None:
-    """Print each new run until Ctrl-C, or until the output pipe is closed.
+    """Print each new run until Ctrl-C or a closed output pipe.
 
-    If the database does not exist yet, wait for it: a service creates it at its first run.
+    It waits for a missing database: a service creates it at its first run.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be used.
@@ -70,7 +70,7 @@ def _open(path: Path, *, waiting: bool) -> TraceStore:
 
 
 class RunLines:
-    """Puts each run on one line, and aligns the lines as well as possible: columns only grow."""
+    """Puts each run on one line; columns only grow, to align the lines as far as possible."""
 
     def __init__(self, width: int | None) -> None:
         self.width = width
