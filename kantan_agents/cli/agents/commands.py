@@ -1,4 +1,4 @@
-"""The options of ``kantan-agents agents``: lists, searches, validates, creates and fixes subagent files."""
+"""The commands of ``kantan-agents agents`` and their options."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PathsArgument = Annotated[
     typer.Argument(
         metavar="PATHS",
         help="Files, or directories with .md files; by default the usual directories.",
-        readable=False,  # an unreadable file is reported like any other mistake in a file
+        readable=False,  # an unreadable file is reported like other mistakes in files
         show_default=False,
     ),
 ]

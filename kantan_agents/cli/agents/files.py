@@ -1,4 +1,4 @@
-"""Finds and reads the subagent files named on the command line: files, and all files in directories."""
+"""Finds and reads the subagent files of the command line: files, and all files in directories."""
 
 from __future__ import annotations
 
@@ -26,13 +26,11 @@ class AgentFile:
     """A file that was read.
 
     Attributes:
-        path: The file.
-        tree: The directory in which it was found, perhaps in a subdirectory.
+        tree: The searched directory above it.
         data: Its bytes.
-        definition: Its definition; None if it cannot be loaded.
-        errors: The reasons why it cannot be loaded.
-        is_agent: Whether it is meant as an agent; False for a Markdown file without frontmatter that was
-            found in a directory.
+        definition: None if it cannot be loaded.
+        errors: Why it cannot be loaded.
+        is_agent: False for a Markdown file without frontmatter that was found in a directory.
     """
 
     path: Path
@@ -58,9 +56,8 @@ class FoundPath:
     """The path of a file.
 
     Attributes:
-        path: The path.
-        tree: The directory in which it was found, perhaps in a subdirectory.
-        is_named: Whether it was named itself.
+        tree: The searched directory above it.
+        is_named: Whether the command line names the file itself.
     """
 
     path: Path
@@ -70,12 +67,12 @@ class FoundPath:
 
 @attrs.frozen
 class FoundFiles:
-    """The subagent files that paths on the command line lead to.
+    """The subagent files of the command line.
 
     Attributes:
-        files: The paths of the files.
-        problems: Directories that cannot be read.
-        directories: The directories that were searched.
+        files: Their paths.
+        problems: Unreadable directories.
+        directories: The searched directories.
     """
 
     files: Sequence[FoundPath]
@@ -84,11 +81,7 @@ class FoundFiles:
 
 
 def find_files(paths: Sequence[Path]) -> FoundFiles:
-    """Find the files at ``paths``; without paths, those in the default directories.
-
-    Raises:
-        FileArgumentError: E79, a path does not exist.
-    """
+    """Find the files at ``paths``, by default in the default directories."""
     if paths:
         directories = [path for path in paths if stat.S_ISDIR(_status(path).st_mode)]
     else:
@@ -109,7 +102,7 @@ def find_files(paths: Sequence[Path]) -> FoundFiles:
 
 
 def read_files(files: Iterable[FoundPath]) -> Iterator[AgentFile]:
-    """Yield the files, each read when it is needed; skip files that no longer exist."""
+    """Yield the files, each read on demand; skip files that no longer exist."""
     for found in files:
         file = _read(found)
         if file is not None:

@@ -1,4 +1,4 @@
-"""``kantan-agents agents fix``: rewrites invalid files as valid YAML, after showing the changes."""
+"""``kantan-agents agents fix``: shows the changes that make invalid files valid YAML, then writes them."""
 
 from __future__ import annotations
 
@@ -35,18 +35,14 @@ _GROUP, _OTHERS = 0o070, 0o007
 
 
 def fix_agents(paths: Sequence[Path], *, dry_run: bool) -> None:
-    """Print the changes that turn invalid files into valid YAML; write them unless ``dry_run``.
+    """Print the changes that make invalid files valid YAML; write them unless ``dry_run``.
 
-    The changes go to stdout, the results to stderr.
-
-    Raises:
-        FileArgumentError: E79, a path does not exist.
-        Exit: With code 1, a file cannot be read or fixed.
+    Changes go to stdout, results to stderr.
     """
     found = find_files(paths)
     problems, fixed, count = list(found.problems), 0, 0
-    # Each file is read just before it is fixed: if two paths lead to one file, the second is fixed already.
-    # Files behind links come last, because they are not written.
+    # Each file is read just before its fix: of two paths to one file, the second finds it fixed. Files behind
+    # links come last, because they are not written.
     for file in read_files(sorted(found.files, key=_is_behind_a_link)):
         if not file.is_agent:
             continue
@@ -63,7 +59,7 @@ def fix_agents(paths: Sequence[Path], *, dry_run: bool) -> None:
 
 
 def _fix(file: AgentFile, *, dry_run: bool) -> tuple[Problem, ...]:
-    """Show and write the changes to one file; return the reasons if that is impossible."""
+    """Show and write the changes of one file; return the reasons if that is impossible."""
     if file.definition is None or not file.definition.is_repaired:
         return ()
     text = _fixed_text(file)
@@ -98,7 +94,7 @@ def _unfixable(path: Path, repairs: Sequence[Problem]) -> Problem:
 
 
 def _fixed_text(file: AgentFile) -> str | None:
-    """Return a repaired file as valid YAML; None unless its definition stays the same."""
+    """Return a repaired file as valid YAML, or None if its definition would change."""
     text = fixed_text(file.data.decode())
     if text is None:
         return None
@@ -124,10 +120,10 @@ def _lines(text: str) -> list[str]:
 
 
 def replace_file(path: Path, before: bytes, after: bytes, *, boundary: Path) -> None:
-    """Replace the content of a file atomically; no link below ``boundary`` is followed.
+    """Replace a file's content atomically, without following links below ``boundary``.
 
-    Readers see either the old or the new content. The file keeps its mode and, as far as the system allows,
-    its owner and group. It never becomes readable for more users than before.
+    Readers see either the old or the new content. The file retains its mode and, if possible, owner and
+    group. It never becomes readable for more users.
 
     Args:
         path: The file.
@@ -136,8 +132,7 @@ def replace_file(path: Path, before: bytes, after: bytes, *, boundary: Path) -> 
         boundary: A directory above the file; see ``boundary_of``.
 
     Raises:
-        FileArgumentError: E79, a link leads to it, it has changed since it was read, has hard links, or
-            cannot be written.
+        FileArgumentError: E79, it is behind a link, has changed since, has hard links, or cannot be written.
     """
     with _place(path, boundary) as place:
         status = _checked_status(path, place)
@@ -148,7 +143,7 @@ def replace_file(path: Path, before: bytes, after: bytes, *, boundary: Path) -> 
             _write(beside, place, after, status)
             if _read(place) != before:
                 raise FileArgumentError(path=str(path), reason="it was changed by another program")
-            # If the name has become a link by now, the link is replaced and not its target.
+            # If the name has become a link by now, the link is replaced, not its target.
             os.replace(beside, place.name, src_dir_fd=place.directory, dst_dir_fd=place.directory)
         finally:
             with suppress(FileNotFoundError):
@@ -156,11 +151,7 @@ def replace_file(path: Path, before: bytes, after: bytes, *, boundary: Path) -> 
 
 
 def check_replaceable(path: Path, *, boundary: Path) -> None:
-    """Raise if links prevent ``replace_file``.
-
-    Raises:
-        FileArgumentError: E79, a link leads to the file, it has hard links, or it does not exist.
-    """
+    """Raise E79 if links prevent ``replace_file``, or the file does not exist."""
     with _place(path, boundary) as place:
         _checked_status(path, place)
 
@@ -205,7 +196,7 @@ def _write(name: str, place: PlaceBelow, content: bytes, like: os.stat_result) -
 
 
 def _copy_ownership(file: int, like: os.stat_result) -> None:
-    """Copy group, owner and mode to a file, in this order, because each step may reset a later one."""
+    """Copy group, owner and mode to a file, in this order: each step may reset a later one."""
     mode = like.st_mode & 0o777
     if not _chown(file, -1, like.st_gid):
         # The file has a different group, which must not get more permissions than all other users have.
@@ -218,6 +209,6 @@ def _chown(file: int, owner: int, group: int) -> bool:
     try:
         os.fchown(file, owner, group)
     except OSError:
-        # Without the permission to change it, the file belongs to the current user.
+        # Without the permission to change it, the current user owns the file.
         return False
     return True

@@ -1,4 +1,4 @@
-"""Which of the tools that a subagent file names exist here: those that a run gives it."""
+"""Checks whether the tools that a subagent file names exist here."""
 
 from __future__ import annotations
 
@@ -19,27 +19,29 @@ from kantan_agents.subagent_files.unknown_tools import (
 from kantan_agents.tools.providers.choice import declared_providers, permitted_providers
 
 TOOLS_OF_RUN: frozenset[str] = frozenset((*SKILL_TOOLS, *OPTIONS_OF_TOOLS, *TOOLS_OF_CHAT))
-"""The tools that ``kantan-agents run --agent`` or ``chat --agent`` gives an agent whose file names them, some
-of them with options such as ``--tools``, besides those of the installed tool providers and ``Task``."""
+"""The tools that ``run --agent`` or ``chat --agent`` gives to agents whose files name them.
+
+Some need options such as ``--tools``. Tools of installed providers and ``Task`` are extra.
+"""
 
 _BROUGHT = "a program that runs the agent must bring"
 
 
 class ToolsHere:
-    """The tools that exist here: of ``run --agent``, of the installed providers, and those a program brings.
+    """The tools that exist here: of ``run --agent``, of installed providers, and of the user's program.
 
-    The providers are loaded only if a file names a tool.
+    Providers are loaded only if a file names a tool.
 
     Args:
-        brought: The tools that a program brings, by name.
-        of_run: The tools that ``run --agent`` gives, by name.
+        brought: Names of the program's tools.
+        of_run: Names of the tools of ``run --agent``.
     """
 
     def __init__(self, brought: Iterable[str] = (), *, of_run: Iterable[str] = TOOLS_OF_RUN) -> None:
         self._brought = frozenset((*brought, *of_run))
 
     def remark_on(self, definition: AgentDefinition) -> Remark | None:
-        """Return the remark on the tools that a definition names and that do not exist; None if all do."""
+        """Return a remark on nonexistent tools of a definition, or None."""
         unknown = self.unknown_in(definition)
         if not unknown:
             return None
@@ -47,7 +49,7 @@ class ToolsHere:
         return Remark("tools", f"{names_no_tool(unknown, where='here')}; {_BROUGHT} {pronoun}")
 
     def unknown_in(self, definition: AgentDefinition) -> tuple[UnknownTool, ...]:
-        """Return the tools that a definition names and that do not exist."""
+        """Return the nonexistent tools of a definition."""
         return unknown_tools(definition, self._names) if local_tools(definition) else ()
 
     @cached_property

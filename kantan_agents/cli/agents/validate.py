@@ -33,15 +33,11 @@ def validate_agents(
     """Print the problems of the files at ``paths``, and a summary on stderr.
 
     Args:
-        paths: Files and directories; the usual directories if there are none.
+        paths: Files and directories; empty for the default directories.
         strict: Whether warnings count as errors.
         as_json: Whether to print JSON.
-        tools: Names of the tools that the user's program brings.
-        skills: The directory of the skills that the files may name.
-
-    Raises:
-        FileArgumentError: E79, a path does not exist, or ``skills`` is not a directory.
-        Exit: With code 1, there are errors or, if ``strict``, warnings.
+        tools: Names of tools in the user's program.
+        skills: The directory of the skills.
     """
     found = find_files(paths)
     files = list(read_files(found.files))
@@ -59,7 +55,7 @@ def validate_agents(
 
 
 def problems_in(files: Iterable[AgentFile], here: ToolsHere, skills: SkillsHere) -> Iterator[Problem]:
-    """Yield the problems of files, in the order of the files and of their lines."""
+    """Yield the problems by file and line."""
     named: dict[tuple[Path, str], AgentFile] = {}
     for file in files:
         problems = list(file.errors)

@@ -31,10 +31,6 @@ def show_demo(*, model: str | None, database: Path | None, keep: bool) -> None:
         model: A model name for kantan-llm, or None for the scripted model.
         database: The trace database; None creates a temporary file.
         keep: Whether to keep the temporary file.
-
-    Raises:
-        KantanAgentsError: E19 for the model, E79 for the database.
-        Exception: Any error of a run.
     """
     check_database(database)
     console = terminal()
@@ -56,7 +52,7 @@ def show_demo(*, model: str | None, database: Path | None, keep: bool) -> None:
 
 
 def _play(console: Console, model: object) -> Run:
-    """Run the support agent and the judge, show both, and return the run of the support agent."""
+    """Run the support agent and the judge, show both, and return the support agent's run."""
     from kantan_agents.cli.demo import agents as cast
 
     runs: list[Run] = []
@@ -87,7 +83,7 @@ def _run(agent: Agent[Any], question: str, context: dict[str, Any]) -> None:
 
 
 def _search(console: Console, path: Path, support: Run) -> None:
-    """Find the runs with a ``TraceStore``, and show the calls without their ``limit``."""
+    """Search runs with a ``TraceStore``, and show the calls without their ``limit``."""
     from kantan_llm.tracing.analysis import group_failed_by_bucket
 
     from kantan_agents.cli.demo import agents as cast
@@ -118,7 +114,7 @@ def _search(console: Console, path: Path, support: Run) -> None:
 
 @contextmanager
 def _model(name: str | None) -> Iterator[tuple[object, OfflineServer | None]]:
-    """Yield the model for the agents, and the offline server if there is one."""
+    """Yield the agents' model, and the offline server if there is one."""
     if name is not None:
         yield name, None
         return

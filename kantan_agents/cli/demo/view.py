@@ -1,4 +1,4 @@
-"""Renders the sections of the demo: data in, rich renderables out."""
+"""Renders the sections of the demo as rich renderables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kantan_agents.core.prompt import Prompt
 
 
 def header(model: str | None, database: Path, *, temporary: bool) -> RenderableType:
-    """Return the first section: the model, and the trace database."""
+    """Return the first section: the model and the trace database."""
     if model is None:
         answers = Text.assemble(
             ("The model is scripted.", NOTICE),
@@ -73,7 +73,7 @@ def prompt_view(prompt: Prompt, rendered: str) -> RenderableType:
 
 
 def run_view(run: Run) -> RenderableType:
-    """Return the course of a run: the question, tool calls and their results, the answer."""
+    """Return the course of a run: question, tool calls and results, answer."""
     tree = Tree(plain(f"agent {run.agent.name}", f"bold {ACCENT}"), guide_style=LABEL)
     tree.add(_step("asked", run.input, STRONG))
     items = run_result(run.context).new_items
@@ -117,15 +117,15 @@ def verdict_view(rubric: Mapping[str, Any], pass_mark: float) -> RenderableType:
 
 
 def query_view(query: str) -> RenderableType:
-    """Return the heading for a call; its result is shown below."""
+    """Return the heading of a call, whose result is shown below."""
     return indented(Text(query, style=f"bold {ACCENT}"))
 
 
 def unfinished(model: str | None, database: Path, *, kept: bool) -> RenderableType:
-    """Return what can be done after a run has failed, whose error follows.
+    """Return advice after a failed run, whose error follows.
 
     Args:
-        model: The name of the model; None for the scripted one.
+        model: The model's name; None for the scripted one.
         database: The trace database.
         kept: Whether the file still exists.
     """
@@ -141,7 +141,7 @@ def unfinished(model: str | None, database: Path, *, kept: bool) -> RenderableTy
 
 
 def footer(database: Path, *, kept: bool, requests: int | None) -> RenderableType:
-    """Return the last section: the location of the traces, and the next steps.
+    """Return the last section: the location of the traces, and next steps.
 
     Args:
         database: The trace database.

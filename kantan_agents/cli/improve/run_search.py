@@ -1,4 +1,4 @@
-"""``kantan-agents improve``: searches, and prints what was found."""
+"""``kantan-agents improve``: searches, and prints the result."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ _COLUMNS = [
 
 @attrs.frozen
 class ImproveArguments:
-    """What the command line asks for.
+    """The command-line arguments.
 
     Attributes:
         path: The database.
-        agent: Where the agent is, ``MODULE:NAME``.
-        judge: What gives the scores.
-        judge_model: The model of the judge ``judged``; None for that of the agent.
-        trace_ids: Ids of traces; empty to select them.
+        agent: ``MODULE:NAME``.
+        judge: The source of scores.
+        judge_model: The model of the judge ``judged``; None for the agent's model.
+        trace_ids: Empty to select traces.
         options: Arguments of ``improve``.
     """
 
@@ -64,12 +64,7 @@ class ImproveArguments:
 
 
 def run_search(asked: ImproveArguments, *, quiet: bool, as_json: bool) -> None:
-    """Search, and print what was found.
-
-    Raises:
-        KantanAgentsError: Any error of ``improve``.
-        typer.Exit: Nothing is shown to be better.
-    """
+    """Search, and print the result. The exit code is 1 if nothing is shown to be better."""
     store = open_store(asked.path)
     agent = load_agent(asked.agent)
     judge = _read_judge(asked.judge, agent, asked.judge_model)
@@ -91,7 +86,7 @@ def run_search(asked: ImproveArguments, *, quiet: bool, as_json: bool) -> None:
 
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Callable[[ImproveProgress], None] | None]:
-    """Show how far the search is on standard error, if that is a terminal."""
+    """Show the search's progress on standard error, if that is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -109,15 +104,12 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[ImproveProgress], None] | No
 
 
 def _read_judge(what: str, agent: Agent[Any], model: str | None) -> Any:
-    """Return what ``improve`` takes as a judge.
+    """Return the judge for ``improve``.
 
     Args:
-        what: An evaluator as for ``eval run``, or ``MODULE:NAME``, which may be an agent as well.
-        agent: The agent whose prompt ``judged`` judges by.
-        model: The model of ``judged``; None for that of the agent.
-
-    Raises:
-        InvalidOptionError: E75, there is no such judge.
+        what: An evaluator as for ``eval run``, or ``MODULE:NAME``, which may be an agent.
+        agent: The agent whose prompt ``judged`` uses.
+        model: The model of ``judged``; None for the agent's model.
     """
     if model is not None and what.rpartition("=")[2] != "judged":
         raise InvalidOptionError(option="--judge-model", reason=f"is for {_OPTION} judged, not for {what!r}")
@@ -180,12 +172,12 @@ def _show_improvement(found: Improvement) -> None:
     if found.new is not None:
         console.print()
         for line in (*found.rollout_code, found.rollout_command):
-            # Not wrapped or cut, as it is pasted.
+            # Not wrapped or cut, because users paste it.
             typer.echo(whole(printable(line)))
 
 
 def progress_text(now: ImproveProgress) -> str:
-    """Return how far a search is, on one line."""
+    """Return the search's progress on one line."""
     parts = {"baseline": "the old version runs", "test": "sealed test"}
     text = parts.get(now.step, f"round {now.round} of {now.rounds}")
     if now.old_score is not None:

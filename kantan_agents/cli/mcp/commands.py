@@ -1,4 +1,4 @@
-"""The options of ``kantan-agents mcp``: lists, checks and trusts configured MCP servers."""
+"""The commands of ``kantan-agents mcp`` and their options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The questions of ``kantan-agents models check``, each an agent that is asked once."""
+"""The questions of ``kantan-agents models check``, each a single run of an agent."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ _UNRECORDED: Final = RunConfig(tracing_disabled=True)
 
 @attrs.frozen
 class Answer:
-    """What one question has shown.
+    """The result of one question.
 
     Attributes:
-        works: Whether it works.
-        detail: What was answered, or what is wrong.
-        usage: The tokens of the answers as the server reports them; empty if it reports none.
+        detail: The answer, or the problem.
+        usage: The tokens that the server reports; empty if it reports none.
     """
 
     works: bool
@@ -37,7 +36,7 @@ class Answer:
 
 @attrs.frozen
 class Capital:
-    """The structured output that is asked for."""
+    """The requested structured output."""
 
     city: str
     country: str
@@ -56,12 +55,12 @@ class _Attempts(Middleware):
 
 @attrs.define
 class Questions:
-    """Asks one model.
+    """The questions for one model.
 
     Attributes:
         model: Its name.
-        max_tokens: How long each answer may be.
-        attempts: The attempts for JSON, once that was asked.
+        max_tokens: Token limit of each answer.
+        attempts: The attempts for JSON, after that question.
     """
 
     model: str
@@ -69,7 +68,7 @@ class Questions:
     attempts: Sequence[OutputAttempt] = ()
 
     def agent(self, **options: Any) -> Agent[Any]:
-        """Return an agent without anything that was not asked for."""
+        """Return an agent without tools and other additions."""
         settings = ModelSettings(max_tokens=self.max_tokens)
         return Agent(
             "check",
@@ -81,12 +80,12 @@ class Questions:
         )
 
     async def text(self) -> Answer:
-        """Ask for a text."""
+        """Request text."""
         context = await self.agent().run_async("Say hello.", run_config=_UNRECORDED)
         return self._of_text(context)
 
     async def stream(self) -> Answer:
-        """Ask for a text, and count the pieces in which it comes."""
+        """Request text, and count the streamed pieces."""
         pieces = 0
         async with self.agent().stream("Count from one to five.", run_config=_UNRECORDED) as run:
             async for event in run:
@@ -99,7 +98,7 @@ class Questions:
         )
 
     async def tool_call(self) -> Answer:
-        """Give a tool, and ask for what needs it."""
+        """Provide a tool, and request a result that needs it."""
         calls: list[tuple[int, int]] = []
 
         def add(a: int, b: int) -> int:
@@ -119,7 +118,7 @@ class Questions:
         return Answer(works=False, detail=f"the tool was not called; the answer was: {said}")
 
     async def json(self) -> Answer:
-        """Ask for a structured output, in whichever mode works."""
+        """Request a structured output, in any mode that works."""
         noted = _Attempts()
         agent = self.agent(output_type=Capital, middleware=[noted])
         try:
