@@ -18,8 +18,7 @@ class SkillsHere:
 
     Args:
         given: The directory of the skills. By default the directories of this project and its user, and
-            ``skills``
-        next to the directory of the file.
+            ``skills`` next to the directory of the file.
     """
 
     def __init__(self, given: Path | None = None) -> None:

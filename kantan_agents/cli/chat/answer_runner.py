@@ -64,8 +64,7 @@ class AnswerRunner:
             kept: The conversation.
             progress: Receives the events.
             keep: Called after each tool call. None for an agent without tools, such as a summarizer: the plan
-                mode
-            does not apply to it.
+                mode does not apply to it.
 
         Returns:
             The result of the last run, or None if the user canceled the answer.

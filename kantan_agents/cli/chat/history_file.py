@@ -69,7 +69,7 @@ class HistoryFile:
 
         Returns:
             Whether it is stored. An entry with a leading space, a very long one, or one with a probable
-                secret is not.
+            secret is not.
         """
         line = json.dumps((entry.at, whole(entry.text))).encode() + b"\n"
         if entry.text[:1].isspace() or len(line) > _LONGEST or mask(entry.text) != entry.text:

@@ -54,7 +54,6 @@ class Lines:
 
         Raises:
             EOFError: No line is left, or ``stop`` was called.
-            FileArgumentError: E79, the line is too long or not UTF-8.
         """
         self._future = self._loop.create_future()
         self._wanted.release()

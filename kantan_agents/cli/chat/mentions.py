@@ -75,8 +75,7 @@ def read_message(text: str, folder: Path) -> ChatMessage:
 
     Raises:
         FileMentionError: E193, a file is outside the folder, a link, binary or too large, or too many files
-            are
-        named.
+            are named.
     """
     text = whole(text)
     parts: list[dict[str, Any]] = []

@@ -65,9 +65,6 @@ class PlanMode(Middleware):
     Args:
         is_on: Whether the chat starts in plan mode.
         named: Tools and entries that the user permits in plan mode.
-
-    Raises:
-        InvalidOptionError: E75, an entry of ``named`` is invalid.
     """
 
     def __init__(self, *, is_on: bool = False, named: Collection[str] = ()) -> None:

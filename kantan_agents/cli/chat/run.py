@@ -51,8 +51,6 @@ def lead(settings: Settings) -> None:
     The process ends even if a tool still works in a thread, which nothing can stop.
 
     Raises:
-        Exit: With 1, an answer to a line failed; with 128 plus its number, a signal ended the chat.
-        FileArgumentError: E79, the database of ``--db`` cannot be used, or a line cannot be read.
         ConversationNotFoundError: E194, no conversation matches ``--resume``.
     """
     with recording_to(settings.target) as recorder:

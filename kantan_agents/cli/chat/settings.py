@@ -70,13 +70,7 @@ def read_start(
     questions: Questions | None,
     instruction_files: InstructionFiles | None,
 ) -> tuple[AgentSource, dict[str, Any]]:
-    """Return the source of the agent, and the context of its conversations.
-
-    Raises:
-        FileArgumentError, InvalidToolRulesError: E79, E20, a file cannot be read, or its rules are invalid.
-        InvalidOptionError: E75, an option has an invalid value.
-        KantanAgentsError: The agent cannot be found or read.
-    """
+    """Return the source of the agent, and the context of its conversations."""
     context = read_context(options.context_file)
     stated = context.get(USER_RULES)
     if stated is not None:

@@ -49,11 +49,7 @@ class AgentSource:
         return self._make(self._model, replace=self._replaces)
 
     def agent_with(self, model: str) -> Agent[Any]:
-        """Return the agent with another model from now on, even if its file has a full model name.
-
-        Raises:
-            ModelNotFoundError, ModelNotConfiguredError: E19, E47, the model cannot be used.
-        """
+        """Return the agent with another model from now on, even if its file has a full model name."""
         agent = self._make(model, replace=True)
         agent.check_model()
         self._model, self._replaces = model, True
@@ -73,20 +69,14 @@ def agent_source(
 
     Args:
         name: The name of an agent, a path that ends with ``.md``, or ``MODULE:NAME`` of an ``Agent`` or of a
-        function that returns one; None for a helpful assistant.
+            function that returns one; None for a helpful assistant.
         instructions: The instructions of that assistant.
         rules: The context's rules for slash commands, or None.
         options: The model, and additional tools that need an approval; not for an agent of a module.
         tools: The agent's tools.
         questions: Asks the user for the tool ``AskUserQuestion``. Agents of files get it, and other agents
-            with
-        tools.
+            with tools.
         instruction_files: Files with additional instructions.
-
-    Raises:
-        AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``read_agent``.
-        InvalidOptionError: E75, the module or name does not exist, is not an agent, or the agent has its own
-            tools.
     """
     asked, model = options.asked, options.model
     commands: list[Any] = [SlashCommands(user_rules(rules)), *([Approve(asked)] if asked else [])]

@@ -88,8 +88,7 @@ def judge_agent(model: object, *, judged: str) -> Agent[Rubric]:
     Args:
         model: As for ``Agent``.
         judged: Trace id of the judged answer. In the metadata of the judge's trace, it links a low score to
-            the
-        prompt version.
+            the prompt version.
     """
     return Agent(
         "judge",

@@ -30,10 +30,6 @@ def compare_named(
 
     Raises:
         EvaluationNotFoundError: E104, an evaluation or variant does not exist.
-        NotComparableError: E105, they have no case in common.
-        InvalidOptionError: E75, a metric does not exist, only one variant exists, or an option is invalid.
-        TraceDatabaseError: E60, the database cannot be used.
-        typer.Exit: A condition is met.
     """
     found = find_compared(path, names, evaluation)
     if len(found) == 2:  # noqa: PLR2004 - a pair

@@ -47,12 +47,7 @@ class ComparisonOptions:
     looks: str | None
 
     def made(self, make: Callable[..., Made], results: Sequence[VariantResults]) -> Made:
-        """Return the comparison by ``compare`` or ``compare_all``.
-
-        Raises:
-            NotComparableError: E105, the results have no case in common.
-            InvalidOptionError: E75, a metric does not exist, or an option is invalid.
-        """
+        """Return the comparison by ``compare`` or ``compare_all``."""
         try:
             return make(*results, metrics=self.metrics or None, missing=self.missing, looks=self.looks)
         except InvalidOptionError as error:
@@ -66,13 +61,7 @@ def compare_variants(
     conditions: Sequence[Condition],
     form: FormOptions,
 ) -> None:
-    """Print the comparison of two variants.
-
-    Raises:
-        NotComparableError: E105, they have no case in common.
-        InvalidOptionError: E75, a metric does not exist, or an option is invalid.
-        typer.Exit: A condition is met.
-    """
+    """Print the comparison of two variants."""
     comparison = options.made(compare, [one.results for one in found])
     check_conditions(conditions, [comparison])
     changes = changed_cases(comparison, found[0].results, found[1].results)

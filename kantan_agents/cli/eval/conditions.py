@@ -67,11 +67,7 @@ class Condition:
 
 
 def read_conditions(entries: Sequence[str]) -> list[Condition]:
-    """Return the conditions that ``worse:METRIC`` and ``not-better:METRIC`` describe.
-
-    Raises:
-        InvalidOptionError: E75, an entry is invalid.
-    """
+    """Return the conditions that ``worse:METRIC`` and ``not-better:METRIC`` describe."""
     conditions = []
     for entry in entries:
         kind, _, metric = entry.partition(":")
@@ -88,9 +84,6 @@ def check_conditions(conditions: Sequence[Condition], comparisons: Sequence[Comp
     Args:
         conditions: The conditions.
         comparisons: The jointly adjusted comparisons, of the same metrics.
-
-    Raises:
-        InvalidOptionError: E75, a check fails.
     """
     names = list(dict.fromkeys(one.metric for comparison in comparisons for one in comparison))
     for condition in conditions:
@@ -106,11 +99,7 @@ def check_conditions(conditions: Sequence[Condition], comparisons: Sequence[Comp
 
 
 def exit_if_met(conditions: Sequence[Condition], comparisons: Sequence[Comparison]) -> None:
-    """Report on standard error which conditions are met, and why.
-
-    Raises:
-        typer.Exit: A condition is met.
-    """
+    """Report on standard error which conditions are met, and why."""
     met = [
         f"failed {one} with {comparison.b}: {why}" if len(comparisons) > 1 else f"failed {one}: {why}"
         for comparison in comparisons

@@ -33,7 +33,6 @@ def find_evaluation(store: TraceStore, name: str | None) -> Evaluation:
 
     Raises:
         EvaluationNotFoundError: E104, it does not exist.
-        TraceDatabaseError: E60, the file cannot be read.
     """
     if name is not None and name != NEWEST:
         return Evaluation.load(store, name)
@@ -54,7 +53,6 @@ def find_variant(store: TraceStore, given: str, evaluation: str | None) -> Found
 
     Raises:
         EvaluationNotFoundError: E104, the evaluation or variant does not exist.
-        TraceDatabaseError: E60, the file cannot be read.
     """
     usual = find_evaluation(store, evaluation)
     if given in usual.variants:
@@ -72,14 +70,11 @@ def find_compared(path: Path, names: Sequence[str], evaluation: str | None) -> t
     Args:
         path: The database.
         names: Variants as for ``find_variant``. A single one is the control of its evaluation's other
-            variants;
-        without names, the first variant is.
+            variants; without names, the first variant is.
         evaluation: As for ``find_variant``.
 
     Raises:
         EvaluationNotFoundError: E104, an evaluation or variant does not exist.
-        InvalidOptionError: E75, there is only one variant.
-        TraceDatabaseError: E60, the file cannot be read.
     """
     store = open_store(path)
     if len(names) > 1:

@@ -56,11 +56,7 @@ class FinishedEvaluation:
 
 
 def junit_target(junit: str, database: Path, dataset: Path) -> Path:
-    """Return the file for JUnit XML; called before any run.
-
-    Raises:
-        FileArgumentError: E79, it cannot be written, or is the database or the dataset.
-    """
+    """Return the file for JUnit XML; called before any run."""
     target = check_target(junit, database, force=True)
     if target.exists() and dataset.exists() and target.samefile(dataset):
         raise FileArgumentError(path=junit, reason="it is the dataset")
@@ -68,11 +64,7 @@ def junit_target(junit: str, database: Path, dataset: Path) -> Path:
 
 
 def write_junit(target: Path, evaluation: Evaluation) -> None:
-    """Write the runs as JUnit XML.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be written.
-    """
+    """Write the runs as JUnit XML."""
     try:
         replace_file(target, junit_xml(evaluation))
     except OSError as error:

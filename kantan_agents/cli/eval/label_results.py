@@ -50,12 +50,7 @@ class LabelArguments:
 
 
 def label_results(asked: LabelArguments, *, as_json: bool) -> None:
-    """Ask a reviewer about results, and print counts and agreement.
-
-    Raises:
-        KantanAgentsError: Any error of ``find_evaluation`` and ``LabelQueue``.
-        KeyboardInterrupt: Interrupted; a line on standard error reports what is stored.
-    """
+    """Ask a reviewer about results, and print counts and agreement."""
     store = open_store(asked.path)
     from kantan_agents.cli.eval.find_variants import find_evaluation
     from kantan_agents.lab.evaluation import LabelQueue, LabelScale
@@ -124,12 +119,7 @@ class _Asker:
         self._comment: str | None = None
 
     def ask_all(self) -> None:
-        """Ask until all results are answered, the reviewer quits, or the input ends.
-
-        Raises:
-            FileArgumentError: E79, standard input is not text.
-            TraceDatabaseError: E60, the database cannot be read or changed.
-        """
+        """Ask until all results are answered, the reviewer quits, or the input ends."""
         while (item := self._queue.current) is not None:
             self._comment = None
             _show_item(self._console, item, self._queue.total)

@@ -28,11 +28,7 @@ _COLUMNS: Final = (
 
 
 def list_evaluations(path: Path, *, limit: int | None, as_json: bool) -> None:
-    """Print the latest evaluations.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be used.
-    """
+    """Print the latest evaluations."""
     found = Evaluation.load_all(open_store(path))[:limit]
     counts = [count_runs(one) for one in found]
     if as_json:

@@ -29,11 +29,7 @@ def measure_judge(
     threshold: float,
     as_json: bool,
 ) -> None:
-    """Print the quality of a judge, the reviewers' agreement, and the corrected metrics.
-
-    Raises:
-        KantanAgentsError: Any error of ``find_evaluation`` and ``judge_quality``.
-    """
+    """Print the quality of a judge, the reviewers' agreement, and the corrected metrics."""
     store = open_store(path)
     from kantan_agents.cli.eval.find_variants import find_evaluation
     from kantan_agents.lab.evaluation import agreement, judge_quality

@@ -92,9 +92,7 @@ def read_evaluators(
 
     Raises:
         InvalidOptionError: E75, an evaluator does not exist, its value is invalid, two have one name, or
-        ``judge_model`` is given without a judge.
-        FileArgumentError: E79, a file cannot be read.
-        ModelNotFoundError: E19, the judge's model does not exist.
+            ``judge_model`` is given without a judge.
     """
     asking = _judges(agent, judge_model)
     kinds = {**_KINDS, **asking}

@@ -29,11 +29,7 @@ def report_comparison(
     """Write the page.
 
     Raises:
-        FileArgumentError: E79, the file cannot be written, or already exists.
         EvaluationNotFoundError: E104, an evaluation or variant does not exist.
-        NotComparableError: E105, they have no case in common.
-        InvalidOptionError: E75, a metric does not exist.
-        TraceDatabaseError: E60, the database cannot be used.
     """
     target = check_target(output, path, force=force)
     found = find_compared(path, names, evaluation)

@@ -78,12 +78,7 @@ class EvaluationArguments:
 
 
 def run_evaluation(asked: EvaluationArguments, form: FormOptions, *, quiet: bool) -> None:
-    """Run the evaluation and print it.
-
-    Raises:
-        KantanAgentsError: Any error of ``evaluate``, of the dataset, the agent or the evaluators.
-        typer.Exit: It stopped before all runs, or too many failed.
-    """
+    """Run the evaluation and print it."""
     looks = checked_looks("--looks", asked.looks)
     agent = _find_agent(asked.agent, asked.model)
     evaluators = read_evaluators(asked.evaluators, agent, asked.judge_model)
@@ -133,11 +128,6 @@ def _find_agent(name: str, model: str | None) -> Agent[Any]:
     Args:
         name: The name of an agent file, a path that ends with ``.md``, or ``MODULE:NAME``.
         model: Replaces the model of an agent in a module; for one from a file, as ``run`` does.
-
-    Raises:
-        AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``read_agent``.
-        InvalidOptionError: E75, a module lacks the object, or the file has no prompt.
-        ModelNotFoundError: E19, the model does not exist.
     """
     if ":" in name and not name.endswith(".md"):
         agent = load_agent(name)
@@ -151,10 +141,6 @@ def _read_variants(agent: Agent[Any], entries: Sequence[str]) -> dict[str, Agent
     Args:
         agent: The agent, named by the version of its prompt.
         entries: Other prompts, ``NAME=FILE``.
-
-    Raises:
-        InvalidOptionError: E75, an entry is invalid, a file is empty, or two have one name.
-        FileArgumentError: E79, a file cannot be read.
     """
     prompt = agent.instructions
     first = prompt.version if isinstance(prompt, Prompt) else _BASELINE
@@ -183,7 +169,6 @@ def _read_cases(path: Path, reason: str | None) -> Dataset:
     Raises:
         DatasetFileError: E100, the file cannot be read, or is not a dataset.
         SealedDatasetError: E106, it is held out, and no reason is given.
-        InvalidOptionError: E75, the reason is empty, or the file is not held out.
     """
     if reason is not None and not reason.strip():
         raise InvalidOptionError(option=_UNSEAL, reason="must say why the test set is opened")

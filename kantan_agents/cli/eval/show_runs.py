@@ -51,8 +51,6 @@ def show_runs(path: Path, name: str, wanted: WantedRuns, form: FormOptions) -> N
 
     Raises:
         EvaluationNotFoundError: E104, the evaluation does not exist.
-        InvalidOptionError: E75, it lacks the metric.
-        TraceDatabaseError: E60, the database cannot be used.
     """
     evaluation = find_evaluation(open_store(path), name)
     metrics = _metrics(evaluation, wanted.metric)

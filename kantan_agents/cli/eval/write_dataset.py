@@ -20,10 +20,7 @@ def write_dataset(path: Path, output: str, filters: Mapping[str, Any], *, force:
     """Write the runs that pass all filters as a dataset.
 
     Raises:
-        FileArgumentError: E79, the file cannot be written, or already exists.
         DatasetFileError: E100, its name does not end in .jsonl, .csv or .tsv, or it cannot hold the cases.
-        EmptyDatasetError: E102, no run passes the filters.
-        TraceDatabaseError: E60, the database cannot be used.
     """
     target = check_target(output, path, force=force)
     store = open_store(path)

@@ -1,4 +1,4 @@
-"""Finds the agent that ``--agent MODULE:NAME`` names."""
+"""Loads the agent of ``--agent MODULE:NAME``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,10 @@ _OPTION = "--agent"
 
 
 def load_agent(name: str) -> Agent[Any]:
-    """Import a module, also from the current directory, and return the agent in it.
+    """Import a module, possibly from the current directory, and return the agent in it.
 
     Args:
-        name: ``MODULE:NAME``, of an agent or of a function without parameters that returns one.
-
-    Raises:
-        InvalidOptionError: E75, there is no such module or name, importing it fails, or it is not one.
+        name: ``MODULE:NAME`` of an agent, or of a function without parameters that returns one.
     """
     found = load_object(name, _OPTION, "app.agents:support")
     try:

@@ -1,4 +1,4 @@
-"""Replays recordings one after the other, and prints how each differs."""
+"""Replays recordings one after another, and prints how each differs."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class ReplayOptions:
 
     Attributes:
         ignore: Parts that may differ.
-        match: The only parts that must be the same; None for all.
-        accept: What the provider has done or holds, and is taken as it is.
+        match: The only parts that must be equal; None for all.
+        accept: Differences of the provider that are accepted.
     """
 
     ignore: Sequence[str]
@@ -42,13 +42,13 @@ class ReplayOptions:
 
 @attrs.frozen
 class Result:
-    """How the replay of one recording has ended.
+    """The result of replaying one recording.
 
     Attributes:
         path: The file.
-        outcome: ``"same"``; ``"different"``; ``"updated"`` if it was different and was recorded again;
+        outcome: ``"same"``; ``"different"``; ``"updated"`` if it differed and was recorded again;
             ``"failed"`` with an error of the agent's; ``"refused"`` if it cannot be replayed.
-        error: The error; None if it is the same.
+        error: None if it is the same.
     """
 
     path: Path
@@ -76,9 +76,7 @@ def replay_recordings(
 ) -> None:
     """Replay recordings and print the results.
 
-    Raises:
-        InvalidOptionError: E75, an option is invalid, or the agent cannot be loaded.
-        Exit: With code 1, a replay has differed or failed; with code 2, one could not be made.
+    The exit code is 1 if a replay differed or failed, 2 if one was impossible.
     """
     Checks.of(options.ignore, options.match)
     set_trace_processors([])  # the SDK's exporter would send the runs of --update to OpenAI

@@ -1,4 +1,4 @@
-"""``kantan-agents replay cohort``: makes the runs and prints what became of them."""
+"""``kantan-agents replay cohort``: runs an experiment and prints its result."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ _MOST: Final = 10
 
 @attrs.frozen
 class CohortArguments:
-    """What the command line asks for.
+    """The command-line arguments.
 
     Attributes:
         path: The database.
-        agent: Where the agent is, ``module:name``.
+        agent: ``MODULE:NAME``.
         changes: The changes.
-        of: Name of the agent that they change; None for those with the selected prompt.
-        trace_ids: Ids of traces; empty to select them.
+        of: The agent that they change; None for agents with the selected prompt.
+        trace_ids: Empty to select traces.
         selection: Arguments of ``Cohort.select``.
         options: Arguments of ``replay_cohort``.
-        max_failed: How many runs may fail.
+        max_failed: The number or share of runs that may fail.
     """
 
     path: Path
@@ -75,12 +75,7 @@ class CohortArguments:
 
 
 def run_experiment(asked: CohortArguments, *, records: bool, as_json: bool) -> None:
-    """Make the runs and print the experiment.
-
-    Raises:
-        KantanAgentsError: Any error of ``Cohort`` and ``replay_cohort``.
-        typer.Exit: It was stopped before all runs were made, or too many failed.
-    """
+    """Run the experiment and print it. The exit code is 1 if it stopped early or too many runs failed."""
     from kantan_agents.lab.replay import Cohort, replay_cohort
 
     store = open_store(asked.path)
@@ -89,7 +84,8 @@ def run_experiment(asked: CohortArguments, *, records: bool, as_json: bool) -> N
     if asked.trace_ids:
         cohort = Cohort.of(store, asked.trace_ids)
     else:
-        # A filter for the agent and its prompt finds one agent with both; that of a reached agent is another.
+        # A filter for the agent and its prompt finds one agent with both; another agent's prompt is not its
+        # own.
         is_own = prompt in (None, agent.standard_metadata.get("prompt_name"))
         cohort = Cohort.select(store, agent=agent.name if is_own else None, **asked.selection)
     changes = _aim_changes(asked.changes, agent, of=asked.of, prompt=prompt)
@@ -142,13 +138,13 @@ def _progress(finished: list[int]) -> Iterator[Callable[[int, int], None]]:
 def _aim_changes(
     changes: Sequence[Change], agent: Agent[Any], *, of: str | None, prompt: str | None
 ) -> list[Change]:
-    """Return the changes, each for the agents that it is meant for.
+    """Return the changes, each with the agents that it applies to.
 
     Args:
         changes: The changes.
-        agent: The agent that is run.
-        of: Name of the agent to change; None for those with the prompt.
-        prompt: Name of the prompt by which the runs are selected; None to change the agent that is run.
+        agent: The agent to run.
+        of: The agent to change; None for agents with the prompt.
+        prompt: The prompt that selects the runs; None to change ``agent``.
 
     Raises:
         InvalidOptionError: E75, no agent that the run can reach has the prompt.

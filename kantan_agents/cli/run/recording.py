@@ -1,4 +1,4 @@
-"""Records the runs of a command: in a trace database that is checked first, and as objects in a list."""
+"""Records a command's runs: in a trace database that is checked first, and as objects in a list."""
 
 from __future__ import annotations
 
@@ -22,40 +22,32 @@ if TYPE_CHECKING:
     from kantan_agents.cli.terminal.agent_options import AgentRunOptions
     from kantan_agents.traces.recorder import SQLiteRecorder
 
-# The SDK's own switch. Only --db overrides it.
+# The SDK's switch. Only --db overrides it.
 DISABLING_VARIABLE = "OPENAI_AGENTS_DISABLE_TRACING"
 
 
 @attrs.frozen
 class RecordingTarget:
-    """The database that a run is recorded in.
+    """The trace database of a run.
 
     Attributes:
         path: The file.
-        required: Whether a run that cannot be recorded is an error. Otherwise a line on standard error says
-            so, and the run goes on.
+        required: Whether a failed recording is an error. Otherwise a line on standard error reports it, and
+            the run continues.
     """
 
     path: Path
     required: bool
 
     def report(self, error: FileArgumentError) -> None:
-        """Report that the run cannot be recorded.
-
-        Raises:
-            FileArgumentError: ``error``, the database is required.
-        """
+        """Raise ``error`` if the database is required; otherwise report it."""
         if self.required:
             raise error
         _warn(str(error))
 
 
 def checked(target: RecordingTarget) -> RecordingTarget | None:
-    """Return ``target`` if its database can be used, else report it and return None.
-
-    Raises:
-        FileArgumentError: E79, the database is required and cannot be used.
-    """
+    """Return ``target`` if its database can be used; otherwise report it and return None."""
     try:
         check_database(target.path)
     except FileArgumentError as error:
@@ -65,11 +57,7 @@ def checked(target: RecordingTarget) -> RecordingTarget | None:
 
 
 def target_of(options: AgentRunOptions, invocation: typer.Context) -> RecordingTarget | None:
-    """Return the database for the runs of a command; None if they are not recorded.
-
-    Raises:
-        FileArgumentError: E79, ``--db`` names it, and it cannot be used.
-    """
+    """Return the trace database of a command; None without recording."""
     if options.no_record:
         return None
     return checked(RecordingTarget(options.db, required=is_named(invocation)))
@@ -86,12 +74,9 @@ def collect_runs(runs: list[Run]) -> Stage:
 
 
 def check_database(path: Path | None) -> None:
-    """Check that traces can be written to ``path``, if there is one, without changing the file.
+    """Check that traces can be written to ``path``, without changing the file.
 
-    This happens before the run, because the SDK only logs the errors of a trace processor.
-
-    Raises:
-        FileArgumentError: E79, with the reason.
+    This precedes the run, because the SDK only logs the errors of a trace processor.
     """
     reason = None if path is None else backend_of(path).why_not_writable()
     if reason is not None:
@@ -110,13 +95,10 @@ def _is_tracing_disabled() -> bool:
 def recording_to(target: RecordingTarget | None) -> Iterator[SQLiteRecorder | None]:
     """Send all traces to the database of ``target`` only; without one, discard them.
 
-    A failed run that could not be recorded is reported in any case, in a line before its own error.
+    A line before a run's own error reports a failed recording.
 
     Yields:
         The recorder; None if nothing is recorded.
-
-    Raises:
-        FileArgumentError: E79, the database is required and cannot be used.
     """
     if target is not None and not target.required and _is_tracing_disabled():
         _warn(f"{DISABLING_VARIABLE} is set")
@@ -142,13 +124,10 @@ def recording_to(target: RecordingTarget | None) -> Iterator[SQLiteRecorder | No
 def recording(path: Path | None) -> Iterator[SQLiteRecorder | None]:
     """Send all traces to the database at ``path`` only; without a path, discard them.
 
-    In both cases the SDK's own exporter, which sends traces to OpenAI, is removed.
+    Both remove the SDK's exporter, which sends traces to OpenAI.
 
     Yields:
         The recorder, or None.
-
-    Raises:
-        FileArgumentError: E79, the database cannot be used.
     """
     from agents import set_trace_processors, set_tracing_disabled
 
@@ -171,7 +150,7 @@ def recording(path: Path | None) -> Iterator[SQLiteRecorder | None]:
 
 
 def _check_tables(path: Path) -> None:
-    """Create the tables if they are missing; refuse tables that are not kantan-llm's."""
+    """Create missing tables; reject tables that are not kantan-llm's."""
     try:
         backend_of(path).make_tables()
     except (sqlite3.Error, OSError) as error:

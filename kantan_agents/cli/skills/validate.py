@@ -26,7 +26,7 @@ _COMMANDS: Final = "commands"
 
 @attrs.frozen
 class _Checked:
-    """What was checked: the number of files that could be loaded, and the problems of all."""
+    """The number of loaded files, and the problems of all files."""
 
     loaded: int
     problems: tuple[Problem, ...]
@@ -36,13 +36,9 @@ def validate_skills(paths: Sequence[Path], *, strict: bool, as_json: bool) -> No
     """Print the problems of the files at ``paths``, and a summary on stderr.
 
     Args:
-        paths: Files and directories; the usual directories if there are none.
+        paths: Files and directories; empty for the default directories.
         strict: Whether warnings count as errors.
         as_json: Whether to print JSON.
-
-    Raises:
-        FileArgumentError: E79, a path does not exist.
-        Exit: With code 1, there are errors or, if ``strict``, warnings.
     """
     checked = [*map(_check, paths)] if paths else [_skills_in(None), _commands_in(None)]
     problems = list(dict.fromkeys(problem for one in checked for problem in one.problems))

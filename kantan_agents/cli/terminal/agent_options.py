@@ -151,11 +151,7 @@ class AgentRunOptions:
     no_record: Annotated[bool, typer.Option("--no-record", help="Do not record the run.")] = False
 
     def check(self, invocation: typer.Context, agent: str | None) -> None:
-        """Check that ``--agent`` and ``--no-record`` have no option that they exclude.
-
-        Raises:
-            InvalidOptionError: E75, they have one.
-        """
+        """Check that ``--agent`` and ``--no-record`` have no option that they exclude."""
         if agent is not None and self.instructions is not None:
             raise InvalidOptionError(option="--agent", reason="cannot be combined with --instructions")
         if self.no_record and is_named(invocation):
@@ -165,7 +161,6 @@ class AgentRunOptions:
         """Return the toolkit's tools. Tools that change something need an approval.
 
         Raises:
-            InvalidOptionError: E75, an option needs a folder that is missing or not a folder.
             ToolkitUnavailableError: E165, the system cannot confine tools to a folder.
         """
         if self.sandbox not in _SANDBOXES:

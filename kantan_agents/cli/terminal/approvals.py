@@ -79,11 +79,8 @@ class AskedApprovals:
         ask: Asks the user.
         stop: Cancels the current answer.
         approved: Names of tools that need no question, and entries such as ``Bash(git status:*)``. For a
-        protected file, only an entry with its path counts.
+            protected file, only an entry with its path counts.
         first: Decides before all of this.
-
-    Raises:
-        InvalidOptionError: E75, an entry of ``approved`` is invalid.
     """
 
     def __init__(

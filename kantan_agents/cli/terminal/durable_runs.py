@@ -25,9 +25,6 @@ def with_runs(
         database: Its URL, or the path of a SQLite file.
         work: The work.
         application: The application of the runs.
-
-    Raises:
-        DurableDatabaseError: E156, the database cannot be used or does not exist.
     """
     url = database_url(database)
 

@@ -14,12 +14,7 @@ STDIN = "-"
 
 
 def read_question(question: str) -> str:
-    """Return the question, from standard input for ``-``.
-
-    Raises:
-        FileArgumentError: E79, standard input is not UTF-8.
-        InvalidOptionError: E75, the question is blank or not UTF-8.
-    """
+    """Return the question, from standard input for ``-``."""
     question = read_stdin().rstrip("\r\n") if question == STDIN else _checked("QUESTION", question)
     if not question.strip():
         raise InvalidOptionError(option="QUESTION", reason="must not be empty")
@@ -27,12 +22,7 @@ def read_question(question: str) -> str:
 
 
 def read_instructions(instructions: str) -> str:
-    """Return the instructions, from a file for ``@FILE``.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be read or is not UTF-8.
-        InvalidOptionError: E75, the instructions are blank or not UTF-8.
-    """
+    """Return the instructions, from a file for ``@FILE``."""
     instructions = text_or_file("--instructions", instructions)
     if not instructions.strip():
         raise InvalidOptionError(option="--instructions", reason="must not be empty")
@@ -40,12 +30,7 @@ def read_instructions(instructions: str) -> str:
 
 
 def text_or_file(option: str, text: str) -> str:
-    """Return the value of an option, from a file for ``@FILE``.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be read or is not UTF-8.
-        InvalidOptionError: E75, the value is not UTF-8.
-    """
+    """Return the value of an option, from a file for ``@FILE``."""
     return read_text(Path(text[1:])) if text.startswith("@") else _checked(option, text)
 
 
@@ -64,8 +49,7 @@ def read_context(path: Path | None) -> dict[str, Any]:
 
     Raises:
         FileArgumentError: E79, the file cannot be read, is not a JSON object, or misspells a permission key,
-            which
-        would have no effect.
+            which would have no effect.
     """
     if path is None:
         return {}
@@ -85,22 +69,14 @@ def read_context(path: Path | None) -> dict[str, Any]:
 
 
 def read_stdin() -> str:
-    """Return standard input without a byte order mark.
-
-    Raises:
-        FileArgumentError: E79, standard input is missing or not UTF-8.
-    """
+    """Return standard input without a byte order mark."""
     if sys.stdin is None:
         raise FileArgumentError(path=STDIN, reason="there is no standard input")
     return _decoded(sys.stdin.buffer.read(), STDIN)
 
 
 def read_text(path: Path) -> str:
-    """Return a file's text without a byte order mark.
-
-    Raises:
-        FileArgumentError: E79, it cannot be read or is not UTF-8.
-    """
+    """Return a file's text without a byte order mark."""
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as error:

@@ -18,9 +18,6 @@ def load_object(name: str, option: str, example: str) -> Any:
         name: ``MODULE:NAME``.
         option: The option, for errors.
         example: A valid name, for errors.
-
-    Raises:
-        InvalidOptionError: E75, the module or name does not exist, or its import fails.
     """
     module_name, _, path = name.partition(":")
     if not module_name or not path:

@@ -41,11 +41,7 @@ class MaxFailed:
 
     @classmethod
     def read(cls, given: str) -> MaxFailed:
-        """Return the value of the option.
-
-        Raises:
-            InvalidOptionError: E75, it is neither a number from 0 nor a percentage from 0% to 100%.
-        """
+        """Return the value of the option."""
         text = given.strip()
         try:
             part = float(text[:-1]) / 100 if text.endswith("%") else None
@@ -66,9 +62,6 @@ class MaxFailed:
             failed: Number of failed runs.
             runs: Number of runs.
             first: The first failed run and its error.
-
-        Raises:
-            typer.Exit: With code 1, too many failed.
         """
         most = self.part * runs if self.number is None else self.number
         if failed <= most + 1e-9:

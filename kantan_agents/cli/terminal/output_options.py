@@ -43,11 +43,7 @@ class FormOptions:
     ] = False
 
     def __attrs_post_init__(self) -> None:
-        """Check that at most one form is requested.
-
-        Raises:
-            InvalidOptionError: E75, several are.
-        """
+        """Check that at most one form is requested."""
         if self.as_json + self.as_csv + self.as_markdown > 1:
             option = "--csv" if self.as_csv else "--markdown"
             raise InvalidOptionError(option=option, reason="choose one of --json, --csv and --markdown")

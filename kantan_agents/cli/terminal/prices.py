@@ -52,11 +52,7 @@ class SpendingOptions:
     max_cost: CostOption = None
 
     def read(self) -> dict[str, Any]:
-        """Return them as keyword arguments of ``evaluate`` and ``replay_cohort``.
-
-        Raises:
-            InvalidOptionError: E75, a price is invalid, or prices are missing.
-        """
+        """Return them as keyword arguments of ``evaluate`` and ``replay_cohort``."""
         check_has_prices(self.max_cost, self.price)
         return {
             "prices": read_prices(self.price),
@@ -70,22 +66,14 @@ NO_LIMITS: Final = SpendingOptions()
 
 
 def check_has_prices(max_cost: float | None, price: Sequence[str] | None) -> None:
-    """Check that a cost limit has prices.
-
-    Raises:
-        InvalidOptionError: E75, it has none.
-    """
+    """Check that a cost limit has prices."""
     if max_cost is not None and not price:
         reason = "needs the prices of the models: --price MODEL=IN,OUT"
         raise InvalidOptionError(option="--max-cost", reason=reason)
 
 
 def read_prices(entries: Sequence[str] | None) -> dict[str, tuple[float, float]]:
-    """Return the prices that ``MODEL=IN,OUT`` describes.
-
-    Raises:
-        InvalidOptionError: E75, an entry is invalid.
-    """
+    """Return the prices that ``MODEL=IN,OUT`` describes."""
     prices: dict[str, tuple[float, float]] = {}
     for entry in entries or ():
         model, _, amounts = entry.rpartition("=")

@@ -132,11 +132,7 @@ class GivenApprovals:
 
     @classmethod
     def of(cls, given: Collection[str], option: str = "--yes") -> GivenApprovals:
-        """Return the approvals of an option.
-
-        Raises:
-            InvalidOptionError: E75, an entry is invalid.
-        """
+        """Return the approvals of an option."""
         try:
             entries = {one: ToolRules.parse({"allow": [one]}) for one in given if "(" in one}
         except InvalidToolRulesError as error:

@@ -30,11 +30,7 @@ NAME = "package.module:Provider"
 
 
 def list_providers(*, as_json: bool) -> None:
-    """Print all installed providers.
-
-    Raises:
-        Exit: With code 1, one of them cannot be used.
-    """
+    """Print all installed providers. The exit code is 1 if one cannot be used."""
     with suppress_output():
         collected = collected_providers()
     typer.echo(json_text(as_data(collected)) if as_json else "\n".join(_lines(collected)))

@@ -1,7 +1,4 @@
-"""Reads and checks a file of tool rules: JSON, a rule set or a context with one under ``tool_rules``.
-
-``check_rules`` is ``kantan-agents tools check``.
-"""
+"""Reads and checks a file of tool rules: a JSON rule set, or a context with one under ``tool_rules``."""
 
 from __future__ import annotations
 
@@ -33,12 +30,7 @@ class _Object(dict[str, Any]):
 
 
 def check_rules(file: str) -> None:
-    """Print the mistakes in ``file``, or that there are none; warnings are on stderr.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be read or is not a JSON object.
-        Exit: With code 2, there are mistakes.
-    """
+    """Print the mistakes in ``file``, if any; warnings go to stderr. The exit code is 2 for mistakes."""
     try:
         rules = read_rules(file)
     except InvalidToolRulesError as error:
@@ -54,8 +46,7 @@ def read_rules(file: str) -> dict[str, Any]:
     """Return the rules in ``file``, in the public dict shape; ``-`` is standard input.
 
     Raises:
-        FileArgumentError: E79, the file cannot be read or is not a JSON object.
-        InvalidToolRulesError: E20, with every mistake and its path, duplicate keys included.
+        InvalidToolRulesError: E20, with every mistake and its path, including duplicate keys.
     """
     content = _parse(file)
     try:
@@ -70,11 +61,10 @@ def read_rules(file: str) -> dict[str, Any]:
 
 
 def add_rules(context: dict[str, Any], file: str, question: str) -> None:
-    """Put the rules in ``file`` into ``context`` as its ``tool_rules``.
+    """Set the rules in ``file`` as ``tool_rules`` of ``context``.
 
     Raises:
-        FileArgumentError, InvalidToolRulesError: E79, E20, as ``read_rules``.
-        InvalidOptionError: E75, the context has other rules, or the question is read from standard input too.
+        InvalidOptionError: E75, the context has other rules, or standard input is also the question.
     """
     if file == STDIN == question:
         raise InvalidOptionError(option="--rules", reason="standard input is already read for the question")
@@ -98,7 +88,7 @@ def _parse(file: str) -> _Object:
 
 
 def _max_duplicates(content: _Object) -> int:
-    """Return the maximum number of times a key appears in one object; 1 in a valid file."""
+    """Return how often a key appears at most in one object; 1 in a valid file."""
     objects = [value for _, value in _values(content) if isinstance(value, _Object)]
     return max(max(_key_counts(value).values(), default=1) for value in objects)
 
@@ -152,7 +142,7 @@ def _duplicate_keys(content: _Object) -> Iterator[str]:
 
 
 def _values(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every value with its path, including the values of all duplicate keys."""
+    """Yield every value with its path, including the values of duplicate keys."""
     yield path, value
     if isinstance(value, dict):
         for key, inner in value.pairs if isinstance(value, _Object) else value.items():

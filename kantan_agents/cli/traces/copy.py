@@ -21,8 +21,6 @@ def copy_runs(source: Path, target: Path, *, adopt: bool, as_json: bool) -> None
     """Copy the runs that the target lacks.
 
     Raises:
-        TraceCopyError: E142, both are the same database.
-        TraceDatabaseError: E60, a database cannot be used.
         KeyboardInterrupt: Interrupted; runs copied so far stay.
     """
     store = open_store(source)

@@ -45,13 +45,7 @@ class _Side:
 
 
 def diff_runs(path: Path, run: str, other: str, *, as_json: bool) -> None:
-    """Print where two runs diverge.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be used.
-        TraceNotFoundError: E61, no trace matches, or more than one.
-        Exit: With code 1, the runs differ or cannot be compared.
-    """
+    """Print where two runs diverge."""
     from kantan_agents.traces.capture.compare_runs import parting
 
     store = open_store(path)

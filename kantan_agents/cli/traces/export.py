@@ -28,10 +28,6 @@ def export_traces(
     """Write the runs that pass all filters, one JSON object per line, latest first.
 
     An output file appears only when it is complete.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be written, or already exists.
-        TraceDatabaseError: E60, the database cannot be used.
     """
     target = _target(path, output, force=force)
     _export(open_store(path).export(**filters, limit=limit), target, output, "run")
@@ -48,11 +44,6 @@ def export_experiments(
         output: As for ``export_traces``.
         force: As for ``export_traces``.
         limit: The maximum number of experiments; None for all.
-
-    Raises:
-        InvalidOptionError: E75, a filter is given.
-        FileArgumentError: E79, the file cannot be written, or already exists.
-        TraceDatabaseError: E60, the database cannot be used.
     """
     if any(value is not None for value in filters.values()):
         reason = "filters choose runs, and an experiment is exported as a whole; leave them out"
@@ -84,9 +75,6 @@ def check_target(output: str, database: Path, *, force: bool) -> Path:
         output: The path that the user gave.
         database: The trace database, which is never overwritten.
         force: Whether an existing file may be replaced.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be written, or already exists.
     """
     try:
         target = Path(output).resolve()  # a link stays, its target is written

@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 def list_failed(
     path: Path, *, threshold: float, prompt: str | None, version: str | None, limit: int | None, as_json: bool
 ) -> None:
-    """Print the latest verdicts below ``threshold``, grouped by kantan-llm's buckets.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be used.
-    """
+    """Print the latest verdicts below ``threshold``, grouped by kantan-llm's buckets."""
     store = open_store(path)
     from kantan_llm.tracing.analysis import group_failed_by_bucket
 

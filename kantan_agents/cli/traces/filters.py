@@ -15,11 +15,7 @@ _SQLITE_INTEGERS = range(-(2**63), 2**63)
 
 
 def read_filters(options: FilterOptions) -> dict[str, Any]:
-    """Return the options as keyword arguments of ``TraceStore.traces``.
-
-    Raises:
-        InvalidOptionError: E75, one of them is invalid.
-    """
+    """Return the options as keyword arguments of ``TraceStore.traces``."""
     if options.rubric_below is not None:
         check_finite(options.rubric_below, "--rubric-below")
     return {
@@ -39,11 +35,7 @@ def read_filters(options: FilterOptions) -> dict[str, Any]:
 
 
 def check_words(words: Sequence[str]) -> None:
-    """Check that no search word is empty.
-
-    Raises:
-        InvalidOptionError: E75, a word is empty.
-    """
+    """Check that no search word is empty."""
     if not all(word.strip() for word in words):
         raise InvalidOptionError(option="WORDS", reason="must not be empty")
 
@@ -76,11 +68,7 @@ def _read_value(text: str) -> str | int | float | bool | None:
 
 
 def check_finite(number: float, option: str) -> None:
-    """Check that ``number`` is finite.
-
-    Raises:
-        InvalidOptionError: E75, it is NaN or infinite.
-    """
+    """Check that ``number`` is finite."""
     if not math.isfinite(number):
         raise InvalidOptionError(option=option, reason=f"must be a finite number, not {number}")
 

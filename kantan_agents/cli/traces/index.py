@@ -21,7 +21,6 @@ def index_traces(path: Path, *, remove: bool, as_json: bool) -> None:
     """Add all runs to the search index, or remove the index.
 
     Raises:
-        TraceDatabaseError: E60, the database cannot be used.
         KeyboardInterrupt: Interrupted; runs indexed so far stay.
     """
     store = open_store(path)

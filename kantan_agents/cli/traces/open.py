@@ -44,13 +44,6 @@ def open_page(
         token: The token that every request needs; None for a random one.
         prices: By model, the prices of a million input and output tokens, from ``read_prices``.
         browser: Whether to open a browser.
-
-    Raises:
-        ExtraMissingError: E198, the extra ``page`` is not installed.
-        InvalidOptionError: E75, the host, port or token cannot be used.
-        TraceDatabaseError: E60, the database cannot be used.
-        TraceNotFoundError: E61, no trace matches, or more than one.
-        KeyboardInterrupt: Interrupted.
     """
     require_extra("page")
     store = open_store(path)

@@ -44,11 +44,7 @@ class _Step:
 
 
 def check_versions(name: str | None, versions: Sequence[str], *, diff: bool) -> Sequence[str]:
-    """Return the versions to compare: two, or none for all.
-
-    Raises:
-        InvalidOptionError: E75, the arguments exclude each other.
-    """
+    """Return the versions to compare: two, or none for all."""
     if diff and name is None:
         raise InvalidOptionError(option="--diff", reason="needs the NAME of a prompt")
     if versions and not diff:
@@ -63,7 +59,6 @@ def diff_prompts(path: Path, name: str, versions: Sequence[str], *, as_json: boo
 
     Raises:
         PromptNotRecordedError: E87, one of the two versions has no recorded prompt.
-        TraceDatabaseError: E60, the database cannot be used.
     """
     store = open_store(path)
     if versions:

@@ -73,11 +73,7 @@ COLUMNS = (
 
 
 def compare_prompts(path: Path, prompt: str | None, *, as_json: bool) -> None:
-    """Print a row per prompt version, or the versions of one prompt side by side.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be used.
-    """
+    """Print a row per prompt version, or the versions of one prompt side by side."""
     stats = open_store(path).prompts(prompt)
     if as_json:
         typer.echo(json_text([stats_data(version) for version in stats]))

@@ -30,15 +30,7 @@ def write_runs(
     prices: Mapping[str, tuple[float, float]],
     limit: int,
 ) -> None:
-    """Write one run, or the runs that pass all filters, latest first.
-
-    Raises:
-        ExtraMissingError: E198, the extra ``page`` is not installed.
-        TraceNotFoundError: E61, the run does not exist, or no run passes the filters.
-        FileArgumentError: E79, the file cannot be written.
-        InvalidOptionError: E75, an option is invalid.
-        TraceDatabaseError: E60, the database cannot be used.
-    """
+    """Write one run, or the runs that pass all filters, latest first."""
     if trace_id is not None and any(value is not None for value in filters.values()):
         raise InvalidOptionError(option="ID", reason="give a run or filters, not both")
     require_extra("page")

@@ -16,9 +16,6 @@ def save_recording(path: Path, trace_id: str, output: str, *, run: str | None, f
     """Write the recording of a run.
 
     Raises:
-        FileArgumentError: E79, the file cannot be written, or already exists.
-        TraceDatabaseError: E60, the database cannot be used.
-        TraceNotFoundError: E61, the run does not exist.
         IncompleteRecordError: E90, the run is not recorded completely.
         NotReplayableError: E93, the trace has several runs.
     """

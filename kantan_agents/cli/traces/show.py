@@ -59,12 +59,7 @@ class TraceView:
 
 
 def show_trace(path: Path, trace_id: str, view: TraceView, *, as_json: bool) -> None:
-    """Print a run.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be used.
-        TraceNotFoundError: E61, no trace matches, or more than one.
-    """
+    """Print a run."""
     trace = open_store(path).trace(trace_id)
     if as_json:
         typer.echo(json_text(trace_data(trace), default=str))

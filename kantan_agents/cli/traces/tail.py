@@ -33,9 +33,6 @@ def tail_traces(path: Path, *, as_json: bool) -> None:
     """Print each new run until Ctrl-C or a closed output pipe.
 
     It waits for a missing database: a service creates it at its first run.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be used.
     """
     since = None if _has_content(path) else datetime.now(timezone.utc)
     store = _open(path, waiting=since is not None)

@@ -76,8 +76,7 @@ class NotedChange:
         mode: The file's previous permissions; None if it did not exist.
         content: Its previous content; None if it did not exist or its content was not stored.
         written: Digests of the contents that tools wrote, in order; empty if something else changed the file
-            in
-        between.
+            in between.
     """
 
     kind: Literal["file", "folder", "command"]
