@@ -1,4 +1,4 @@
-"""The status line of an answer: current activity and its duration."""
+"""The status line of an answer."""
 
 from __future__ import annotations
 
@@ -27,10 +27,8 @@ class Activity:
     """What the agent does now.
 
     Attributes:
-        what: For example ``office is thinking``.
-        since: Its start, by the clock ``monotonic``; in the future during a wait.
+        since: Its start, by ``monotonic``; in the future during a wait.
         silent: Seconds during which it is not shown.
-        wait: The wait before it, if any.
     """
 
     what: str
@@ -40,17 +38,17 @@ class Activity:
 
     @classmethod
     def of(cls, event: ModelCallStarted | RetryScheduled) -> Activity:
-        """Return the activity of a thinking agent, now or after a wait."""
+        """Return that an agent thinks, now or after a wait."""
         wait = event if event.type == "retry_scheduled" else None
         return cls(f"{event.agent} is thinking", monotonic() + (wait.delay if wait else 0), wait=wait)
 
     @classmethod
     def writing(cls, agent: str) -> Activity:
-        """Return the activity after a piece of output: without another one soon, the agent is thinking."""
+        """Return the activity after output: without more soon, the agent is thinking."""
         return cls(f"{agent} is thinking", monotonic(), silent=_PAUSE)
 
     def text(self) -> str:
-        """Return the status with its seconds, or "" while it is hidden."""
+        """Return the status with its seconds, or "" while hidden."""
         passed = monotonic() - self.since
         if passed < 0 and self.wait is not None:
             waits = f"{self.wait.agent} waits {math.ceil(-passed)} s"
@@ -73,10 +71,7 @@ def _reason(status: int | None) -> str:
 
 @asynccontextmanager
 async def ticking(screen: Screen, show_status: Callable[[], None]) -> AsyncIterator[None]:
-    """Call ``show_status`` periodically during the block, except while someone types or answers a question.
-
-    On a terminal without a status, no task is started.
-    """
+    """Call ``show_status`` periodically in the block, except during input and questions."""
     if not screen.shows_status:
         yield
         return

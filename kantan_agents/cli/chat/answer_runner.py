@@ -1,4 +1,4 @@
-"""Runs an agent for one answer: shows its events and asks about calls that need an approval."""
+"""Runs an agent for one answer, and asks about calls that need an approval."""
 
 from __future__ import annotations
 
@@ -55,19 +55,10 @@ class AnswerRunner:
         progress: AnswerProgress,
         keep: Callable[[], Awaitable[None]] | None = None,
     ) -> Any:
-        """Run an agent until no call waits for an approval.
+        """Run an agent until no call waits for an approval; None if the user canceled.
 
-        Args:
-            agent: The agent.
-            given: Its input.
-            context: The context of the run.
-            kept: The conversation.
-            progress: Receives the events.
-            keep: Called after each tool call. None for an agent without tools, such as a summarizer: the plan
-                mode does not apply to it.
-
-        Returns:
-            The result of the last run, or None if the user canceled the answer.
+        ``keep`` is called after each tool call. It is None for an agent without tools, such as a summarizer,
+        to which plan mode does not apply.
         """
         view = AnswerView(self._screen, partial(_rule_of, agent, context), StepLists(steps_of(kept) or ()))
         token = answer_approvals.set(self._approvals.decide_inside)

@@ -1,4 +1,4 @@
-"""Shows the events of an answer, each tool call on one line."""
+"""Shows the events of an answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAX_VALUE: Final = 60
 _MAX_ARGUMENTS: Final = 2000
 
 Refusing = Callable[[str, str], str | None]
-"""Takes the name and arguments of a denied call. Returns the rule that denies it, if known."""
+"""Returns the rule that denies a call with this tool name and arguments, if known."""
 
 
 @attrs.frozen
@@ -132,10 +132,7 @@ class AnswerView:
 
 
 def call_line(tool: str, state: str, arguments: str, style: str, agent: str | None = None) -> Text:
-    """Return a tool call as one line: name, outcome, shortened arguments.
-
-    The arguments come last because a narrow terminal cuts the line.
-    """
+    """Return a tool call as one line. Arguments come last, because a narrow terminal cuts the line."""
     inside = "" if agent is None else f"{short_name(agent)}: "
     return Text.assemble(
         ("! " if style == BAD else "* ", style),

@@ -1,4 +1,4 @@
-"""Asks the user at the terminal about tool calls, or denies them without a terminal."""
+"""Asks the user about tool calls, or denies them without a terminal."""
 
 from __future__ import annotations
 
@@ -27,13 +27,7 @@ _UNASKED: Final = "Nobody could be asked."
 
 
 class AskAtTerminal:
-    """Asks at the terminal, one question at a time.
-
-    Args:
-        editor: Reads the answers.
-        screen: Shows the questions.
-        place: Where commands run, for example ``no sandbox``.
-    """
+    """Asks at the terminal, one question at a time."""
 
     def __init__(self, editor: Editor, screen: Screen, place: str = "") -> None:
         self._place = f" ({place})" if place else ""
@@ -67,7 +61,7 @@ class AskAtTerminal:
                 return None
 
     async def _show_change(self, change: FileChange) -> list[str]:
-        """Show the change that a call would make; return the lines omitted on the screen."""
+        """Show a call's change; return its lines beyond the limit."""
         done = "creates" if change.before is None else "changes"
         self._screen.block(f"It {done} {visible(change.path)}:")
         lines = await anyio.to_thread.run_sync(lambda: list(diff_lines(change.before, change.after)))
@@ -100,7 +94,7 @@ class AskAtTerminal:
 
 
 async def refuse(screen: Screen, asked: AskedCall) -> ApprovalAnswer:
-    """Deny a call because no user can be asked."""
+    """Deny a call: no user is present."""
     reason = f"it needs an approval, and nobody can be asked; --yes {approving(asked)} approves it"
     async with screen.lock:
         screen.line(f"refused {short_name(asked.call.tool)}: {reason}")

@@ -1,4 +1,4 @@
-"""Shows changes of pinned files, and uses them if the user agrees."""
+"""Shows changes of pinned files, and applies them on agreement."""
 
 from __future__ import annotations
 
@@ -29,11 +29,7 @@ class ReportedChanges:
         self._shown = changed
 
     async def take(self) -> bool:
-        """Use the version that the user saw; show the current one first if it differs.
-
-        Returns:
-            Whether the change is used.
-        """
+        """Apply the version that the user saw; return False after showing a newer one first."""
         shown = self._shown
         changed = await anyio.to_thread.run_sync(self._pinned.changed)
         self._shown = changed

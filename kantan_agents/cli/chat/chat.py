@@ -1,4 +1,4 @@
-"""Carries out a line of the user: a message, a command, or one of the agent's tools."""
+"""Carries out each line of the user."""
 
 from __future__ import annotations
 
@@ -49,9 +49,7 @@ class ChatCommand:
 
     Attributes:
         usage: For example ``/resume [ID]``.
-        meaning: One sentence for ``/help``.
-        run: Carries it out with its arguments.
-        choices: Returns values for completion, each with an explanation; None for no completion.
+        choices: Returns completions, each with an explanation; None without completion.
     """
 
     usage: str
@@ -72,11 +70,6 @@ class Chat:
     Attributes:
         commands: By name. They precede tools of the same name.
         folder: The working folder, whose files may be sent.
-        source: Builds the agent with another model.
-        jobs: Background commands.
-        store: The stored conversations, or None.
-        page: Shows recorded answers; None if they are not recorded.
-        changes: Reports changes of the agent's files; None without such files.
         tools: The tools found so far that the user may run.
         recent: The latest stored conversations, each with its title.
     """
@@ -119,7 +112,7 @@ class Chat:
             await self.changes.report()
 
     async def answer(self, question: str) -> Outcome:
-        """Send a question unchanged, even with a leading ``/``, and show errors; return the outcome."""
+        """Send a question unchanged, even with a leading ``/``, and show errors."""
         outcome: Outcome = "failed"
         try:
             message = ChatMessage({"role": "user", "content": whole(question)})
@@ -148,7 +141,7 @@ class Chat:
     async def load_recent(self) -> None:
         """Read the stored conversations for completion."""
         if self.store is not None:
-            with suppress(ConversationsFileError):  # the next turn shows what is wrong with the file
+            with suppress(ConversationsFileError):  # the next turn shows the problem
                 listed = await anyio.to_thread.run_sync(self.store.newest, _LISTED)
                 self.recent = {one.id: one.title for one in listed}
 
@@ -177,11 +170,7 @@ class Chat:
             await command.run(self, line.rest)
 
     async def run_tool(self, typed: str) -> None:
-        """Run one of the agent's tools with a command such as ``/read notes.txt``.
-
-        Raises:
-            UnknownCommandError: E54, neither the chat nor the agent has the command.
-        """
+        """Run one of the agent's tools with a command such as ``/read notes.txt``."""
         if slash_commands_of(self.talk.agent) is None:
             raise self._unknown(split_line(typed).name)
         try:

@@ -1,4 +1,4 @@
-"""The hooks of a chat: their warnings on its screen, canceled by Ctrl-C."""
+"""The hooks of a chat."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ChatHooks:
         hooks.warn = self._warn
 
     def lead(self, session: Callable[[], str]) -> None:
-        """Apply to every run in the current task; ``session`` returns the conversation's id."""
+        """Apply to every run in the current task."""
         self._hooks.session = session
         self._hooks.guard_runs()
 
@@ -48,7 +48,7 @@ class ChatHooks:
         return ask_after_hooks
 
     async def submit(self, message: ChatMessage, text: str) -> ChatMessage | Outcome:
-        """Return the message with additions from hooks, or the outcome of the turn if a hook blocks it."""
+        """Return the message with additions, or the turn's outcome if a hook blocks it."""
         submitted = await self._interruptible(lambda: self._hooks.submit(text))
         if submitted is None:
             return "interrupted"
@@ -63,7 +63,7 @@ class ChatHooks:
         await self._interruptible(lambda: self._hooks.stop(answer))
 
     async def _interruptible(self, function: Callable[[], Awaitable[T]]) -> T | None:
-        """Return the function's result, or None if Ctrl-C canceled it."""
+        """Return the result, or None if Ctrl-C canceled it."""
         async with self._lock:  # subagents may ask concurrently
             with anyio.CancelScope() as scope, self._ending.interrupting(scope.cancel):
                 return await function()

@@ -22,7 +22,6 @@ CONVERSATIONS_VARIABLE = "KANTAN_AGENTS_CONVERSATIONS"
 
 
 def _complete_conversation(invocation: typer.Context, incomplete: str) -> Iterable[tuple[str, str]]:
-    """Return the latest conversations for completion, each with its first question."""
     from kantan_agents.cli.chat.conversations import Conversations
     from kantan_agents.cli.chat.folders import conversations_file
     from kantan_agents.errors import ConversationsFileError

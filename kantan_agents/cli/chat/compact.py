@@ -1,4 +1,4 @@
-"""``/compact``: the agent's own model replaces a conversation by a summary."""
+"""``/compact``: replaces a conversation by a summary of the agent's model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAX_RECORD: Final = 400_000
 
 
 def summarizer(agent: Agent[Any]) -> Agent[str]:
-    """Return an agent without tools that summarizes with the model and settings of ``agent``."""
+    """Return an agent without tools, with the model and settings of ``agent``."""
     # The token limit of answers does not apply to summaries.
     settings = dataclasses.replace(
         agent.model_settings, tool_choice=None, parallel_tool_calls=None, max_tokens=None
@@ -48,7 +48,7 @@ def _unchanged(text: str, _context: dict[str, Any]) -> str:
 
 
 def record_of(items: Iterable[Item]) -> list[Item]:
-    """Return a conversation as the input of a summary. Long strings and results lose their middle."""
+    """Return a conversation as input for a summary; long strings lose their middle."""
     record = "\n\n".join(filter(None, map(_line, items)))
     return [{"role": "user", "content": f"<record>\n{_cut(record, _MAX_RECORD)}\n</record>"}]
 

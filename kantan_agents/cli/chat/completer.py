@@ -1,4 +1,4 @@
-"""Completes commands after ``/`` at the start, and files after ``@``."""
+"""Completes commands after ``/`` and files after ``@``."""
 
 from __future__ import annotations
 
@@ -26,13 +26,7 @@ Choices = Callable[[], Mapping[str, str]]
 
 
 class ChatCompleter(Completer):
-    """Completes commands, their arguments and files. It reads the disk: run it in a thread.
-
-    Args:
-        commands: The commands, without their ``/``.
-        arguments: By command, the values of its argument.
-        folder: Only files in this folder are listed.
-    """
+    """Completes commands, their arguments and files of ``folder``. It blocks: run it in a thread."""
 
     def __init__(self, commands: Choices, arguments: Mapping[str, Choices], folder: Path) -> None:
         self._commands = commands

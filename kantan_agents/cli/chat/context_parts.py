@@ -1,4 +1,4 @@
-"""Content of the context window: the parts of the next request with their estimated tokens."""
+"""The parts of the next request with their estimated tokens."""
 
 from __future__ import annotations
 
@@ -25,13 +25,7 @@ from kantan_agents.tools.server_names import server_of
 
 @attrs.frozen
 class ContextPart:
-    """A part of a request.
-
-    Attributes:
-        kind: For example ``your messages``.
-        origin: The first words of a string, or the name of a tool.
-        tokens: Estimated.
-    """
+    """A part of a request; ``origin`` is the start of a string, or the name of a tool."""
 
     kind: str
     origin: str
@@ -41,16 +35,7 @@ class ContextPart:
 async def parts_before(
     agent: Agent[Any], context: dict[str, Any], added: Mapping[str, str], offered: Iterable[FunctionTool] = ()
 ) -> list[ContextPart]:
-    """Return the parts before the conversation: instructions, tools and handoffs.
-
-    No MCP server is started or called: its last listed tools count.
-
-    Args:
-        agent: The agent that receives the next request.
-        context: The context of the conversation.
-        added: Additions to the instructions, by path of their file.
-        offered: The tools that the chat adds.
-    """
+    """Return the parts before the conversation. MCP servers are not called: their last listed tools count."""
     context = copy.copy(context)
     files = [ContextPart("project instructions", path, tokens_of_text(text)) for path, text in added.items()]
     own = tokens_of_text(await agent.render(context)) - sum(one.tokens for one in files)
@@ -108,7 +93,6 @@ def parts_of(items: Iterable[Item]) -> Iterator[ContextPart]:
 
 
 def _split(kind: str, content: Any, origin: str = "") -> Iterator[ContextPart]:
-    """Yield the parts of a message or result: its text, attached files and images."""
     for number, part in enumerate(content if isinstance(content, list) else [content or ""]):
         is_image = isinstance(part, dict) and part.get("type") == "input_image"
         text = str(part.get("text", "")) if isinstance(part, dict) else str(part)

@@ -1,4 +1,4 @@
-"""The current conversation: the input items for the model, with each turn stored."""
+"""The current conversation, with each turn stored."""
 
 from __future__ import annotations
 
@@ -22,12 +22,6 @@ from kantan_agents.errors import ConversationsFileError
 
 class Conversation:
     """A conversation: a new one, until ``start`` loads another.
-
-    Args:
-        agent: The agent that it starts with.
-        context: The context that each conversation starts with.
-        store: Stores the turns, or None.
-        screen: Shows a warning when turns can no longer be stored.
 
     Attributes:
         kept: The stored turns.
@@ -68,12 +62,7 @@ class Conversation:
         self.items = [*before, *turn.items]
 
     async def note(self, typed: str, text: str) -> None:
-        """Add a note about a user's action to the next message.
-
-        Args:
-            typed: What the user typed.
-            text: The note for the model.
-        """
+        """Add a note about a user's action to the next message."""
         turn = ChatTurn(self.next, "note", typed, "", (said(text),), "finished")
         await self.add(turn)
         self.go_on_after(self.items, turn)

@@ -62,9 +62,6 @@ class Conversations:
 
     Methods block on the disk: call them in a thread.
 
-    Args:
-        path: The file. It and its folder are created if missing.
-
     Raises:
         ConversationsFileError: E195, the file cannot be used, or is another kind of file. Methods raise it
             too.
@@ -106,14 +103,13 @@ class Conversations:
 
     @staticmethod
     def begin(agent: str) -> KeptConversation:
-        """Return a new conversation. The file gets it with its first turn."""
+        """Return a new conversation, stored with its first turn."""
         return KeptConversation(secrets.token_hex(4), agent)
 
     def add(self, kept: KeptConversation, turn: ChatTurn) -> KeptConversation:
         """Store a new turn and return the conversation with it.
 
-        If another chat has extended the conversation since it was read, it forks: the result is a copy under
-        another id, up to the common turn.
+        If another chat has extended the conversation meanwhile, the result is a copy under another id.
         """
         with self._errors(), self._transaction():
             if self._numbers(kept.id) != [one.number for one in kept.turns]:
@@ -132,7 +128,7 @@ class Conversations:
         return KeptConversation(kept.id, kept.agent, (*kept.turns, turn))
 
     def change(self, kept: KeptConversation, turn: ChatTurn) -> KeptConversation:
-        """Store the changed latest turn and return the conversation with it."""
+        """Store the changed latest turn."""
         with self._errors(), self._transaction():
             self._connection.execute(
                 "UPDATE turns SET question = ?, answer = ?, items = ?, outcome = ?, trace_id = ? "
@@ -142,7 +138,7 @@ class Conversations:
         return KeptConversation(kept.id, kept.agent, (*kept.turns[:-1], turn))
 
     def remove(self, kept: KeptConversation, turn: ChatTurn) -> KeptConversation:
-        """Remove the latest turn, which had no effect, and return the conversation without it."""
+        """Remove the latest turn, which had no effect."""
         with self._errors(), self._transaction():
             row = (kept.id, turn.number)
             self._connection.execute("DELETE FROM turns WHERE conversation = ? AND number = ?", row)
@@ -151,10 +147,9 @@ class Conversations:
         return KeptConversation(kept.id, kept.agent, kept.turns[:-1])
 
     def load(self, beginning: str) -> KeptConversation:
-        """Return the conversation whose id starts with ``beginning``; ``last`` is the latest.
+        """Return the conversation whose id starts with ``beginning``, or the ``last`` one.
 
-        Raises:
-            ConversationNotFoundError: E194, no conversation or more than one matches.
+        E194 unless one matches.
         """
         with self._errors(), self._lock:
             if beginning == "last":
@@ -186,7 +181,7 @@ class Conversations:
             return [ListedConversation(*row) for row in self._connection.execute(_LIST, (limit,))]
 
     def search(self, words: str, limit: int) -> list[ListedConversation]:
-        """Search questions and answers, ignoring case; the latest conversation is first."""
+        """Search questions and answers, ignoring case; latest first."""
         sought = whole(words).casefold()
         found: dict[str, ListedConversation] = {}
         with self._errors(), self._lock:

@@ -26,12 +26,7 @@ PROMPT = "> "
 
 
 class Editor:
-    """The input line of a chat.
-
-    Args:
-        ending: A signal that ends the chat also ends a question.
-        history: Earlier input, without answers to questions.
-    """
+    """The input line of a chat. A signal that ends the chat also ends a question."""
 
     def __init__(self, ending: ChatEnding, history: InputHistory) -> None:
         self._ending = ending
@@ -63,11 +58,9 @@ class Editor:
         return typed
 
     async def ask(self, question: str) -> str:
-        """Ask a short question and return the answer. Earlier keystrokes do not count as the answer.
+        """Ask a short question and return the answer; earlier keystrokes do not count.
 
-        Raises:
-            KeyboardInterrupt: Ctrl-C.
-            EOFError: As for ``read``.
+        Raises like ``read``.
         """
         discard_input()
         clear_typeahead(self._questions.app.input)

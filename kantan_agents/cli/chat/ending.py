@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and a closed terminal, at each moment of a chat."""
+"""Ctrl-C, SIGTERM and a closed terminal in a chat."""
 
 from __future__ import annotations
 
@@ -15,14 +15,9 @@ _ENDING: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") i
 class ChatEnding:
     """Receives the signals of a chat. Create it on the event loop, in the main thread.
 
-    SIGINT interrupts the current work. SIGTERM and SIGHUP (a closed terminal) also end the chat; a second one
-    ends the process immediately.
-
-    Args:
-        is_interactive: Whether a user types. If not, SIGINT ends the chat too.
-
-    Attributes:
-        number: The signal that ends the chat, or None.
+    SIGINT interrupts the current work, or ends a chat that is not interactive. SIGTERM and SIGHUP (a closed
+    terminal) also end the chat; a second one ends the process immediately. ``number`` is the signal that ends
+    the chat.
     """
 
     def __init__(self, *, is_interactive: bool) -> None:
@@ -58,7 +53,7 @@ class ChatEnding:
     def interrupting(self, interrupt: Callable[[], object]) -> Iterator[None]:
         """Call ``interrupt`` on a signal inside the block, or if the chat is already ending.
 
-        Of several blocks, the last entered one counts. Blocks of subagents end in any order.
+        The last entered block counts. Blocks of subagents end in any order.
         """
         self._interrupts.append(interrupt)
         if self.is_requested:

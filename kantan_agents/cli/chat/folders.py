@@ -9,20 +9,12 @@ from kantan_agents.support.data_folder import data_folder
 
 
 def conversations_file() -> Path:
-    """Return the default file of conversations.
-
-    Raises:
-        ConversationsFileError: E195, the user has no home folder.
-    """
+    """Return the default file of conversations; E195 without a home folder."""
     return _file("conversations.sqlite3")
 
 
 def history_file() -> Path:
-    """Return the file of the input history.
-
-    Raises:
-        ConversationsFileError: E195, the user has no home folder.
-    """
+    """Return the file of the input history; E195 without a home folder."""
     return _file("history.jsonl")
 
 

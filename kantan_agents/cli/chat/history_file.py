@@ -1,4 +1,4 @@
-"""One file with the input of all of the user's chats."""
+"""The input of all of the user's chats."""
 
 from __future__ import annotations
 
@@ -33,12 +33,7 @@ _FLAGS: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLO
 
 @attrs.frozen
 class Entry:
-    """One input.
-
-    Attributes:
-        at: Seconds since 1970.
-        text: The input, with all its lines.
-    """
+    """One input, ``at`` seconds since 1970."""
 
     at: float
     text: str
@@ -56,7 +51,7 @@ class HistoryFile:
     path: Path
 
     def create(self) -> None:
-        """Create the file and its folder if missing, without waiting for other chats."""
+        """Create the file and its folder, without waiting for other chats."""
         self._open().close()
 
     def read(self) -> list[Entry]:
@@ -65,11 +60,11 @@ class HistoryFile:
             return [entry for _, entry in _entries(_end_of(file).split(b"\n"))][-MOST:]
 
     def add(self, entry: Entry) -> bool:
-        """Store an entry, and remove old ones above the limit. On an error, the file is unchanged.
+        """Store an entry, and remove the oldest above the limit. On an error, the file is unchanged.
 
         Returns:
-            Whether it is stored. An entry with a leading space, a very long one, or one with a probable
-            secret is not.
+            False for an entry with a leading space, a very long one, or one with a probable secret: it is not
+            stored.
         """
         line = json.dumps((entry.at, whole(entry.text))).encode() + b"\n"
         if entry.text[:1].isspace() or len(line) > _LONGEST or mask(entry.text) != entry.text:
@@ -134,7 +129,6 @@ def _end_of(file: FileIO) -> bytes:
 
 
 def _entries(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Entry]]:
-    """Yield each valid line with its entry."""
     for line in lines:
         try:
             at, text = json.loads(line)

@@ -20,11 +20,8 @@ T = TypeVar("T")
 class InputHistory(History):
     """The history of a prompt. A thread reads it: first while the prompt waits, later before each prompt.
 
-    Input that the file does not accept, such as a secret, stays in memory until the chat ends.
-
-    Args:
-        file: Stores the entries, or None.
-        warn: Called once with a line if the file cannot be used.
+    Input that the file does not accept, such as a secret, stays in memory until the chat ends. ``warn`` is
+    called once if the file cannot be used.
     """
 
     def __init__(self, file: HistoryFile | None, warn: Callable[[str], None]) -> None:
@@ -36,7 +33,7 @@ class InputHistory(History):
         self._own: list[Entry] = []
 
     async def refresh(self) -> None:
-        """Read the entries before a prompt; for the first prompt ``load`` does it."""
+        """Read the entries before a prompt other than the first."""
         if self._has_prompted:
             await self._read()
         self._has_prompted = True
@@ -65,11 +62,7 @@ class InputHistory(History):
             self._problem = ""
 
     async def clear(self) -> None:
-        """Remove all entries.
-
-        Raises:
-            OSError: The file cannot be changed.
-        """
+        """Remove all entries."""
         if self.file is not None:
             await anyio.to_thread.run_sync(self.file.clear)
         self._own = []

@@ -1,4 +1,4 @@
-"""Background commands of a conversation, for the user and for the model."""
+"""Background commands of a conversation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ID: Final = re.compile(r"\bbash_(\d{1,9})\b")
 
 
 class Jobs:
-    """The background commands, shown as one line or as text."""
+    """The background commands, for the user and the model."""
 
     def __init__(self, screen: Screen) -> None:
         self.shells = BackgroundShells()
@@ -32,10 +32,9 @@ class Jobs:
         self._said: object = None
 
     def report(self, moment: object) -> None:
-        """Report commands that have ended since the last call, and the number of running ones.
+        """Report ended commands since the last call.
 
-        Args:
-            moment: The number of running commands is repeated when this changes.
+        Repeat the number of running ones when ``moment`` changes.
         """
         self._report_ended()
         running = [shell.id for shell in self.shells.listed() if not shell.command.is_over]
@@ -54,7 +53,7 @@ class Jobs:
         self._said = None
 
     def with_news(self, message: ChatMessage) -> ChatMessage:
-        """Return a message with a note about ended commands that the model does not know of."""
+        """Add a note to a message about ended commands that the model does not know of."""
         notes = []
         for shell in self.shells.listed():
             if shell.command.is_over and not shell.is_known_to_end:
@@ -81,21 +80,13 @@ class Jobs:
             self._screen.line(plain(f"{shell.id}  {_state(shell)}  {_time(shell)}  {command}  | {last}"))
 
     def show(self, shell_id: str) -> None:
-        """Show a command and its latest output.
-
-        Raises:
-            UnknownShellError: E169, no command has this id.
-        """
+        """Show a command and its latest output; E169 for an unknown id."""
         shell = self.shells.get(shell_id)
         self._screen.block(f"{shell.line}\n{_time(shell)}: {state_of(shell.command)}", LABEL)
         self._screen.block(_latest(shell).rstrip() or "No output.")
 
     async def stop(self, shell_id: str) -> None:
-        """End a command with all its processes.
-
-        Raises:
-            UnknownShellError: E169, no command has this id.
-        """
+        """End a command with all its processes; E169 for an unknown id."""
         shell = self.shells.get(shell_id)
         if shell.command.is_over:
             self._screen.line(f"{shell.id} had already ended.")

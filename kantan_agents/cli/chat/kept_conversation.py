@@ -37,7 +37,6 @@ class ChatTurn:
     Attributes:
         number: From 1.
         items: The input items that it adds to the conversation.
-        trace_id: The trace of the answer; None if not recorded.
     """
 
     number: int
@@ -57,11 +56,7 @@ class ChatTurn:
 
 @attrs.frozen
 class KeptConversation:
-    """A conversation with its turns, in order.
-
-    Attributes:
-        agent: The name of its first agent.
-    """
+    """A conversation; ``agent`` is the name of its first agent."""
 
     id: str
     agent: str
@@ -87,7 +82,7 @@ class ListedConversation:
     Attributes:
         title: The start of its first question.
         changed_at: Start of its latest turn, in seconds since 1970.
-        found: The text around a search hit; empty in a plain list.
+        found: The text around a search hit, or "".
     """
 
     id: str

@@ -50,11 +50,7 @@ class Lines:
             self._future.set_result(line)
 
     async def next(self) -> str:
-        """Return the next line, without its end.
-
-        Raises:
-            EOFError: No line is left, or ``stop`` was called.
-        """
+        """Return the next line without its end; raise EOFError after the last one and after ``stop``."""
         self._future = self._loop.create_future()
         self._wanted.release()
         line = await self._future

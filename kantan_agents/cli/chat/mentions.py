@@ -46,12 +46,7 @@ _FLAGS: Final = os.O_RDONLY | sum(
 
 @attrs.frozen
 class ChatMessage:
-    """A user's message for the model.
-
-    Attributes:
-        item: The input item.
-        notes: One line for the user about each named file.
-    """
+    """A message for the model; ``notes`` inform the user about each named file."""
 
     item: Item
     notes: tuple[str, ...] = ()
@@ -65,17 +60,13 @@ class ChatMessage:
 
 
 def read_message(text: str, folder: Path) -> ChatMessage:
-    """Return a typed message as an input item with the files that it names. Reads the files.
+    """Return a typed message as an input item with the files of ``folder`` that it names. Reads the files.
 
-    A name without a file remains text, and a note reports it: ``@aiko`` may be a name.
-
-    Args:
-        text: The typed message.
-        folder: The working folder. No file outside it is read.
+    A name without a file remains text, and a note reports it: ``@aiko`` may be a person.
 
     Raises:
-        FileMentionError: E193, a file is outside the folder, a link, binary or too large, or too many files
-            are named.
+        FileMentionError: E193, a file is outside the folder, a link, binary or too large, or too many are
+            named.
     """
     text = whole(text)
     parts: list[dict[str, Any]] = []
@@ -142,7 +133,7 @@ def _decoded(content: bytes, name: str, *, is_cut: bool) -> str:
 
 
 def is_file_inside(folder: Path, name: str) -> bool:
-    """Return whether to read a name: it exists in the folder, or leads out of it."""
+    """Return whether to read a name: it exists in the folder, or leads out of it (an error)."""
     try:
         path = _path(folder, name)
         return not path.is_relative_to(folder) or (os.path.lexists(path) and not path.is_dir())
@@ -151,13 +142,10 @@ def is_file_inside(folder: Path, name: str) -> bool:
 
 
 def _read_inside(folder: Path, name: str, limit: int) -> tuple[bytes, int]:
-    """Return the first bytes of a file in a folder, and its size.
+    """Return the first bytes of a file in a folder, and its size; raise E193 if it cannot be read.
 
     Each part of the path is opened separately below an open folder, without following links: no one can swap
-    one in between. A larger size than the bytes means that the file was cut.
-
-    Raises:
-        FileMentionError: E193, it is outside the folder, a link, not a regular file, or unreadable.
+    one in between.
     """
     path, shown = _path(folder, name), one_line(name)
     if not path.is_relative_to(folder) or path == folder:

@@ -1,4 +1,4 @@
-"""Shows recorded answers on the page of ``traces open``, in a separate process."""
+"""Shows recorded answers on the page of ``traces open``, in a child process."""
 
 from __future__ import annotations
 
@@ -22,11 +22,9 @@ _PATIENCE: Final = 30.0
 
 
 class ChatPage:
-    """Opens the page of the trace database. The page ends with the chat.
+    """Opens the page of the trace database; it ends with the chat.
 
-    Args:
-        database: The trace database.
-        flush: Writes the recorded spans. It blocks on the disk.
+    ``flush`` writes recorded spans and blocks.
     """
 
     def __init__(self, database: Path, flush: Callable[[], object]) -> None:
@@ -41,11 +39,7 @@ class ChatPage:
         return [_PROGRAM, "traces", "open", trace_id, *place]
 
     async def open(self, trace_id: str) -> str:
-        """Serve the page of a run, open it in the browser, and return its address.
-
-        Raises:
-            ChatCommandError: E196, it cannot be served.
-        """
+        """Serve a run's page, open it in the browser, and return its address; E196 on failure."""
         await anyio.to_thread.run_sync(self._flush)
         # In the environment, because all users of the machine can read the command line.
         environment = {**os.environ, DATABASE_VARIABLE: self._database.text}

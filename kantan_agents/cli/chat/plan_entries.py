@@ -1,4 +1,4 @@
-"""The permissions that a plan requests, such as ``Write(src/**)``: checked and explained."""
+"""The permissions that a plan requests, checked and explained."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PROTECTED: Final = "it names a protected file, which is asked for each time"
 
 @attrs.frozen
 class PlanEntry:
-    """A permission that a plan requests.
+    """A requested permission.
 
     Attributes:
         text: The entry, in the syntax of ``--yes``.
@@ -43,12 +43,7 @@ class PlanEntry:
 def read_entries(
     texts: Iterable[str], known: Collection[str]
 ) -> tuple[tuple[PlanEntry, ...], tuple[str, ...]]:
-    """Return the valid entries, and the problems of the others.
-
-    Args:
-        texts: The entries as the model wrote them.
-        known: The names of existing tools.
-    """
+    """Return the valid entries, and the problems of the others."""
     entries: list[PlanEntry] = []
     problems: list[str] = []
     for text in dict.fromkeys(one.strip() for one in texts):
@@ -60,11 +55,7 @@ def read_entries(
 
 
 def _entry(text: str, known: Collection[str]) -> PlanEntry:
-    """Read an entry.
-
-    Raises:
-        ValueError: It is invalid, or permits more than a plan may request.
-    """
+    """Read an entry; raise ValueError if it is invalid or permits too much."""
     if not text.isprintable() or by_code(text, strict=True) != text:
         raise ValueError("it has characters that cannot be seen, or several lines")
     name = text.partition("(")[0].strip()

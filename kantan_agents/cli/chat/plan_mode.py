@@ -60,11 +60,8 @@ class PlanMode(Middleware):
     """Denies model calls that may change something, and offers ``ExitPlanMode`` to the model.
 
     The mode at the time of the model request decides about a call. An agreement therefore has no effect on
-    calls that the model makes together with ``ExitPlanMode``.
-
-    Args:
-        is_on: Whether the chat starts in plan mode.
-        named: Tools and entries that the user permits in plan mode.
+    calls that the model makes together with ``ExitPlanMode``. ``named`` are tools and entries that the user
+    permits.
     """
 
     def __init__(self, *, is_on: bool = False, named: Collection[str] = ()) -> None:
@@ -88,7 +85,7 @@ class PlanMode(Middleware):
 
     @property
     def offered(self) -> FunctionTool | None:
-        """The additional tool of an agent in plan mode, or None."""
+        """The tool that plan mode adds to an agent, or None."""
         return self._guarded if self.is_on and self._agreed is None else None
 
     def enter(self) -> None:
@@ -199,7 +196,6 @@ def _is_outermost(run: Run) -> bool:
 
 
 def _seen(call: ToolCall) -> tuple[PendingCall, Any, ToolFacts]:
-    """Return a call as the user's entries see it: an MCP tool only has the names with its server."""
     facts = facts_of_call(call)
     names = facts.names
     if server_of(call.tool) is not None:
@@ -209,7 +205,6 @@ def _seen(call: ToolCall) -> tuple[PendingCall, Any, ToolFacts]:
 
 
 def _names_of(tool: Any) -> Iterator[str]:
-    """Yield the names of a tool that a plan's entry may use."""
     if isinstance(tool, FunctionTool):
         facts = facts_of_listed(tool)
         names = facts.names if facts.origin is None else facts.origin.names

@@ -24,12 +24,7 @@ _ALWAYS_ASKED: Final = "Everything else is asked about as usual, and protected f
 
 @attrs.frozen
 class PlanAnswer:
-    """The user's decision about a plan.
-
-    Attributes:
-        decision: ``"each"`` agrees to the plan, but to none of its permissions.
-        reason: Why the user disagrees.
-    """
+    """The user's decision; ``"each"`` agrees to the plan, but to none of its permissions."""
 
     decision: Literal["yes", "each", "no"]
     reason: str = ""
@@ -37,14 +32,7 @@ class PlanAnswer:
 
 @attrs.frozen(eq=False)
 class PlanQuestion:
-    """Asks at the terminal. Ctrl-C or Ctrl-D cancels the model's answer.
-
-    Attributes:
-        editor: Reads the answers.
-        screen: Shows the plan.
-        stop: Cancels the current answer.
-        place: Where commands run, for example ``no sandbox``.
-    """
+    """Asks at the terminal. Ctrl-C or Ctrl-D cancels the model's answer."""
 
     editor: Editor
     screen: Screen

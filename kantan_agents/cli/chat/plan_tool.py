@@ -1,4 +1,4 @@
-"""The tool ``ExitPlanMode``, with which a model proposes a plan, and its results."""
+"""The tool ``ExitPlanMode``, with which a model proposes a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collects the events of an answer, so that an unfinished one can be stored."""
+"""Collects an answer's events, to store an unfinished one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _NO_OUTPUT: Final = "The call was interrupted. It may have had effects."
 
 
 class AnswerProgress:
-    """Collects the messages and tool calls of one answer, in order.
+    """The messages and tool calls of one answer, in order.
 
-    A canceled or failed run has no result, yet its tools may have had effects that the model must know in the
-    next turn.
+    A canceled or failed run has no result, yet its tools may have had effects that the model must know.
     """
 
     def __init__(self) -> None:
@@ -77,11 +76,7 @@ class AnswerProgress:
         return False
 
     def items(self, ending: str | None = None) -> list[Item]:
-        """Return the parts as input items, each call with its result.
-
-        Args:
-            ending: Why the answer ended, as a final message.
-        """
+        """Return the parts as input items, with ``ending`` as a final message."""
         items: list[Item] = []
         for part in self._parts:
             if "content" in part:
@@ -94,7 +89,7 @@ class AnswerProgress:
 
 
 def _counted(event: ModelCallStarted | ModelCallFinished) -> tuple[str, int] | None:
-    """Return the model of a request and the token count of its provider; None without a count."""
+    """Return a request's model and its provider's token count, or None."""
     if event.type == "model_call_started":
         return None
     usage = event.usage

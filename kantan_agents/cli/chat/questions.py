@@ -20,16 +20,16 @@ _NUMBERS = re.compile(r"\d{1,9}([\s,]+\d{1,9})*,?")
 
 
 class Questions:
-    """Asks one question at a time. The tool needs it before a terminal exists.
+    """Asks one question at a time; Ctrl-C or Ctrl-D cancels the answer.
 
-    Ctrl-C or Ctrl-D cancels the model's answer.
+    The tool needs it before a terminal exists.
     """
 
     def __init__(self) -> None:
         self._terminal: tuple[Editor, Screen, Callable[[], None]] | None = None
 
     def ask_at(self, editor: Editor, screen: Screen, stop: Callable[[], None]) -> None:
-        """From now on, ask with this editor and screen; ``stop`` cancels the current answer."""
+        """Set the editor and screen; ``stop`` cancels the current answer."""
         self._terminal = editor, screen, stop
 
     async def __call__(self, questions: Sequence[Question]) -> list[list[str]] | None:

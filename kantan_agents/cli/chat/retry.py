@@ -1,4 +1,4 @@
-"""What ``/retry`` sends again, and the errors after which it may help."""
+"""``/retry``: the items that it sends, and the errors after which it may help."""
 
 from __future__ import annotations
 
@@ -26,13 +26,7 @@ _OF_CONNECTIONS: Final = (APIConnectionError, ProviderRequestError, httpx.Transp
 
 @attrs.frozen
 class Retried:
-    """A turn to retry.
-
-    Attributes:
-        question: The user's input.
-        before: The conversation before it.
-        begun: The items of the turn that stay.
-    """
+    """A turn to retry: the conversation ``before`` it, and its remaining first items."""
 
     question: str
     before: list[Item]
@@ -46,15 +40,7 @@ class Retried:
 
 
 def last_turn(turns: tuple[ChatTurn, ...], items: list[Item]) -> Retried:
-    """Return the last turn of a conversation and the notes after it, for another answer.
-
-    Args:
-        turns: The turns.
-        items: The model's input.
-
-    Raises:
-        ChatCommandError: E196, no turn exists, or no model has answered it.
-    """
+    """Return the last turn and the notes after it; E196 without an answer to retry."""
     notes = list(takewhile(lambda turn: turn.kind == "note", reversed(turns)))[::-1]
     if len(notes) == len(turns):
         raise _refused("nothing has been said yet; type a message")
@@ -79,9 +65,9 @@ def _refused(reason: str) -> ChatCommandError:
 
 
 def without_answer(items: list[Item]) -> list[Item]:
-    """Return the items of a turn without the model's output since the message or the last tool call.
+    """Return a turn's items without the model's output since the message or the last tool call.
 
-    Calls and their results stay: they had effects, and the model continues after them.
+    Calls and their results stay: they had effects.
     """
     end = len(items)
     while end and (is_answer(items[end - 1]) or is_reasoning(items[end - 1])):
@@ -90,7 +76,7 @@ def without_answer(items: list[Item]) -> list[Item]:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Return whether the request may succeed later, as after a rate limit or with a server down."""
+    """Return whether a retry may succeed, as after a rate limit or with a server down."""
     if is_out_of_credit(error):
         return False
     if isinstance(error, MaxTurnsExceeded):  # it continues after the tool calls

@@ -1,4 +1,4 @@
-"""Tracks the column in which output on the terminal ends, as far as that is certain."""
+"""Tracks the column in which output ends, as far as it is certain."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class RowEnd:
     """Follows output that starts at the left edge.
 
     After a character in the last column, a terminal wraps only with the next one, and not if the cursor moved
-    in between. The cursor may therefore leave the end of the output in other columns only.
+    in between: the cursor must not leave the output there.
     """
 
     def __init__(self) -> None:
@@ -38,5 +38,5 @@ class RowEnd:
             self._column = self._column + cells if fits else cells
 
     def may_leave(self, width: int) -> bool:
-        """Return whether the cursor can leave the end of the output and return to it."""
+        """Return whether the cursor can leave the end of the output and return."""
         return self._column is not None and self._column < self._width == width

@@ -48,10 +48,7 @@ _PATIENCE_WITH_THREADS: Final = 0.5
 def lead(settings: Settings) -> None:
     """Run a chat at a terminal, or with the lines of standard input as questions.
 
-    The process ends even if a tool still works in a thread, which nothing can stop.
-
-    Raises:
-        ConversationNotFoundError: E194, no conversation matches ``--resume``.
+    The process ends even if a tool's thread, which nothing can stop, still works.
     """
     with recording_to(settings.target) as recorder:
         page = None
@@ -149,7 +146,7 @@ async def _converse(chat: Chat, editor: Editor, ending: ChatEnding) -> int:
 
 
 async def _answer_lines(chat: Chat, ending: ChatEnding) -> int:
-    """Answer each line of standard input. Its author is unknown, so a line is never a command."""
+    """Answer each line of standard input. Its author is unknown: it is never a command."""
     lines = Lines()
     failed = False
     while not ending.is_requested:
@@ -192,12 +189,12 @@ class _Unwaited(ThreadPoolExecutor):
 
 
 def _wait_for_no_thread() -> None:
-    """Let the running event loop end without waiting for its threads."""
+    """Let the event loop end without waiting for threads."""
     asyncio.get_running_loop().set_default_executor(_Unwaited(thread_name_prefix="chat"))
 
 
 def _end_threads(code: int) -> None:
-    """Exit with this code if a thread still runs, since Python would wait for it."""
+    """Exit if a thread still runs, since Python would wait for it."""
     deadline = time.monotonic() + _PATIENCE_WITH_THREADS
     for thread in threading.enumerate():
         if not thread.daemon and thread is not threading.main_thread():

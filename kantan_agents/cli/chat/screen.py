@@ -22,9 +22,7 @@ _BACK = "\x1b8"
 
 
 class Screen:
-    """Writes to a terminal of any width. No input is read as markup or as a control sequence.
-
-    Once the terminal is closed, it writes nothing.
+    """Writes to a terminal of any width, until it is closed. No input is read as markup or control sequences.
 
     Args:
         console: The console.
@@ -32,7 +30,7 @@ class Screen:
 
     Attributes:
         lock: Hold it to write or ask, so that no output lands in a question.
-        shows_status: Whether a status line exists: not in a pipe or on a terminal without a cursor.
+        shows_status: False in a pipe or on a terminal without a cursor.
     """
 
     def __init__(self, console: Console, *, notes: Console | None = None) -> None:
@@ -66,7 +64,7 @@ class Screen:
             self._write_answer("\n")
 
     def line(self, text: str | Text, style: str = "") -> None:
-        """Write one line, cut with an ellipsis if the terminal is too narrow."""
+        """Write one line, cut to the terminal's width."""
         shown = plain(" ".join(text.split()), style) if isinstance(text, str) else text
         shown.no_wrap = True
         if self._notes is not None:
@@ -86,7 +84,7 @@ class Screen:
         self.block(f"error: {' '.join(text.split())}", BAD)
 
     def status(self, text: str) -> None:
-        """Show a status until the next output: on this line, or below unfinished output."""
+        """Show a status until the next output."""
         if not self.shows_status or text == self._status:
             return
         width = self._console.width

@@ -36,14 +36,10 @@ class Settings:
 
     Attributes:
         source: Builds the agent with another model.
-        context: The context that each conversation starts with.
-        target: The trace database, or None.
-        store: Stores conversations, or None.
         resume: The id of a conversation to resume, or ``last``.
         questions: Asks the model's questions; None without a terminal.
         folder: The working folder, whose files may be sent.
         place_of_commands: Where commands run, for questions; "" if the agent runs none.
-        history: Stores the input, or None.
     """
 
     agent: Agent[Any]
@@ -88,16 +84,10 @@ def read_start(
 
 
 def open_conversations(path: Path | None, *, resumes: bool) -> Conversations | None:
-    """Open the file of conversations, by default the one in the user's data folder.
+    """Open the file of conversations, by default in the user's data folder.
 
-    If the default cannot be used, a line on standard error reports it, and the chat continues without it.
-
-    Args:
-        path: The file that the user named.
-        resumes: Whether the chat resumes a conversation in it.
-
-    Raises:
-        ConversationsFileError: E195, it cannot be used.
+    A default that cannot be used is reported on standard error, and the chat continues without it, unless it
+    ``resumes``; otherwise E195.
     """
     try:
         kept = Conversations(conversations_file() if path is None else path)
@@ -111,7 +101,7 @@ def open_conversations(path: Path | None, *, resumes: bool) -> Conversations | N
 
 
 def open_history(*, is_kept: bool) -> HistoryFile | None:
-    """Return the file of the input history, or None to store nothing."""
+    """Return the input history, or None to store nothing."""
     try:
         return HistoryFile(history_file()) if is_kept else None
     except ConversationsFileError:  # the warning about conversations has stated it

@@ -1,4 +1,4 @@
-"""The source of a chat's agent, which can build it again with another model."""
+"""Builds a chat's agent, again with another model."""
 
 from __future__ import annotations
 
@@ -33,11 +33,7 @@ _OPTION = "--agent"
 
 @attrs.define(eq=False)
 class AgentSource:
-    """Builds a chat's agent: with another model, or again after its files changed.
-
-    Attributes:
-        pinned: The agent's files, or None.
-    """
+    """Builds a chat's agent: with another model, or after its files (``pinned``) changed."""
 
     _make: Callable[..., Agent[Any]]
     pinned: PinnedFiles | None
@@ -49,7 +45,7 @@ class AgentSource:
         return self._make(self._model, replace=self._replaces)
 
     def agent_with(self, model: str) -> Agent[Any]:
-        """Return the agent with another model from now on, even if its file has a full model name."""
+        """Return the agent with another model from now on, even if its file names a model."""
         agent = self._make(model, replace=True)
         agent.check_model()
         self._model, self._replaces = model, True
@@ -67,16 +63,9 @@ def agent_source(
 ) -> AgentSource:
     """Return the source of a chat's agent. An agent of a module has its own rules, tools and files.
 
-    Args:
-        name: The name of an agent, a path that ends with ``.md``, or ``MODULE:NAME`` of an ``Agent`` or of a
-            function that returns one; None for a helpful assistant.
-        instructions: The instructions of that assistant.
-        rules: The context's rules for slash commands, or None.
-        options: The model, and additional tools that need an approval; not for an agent of a module.
-        tools: The agent's tools.
-        questions: Asks the user for the tool ``AskUserQuestion``. Agents of files get it, and other agents
-            with tools.
-        instruction_files: Files with additional instructions.
+    ``name`` is a name, a path that ends with ``.md``, ``MODULE:NAME`` of an ``Agent`` or of a function that
+    returns one, or None for an assistant with ``instructions``. ``questions`` is for ``AskUserQuestion``,
+    which agents of files and other agents with tools get.
     """
     asked, model = options.asked, options.model
     commands: list[Any] = [SlashCommands(user_rules(rules)), *([Approve(asked)] if asked else [])]
@@ -108,7 +97,7 @@ def agent_source(
 
 
 def slash_commands_of(agent: Agent[Any]) -> SlashCommands | None:
-    """Return the middleware that lets a user run the agent's tools; None if no tool may be run."""
+    """Return middleware that lets a user run the agent's tools, or None."""
     return next((one for one in agent.layers.middleware if isinstance(one, SlashCommands)), None)
 
 
@@ -134,7 +123,7 @@ def _of_file(
     *,
     replace: bool = False,
 ) -> Agent[Any]:
-    if named.pinned.own is not None:  # that of its file, or the version accepted since
+    if named.pinned.own is not None:  # its file's, or the version accepted since
         named = attrs.evolve(named, definition=named.pinned.own)
     if replace and model is not None:
         named = attrs.evolve(named, definition=attrs.evolve(named.definition, model=None))

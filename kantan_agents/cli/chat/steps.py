@@ -1,4 +1,4 @@
-"""The todo list of ``TodoWrite``: shown in a chat, and read from a conversation."""
+"""The todo list of ``TodoWrite`` in a chat."""
 
 from __future__ import annotations
 
@@ -24,11 +24,7 @@ _STYLES: Final = {"completed": LABEL, "in_progress": STRONG, "pending": ""}
 
 
 class StepLists:
-    """Shows the changes of each ``TodoWrite`` call. Each subagent has its own list.
-
-    Args:
-        steps: The last shown list of the main agent.
-    """
+    """Shows the changes of each ``TodoWrite`` call. Each subagent has its own list."""
 
     def __init__(self, steps: Sequence[Todo] = ()) -> None:
         self._lists: dict[str | None, Sequence[Todo]] = {None: steps}
@@ -40,12 +36,7 @@ class StepLists:
         return shortened(active, _MAX_STATUS)
 
     def see(self, event: ToolCallFinished | ToolCallRefused, arguments: str) -> tuple[str, list[Text]] | None:
-        """Take an ended tool call; return a summary and the lines to show, or None if it wrote no list.
-
-        Args:
-            event: The event.
-            arguments: The arguments of the call.
-        """
+        """Return a summary and lines for an ended tool call; None if it wrote no list."""
         if event.tool != NAME or isinstance(event, ToolCallRefused):
             return None
         steps = written_by(arguments, event.output or "")
@@ -82,9 +73,9 @@ def step_line(step: Todo, indent: str = "  ") -> Text:
 
 
 def steps_of(kept: KeptConversation) -> list[Todo] | None:
-    """Return the conversation's list; None if no call wrote one.
+    """Return the conversation's list, or None.
 
-    Calls of an interrupted or failed run count too: the model knows of them.
+    Calls of interrupted or failed runs count: the model knows of them.
     """
     for turn in reversed(kept.turns):
         results: dict[str, str] = {}
@@ -100,7 +91,7 @@ def steps_of(kept: KeptConversation) -> list[Todo] | None:
 
 
 def give_steps(kept: KeptConversation, agent: Agent[Any], context: dict[str, Any]) -> None:
-    """Set the context's list to the conversation's, if the agent stores one there."""
+    """Set the context's list to the conversation's."""
     key = next(filter(None, map(key_of, agent.unguarded_tools)), None)
     steps = steps_of(kept)
     if key is not None and steps is not None:

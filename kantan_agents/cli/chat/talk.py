@@ -1,4 +1,4 @@
-"""Runs an agent in a conversation, and continues after an unfinished answer."""
+"""Runs an agent in a conversation."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ from kantan_agents.errors import ChatCommandError
 class Talk:
     """A conversation and its agent.
 
-    Attributes:
-        trace_id: The trace of the last answer.
-        counted: The model of the last request, and the input tokens that its provider counted.
+    ``counted`` has the last request's model and its provider's token count.
     """
 
     agent: Agent[Any]
@@ -41,13 +39,13 @@ class Talk:
     _hooks: ChatHooks
     _screen: Screen
     _noting: Callable[[tuple[str, int]], AbstractAsyncContextManager[None]]
-    """Returns a block that notes the tools' changes, by conversation id and turn number."""
+    """Notes the tools' changes in a block, by conversation id and turn number."""
     _with_news: Callable[[ChatMessage], ChatMessage]
-    """Adds to an outgoing message what the model does not know yet."""
+    """Adds news for the model to an outgoing message."""
     trace_id: str | None = attrs.field(default=None, init=False)
     counted: tuple[str, int] | None = attrs.field(default=None, init=False)
     _unkept: tuple[str, Callable[[], Awaitable[Outcome]]] | None = attrs.field(default=None, init=False)
-    """The last input and a function that sends it again, if nothing of it was stored."""
+    """The last input and a function that resends it, if nothing was stored."""
 
     def renew(self) -> None:
         """Start a new conversation."""
@@ -65,19 +63,11 @@ class Talk:
         self.conversation.make_portable()
 
     def forget_approvals(self) -> None:
-        """Revoke the conversation's approvals, because its agents have changed."""
+        """Revoke the approvals: the agents have changed."""
         self._runner.forget_approvals()
 
     async def say(self, message: ChatMessage, text: str) -> Outcome:
-        """Send a message, show the answer, and store both.
-
-        Args:
-            message: The message.
-            text: What the user typed.
-
-        Raises:
-            Exception: The error of the run, after its finished parts were stored.
-        """
+        """Send a message, show the answer, and store both, even the finished parts of a failed run."""
         submitted = await self._hooks.submit(message, text)
         if not isinstance(submitted, ChatMessage):
             self._unkept = text, partial(self.say, message, text)
@@ -86,11 +76,7 @@ class Talk:
         return await self._turn(text, [item], [*self.conversation.items, item])
 
     async def command(self, line: str) -> Outcome:
-        """Run one of the agent's tools with a command such as ``/read notes.txt``.
-
-        Raises:
-            Exception: As for ``say``. A command that is denied before its tool runs is not stored.
-        """
+        """Run one of the agent's tools. A command denied before its tool runs is not stored."""
         message = ChatMessage({"role": "user", "content": line})
         submitted = await self._hooks.submit(message, line)
         if not isinstance(submitted, ChatMessage):
@@ -101,11 +87,7 @@ class Talk:
     async def retry(self) -> Outcome:
         """Ask for the last answer again, after its tool calls, with the same files.
 
-        The new answer replaces the old one, unless it is empty.
-
-        Raises:
-            ChatCommandError: E196, no answer can be retried.
-            Exception: As for ``say``.
+        An empty new answer does not replace the old one. E196 if no answer can be retried.
         """
         if self._unkept is not None:
             typed, again = self._unkept
@@ -117,12 +99,7 @@ class Talk:
         return await self._turn(last.question, last.begun, [*last.before, *last.begun], "retry")
 
     async def compact(self) -> None:
-        """Replace the conversation by a summary, and show it.
-
-        Raises:
-            ChatCommandError: E196, there is nothing to summarize.
-            Exception: The error of the run; the conversation is unchanged.
-        """
+        """Replace the conversation by a summary; a failed run leaves it unchanged. E196 if it is empty."""
         conversation = self.conversation
         if not conversation.items:
             raise ChatCommandError(command="/compact", reason="nothing has been said yet")
@@ -193,7 +170,7 @@ class Talk:
             self._screen.end_answer()
 
     async def _keep_unfinished(self, turn: ChatTurn, progress: AnswerProgress) -> None:
-        """Store the tools' effects before the next model call, so that a crash does not hide them."""
+        """Store the tools' effects before the next model call: a crash must not hide them."""
         items = (*turn.items, *progress.items())
         await self.conversation.change(
             attrs.evolve(turn, answer=progress.text, items=items, trace_id=progress.trace_id)

@@ -158,11 +158,7 @@ class AgentRunOptions:
             raise InvalidOptionError(option="--no-record", reason="cannot be combined with --db")
 
     def tools(self) -> list[Any]:
-        """Return the toolkit's tools. Tools that change something need an approval.
-
-        Raises:
-            ToolkitUnavailableError: E165, the system cannot confine tools to a folder.
-        """
+        """Return the toolkit's tools. Tools that change something need an approval."""
         if self.sandbox not in _SANDBOXES:
             reason = f"must be {', '.join(_SANDBOXES[:-1])} or {_SANDBOXES[-1]}, not {self.sandbox!r:.60}"
             raise InvalidOptionError(option="--sandbox", reason=reason)

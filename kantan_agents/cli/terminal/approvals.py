@@ -1,4 +1,4 @@
-"""Asks the user at the terminal about tool calls that need an approval."""
+"""Asks the user about tool calls that need an approval."""
 
 from __future__ import annotations
 
@@ -28,12 +28,7 @@ REFUSED = "The user did not approve this call."
 
 @attrs.frozen
 class ApprovalAnswer:
-    """The user's decision about a call.
-
-    Attributes:
-        decision: ``"always"`` also approves later similar calls.
-        reason: The reason of a denial.
-    """
+    """The user's decision; ``"always"`` also approves later similar calls."""
 
     decision: Literal["yes", "no", "always"]
     reason: str = ""
@@ -56,7 +51,7 @@ class AskedCall:
 
 
 Ask = Callable[[AskedCall], Awaitable[ApprovalAnswer | None]]
-"""Asks about a call; returns None if the user canceled the answer instead."""
+"""Asks about a call; returns None if the user canceled the answer."""
 
 
 FirstDecision = Callable[[PendingCall, Any, ToolFacts, bool], Awaitable[ApprovalAnswer | None]]
@@ -73,14 +68,9 @@ def approving(asked: AskedCall) -> str:
 
 
 class AskedApprovals:
-    """Decides on waiting calls, one after another.
+    """Decides on waiting calls, one after another. ``first`` decides before all else.
 
-    Args:
-        ask: Asks the user.
-        stop: Cancels the current answer.
-        approved: Names of tools that need no question, and entries such as ``Bash(git status:*)``. For a
-            protected file, only an entry with its path counts.
-        first: Decides before all of this.
+    For a protected file, only an entry of ``approved`` with its path counts.
     """
 
     def __init__(
@@ -104,7 +94,7 @@ class AskedApprovals:
     async def decide(self, result: Any) -> RunState[Any, Any] | None:
         """Return the state of a paused run with all decisions; None if no call waits.
 
-        If the user cancels the answer, the result is None as well and ``was_stopped`` is set.
+        None and a set ``was_stopped`` mean that the user canceled the answer.
         """
         self.was_stopped = False
         if not getattr(result, "interruptions", None):
@@ -131,12 +121,7 @@ class AskedApprovals:
         return state
 
     async def answer(self, call: PendingCall, tool: Any) -> ApprovalAnswer | None:
-        """Return the earlier or new answer about a call; None without one.
-
-        Args:
-            call: The call.
-            tool: Its tool; None if unknown.
-        """
+        """Return the earlier or new answer about a call; None without one."""
         facts = ToolFacts(call.names, guessed=True) if tool is None else facts_of_listed(tool)
         change, protected = await anyio.to_thread.run_sync(partial(_change, tool, call))
         if self._first is not None:
@@ -157,7 +142,7 @@ class AskedApprovals:
 
 
 def _change(tool: Any, call: PendingCall) -> tuple[FileChange | None, tuple[str, str] | None]:
-    """Return the change that a call would make, and the protected path that it names. May block."""
+    """Return a call's change of a file, and the protected path that it names. May block."""
     # Imported here: many chats have no call that needs an approval.
     from kantan_agents.toolkit.files.editing.changes import change_of
     from kantan_agents.toolkit.protected import named_protected
@@ -170,7 +155,7 @@ def _change(tool: Any, call: PendingCall) -> tuple[FileChange | None, tuple[str,
 
 
 def _tool_of(item: Any) -> Any:
-    """Return the tool of a waiting call; None for an MCP tool, since the server chose its name."""
+    """Return a call's tool; None for an MCP tool, since the server chose its name."""
     if getattr(getattr(item, "tool_origin", None), "mcp_server_name", None) is not None:
         return None
     tools = getattr(item.agent, "given_tools", None) or getattr(item.agent, "tools", None) or ()
@@ -178,7 +163,7 @@ def _tool_of(item: Any) -> Any:
 
 
 def _named_call(item: Any) -> PendingCall:
-    """Return a waiting call. An MCP tool has its full names only: the server chose the short one."""
+    """Return a call. An MCP tool has its full names only: the server chose the short one."""
     call = pending_call(item)
     server = getattr(getattr(item, "tool_origin", None), "mcp_server_name", None)
     if server is None:

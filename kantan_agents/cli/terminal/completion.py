@@ -1,4 +1,4 @@
-"""Shell completion: prints the script of a shell, and answers its calls."""
+"""Shell completion: prints a shell's script, and answers its calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The console and styles of all views; text without markup and control characters."""
+"""The console and styles of all views, and safe text."""
 
 from __future__ import annotations
 
@@ -28,9 +28,6 @@ def terminal(*, stderr: bool = False) -> Console:
     """Return a console for text: readable line lengths, no markup in strings.
 
     Rich omits colors and the spinner if the output is not a terminal.
-
-    Args:
-        stderr: Whether it prints to standard error.
     """
     console = wide_terminal(stderr=stderr)
     console.width = min(console.width, MAX_WIDTH)
@@ -43,16 +40,13 @@ def wide_terminal(*, stderr: bool = False) -> Console:
 
 
 def working(console: Console, what: str) -> AbstractContextManager[object]:
-    """Show a spinner during slow work.
-
-    Only on a real terminal: in a file or a build log with forced colors, each frame would be a line.
-    """
+    """Show a spinner, only on a real terminal: in a build log, each frame would be a line."""
     return console.status(what) if console.file.isatty() else nullcontext()
 
 
 @contextmanager
 def suppress_output() -> Iterator[None]:
-    """Discard all output in the block, for example of tool providers while they load."""
+    """Discard all output in the block, as of loading tool providers."""
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         yield
 
@@ -63,7 +57,7 @@ def is_terminal() -> bool:
 
 
 def plain(value: object, style: str = "") -> Text:
-    """Return ``value`` without markup and control characters; for text from models and files."""
+    """Return text of models and files without markup and control characters."""
     if isinstance(value, Text):
         return value
     return Text(whole(printable(str(value))), style=style, overflow="fold")

@@ -1,4 +1,4 @@
-"""The trace database of every command: ``--db``, the environment, the default."""
+"""The trace database: ``--db``, the environment, the default."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ DATABASE = Path("traces.sqlite3")
 
 
 def place_of(given: str | Path) -> Path:
-    """Return the given file path, or the URL of a Postgres database.
-
-    Raises:
-        typer.BadParameter: The URL names no database.
-    """
+    """Return the given file path or Postgres URL; raise BadParameter if it names no database."""
     if not isinstance(given, str):
         return Path(given)
     from kantan_agents.errors import InvalidOptionError

@@ -1,4 +1,4 @@
-"""Options of durable runs: the database (``--db``, the environment, the default) and the application."""
+"""Options of durable runs: the database and the application."""
 
 from __future__ import annotations
 

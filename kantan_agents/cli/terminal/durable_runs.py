@@ -19,13 +19,7 @@ T = TypeVar("T")
 def with_runs(
     database: str, work: Callable[[DurableRuns], Awaitable[T]], application: str = APPLICATION
 ) -> T:
-    """Call ``work`` with the runs of a database.
-
-    Args:
-        database: Its URL, or the path of a SQLite file.
-        work: The work.
-        application: The application of the runs.
-    """
+    """Call ``work`` with the runs of a database."""
     url = database_url(database)
 
     engine = "dbos"  # if nothing is installed, its error explains it
@@ -44,7 +38,7 @@ def with_runs(
 
 
 def _engine_of(url: str) -> str:
-    """Return the engine of a database's runs. Commands other than the worker need to look it up."""
+    """Return a database's engine: only the worker has an option for it."""
     database = RunDatabase(url)
     if not _exists(url):
         return "dbos"

@@ -27,9 +27,8 @@ def exit_code(error: BaseException) -> int:
 def describe(error: BaseException) -> str:
     """Return ``error`` as one line that starts with ``[package][code]``.
 
-    Errors of this library are unchanged, ``[kantan-agents][E5] Context must be a dict``, but E19 includes its
-    note. The code of an HTTP error is its status, ``[openai][401] ...``, the code of other errors their class
-    name, ``[agents][MaxTurnsExceeded] ...``.
+    The code of an HTTP error is its status, ``[openai][401] ...``, the code of other errors their class name,
+    ``[agents][MaxTurnsExceeded] ...``.
     """
     return one_line(_coded_message(error))
 
@@ -60,7 +59,7 @@ def _message(error: BaseException) -> str:
 
 
 def _with_reason(error: ModelNotFoundError) -> str:
-    """Add kantan-llm's reason, such as a missing key, unless the name is just unknown."""
+    """Add kantan-llm's reason, such as a missing key, unless the name is unknown."""
     from kantan_llm.errors import ProviderInferenceError
 
     cause = error.__cause__
@@ -71,10 +70,7 @@ def _with_reason(error: ModelNotFoundError) -> str:
 
 
 def _is_about_a_reply(error: BaseException) -> bool:
-    """Return whether ``error`` comes from a reply that the SDK's model could not parse.
-
-    For HTML or unexpected JSON, the message is only a Python error, which does not help users.
-    """
+    """Return whether the SDK's model could not parse a reply, for which it raises a Python error."""
     if not isinstance(error, (AttributeError, TypeError, ValueError)) or isinstance(error, UnicodeError):
         return False
     modules = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__))
@@ -82,7 +78,7 @@ def _is_about_a_reply(error: BaseException) -> bool:
 
 
 def _missing_path(error: BaseException) -> str:
-    """Return a request's URL if the server lacks its path: the usual mistake in a base URL."""
+    """Return the URL of a request with an unknown path: the usual mistake in a base URL."""
     url = getattr(getattr(error, "request", None), "url", None)
     if url is None or getattr(error, "status_code", None) not in _NO_SUCH_PATH:
         return ""
@@ -92,7 +88,6 @@ def _missing_path(error: BaseException) -> str:
 
 
 def _unreachable_server(error: BaseException) -> str | None:
-    """Return the server of a connection error, which the message omits, or None."""
     if hasattr(error, "status_code"):
         return None
     url: Any = getattr(getattr(error, "request", None), "url", None)

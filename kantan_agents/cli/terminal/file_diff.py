@@ -1,4 +1,4 @@
-"""The change of a file as lines for a terminal, with invisible characters as codes."""
+"""A file's change as lines for a terminal."""
 
 from __future__ import annotations
 
@@ -16,12 +16,7 @@ _MOST_COMPARED: Final = 1_500
 
 
 def diff_lines(before: str | None, after: str) -> Iterator[str]:
-    """Yield the lines of a change: ``-`` before removed ones, ``+`` before added ones.
-
-    Args:
-        before: The old content; None for a new file.
-        after: The new content.
-    """
+    """Yield lines with ``-`` or ``+``; ``before`` is None for a new file."""
     if before is None:
         yield from (f"+{visible(line)}" for line in after.removesuffix("\n").split("\n"))
         return
@@ -51,7 +46,6 @@ def visible(text: str) -> str:
 
 
 def _shared(one: list[str], other: list[str]) -> int:
-    """Return the number of equal lines at the start of two lists."""
     count = 0
     for left, right in zip(one, other, strict=False):
         if left != right:

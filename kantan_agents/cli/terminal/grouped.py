@@ -1,4 +1,4 @@
-"""Declares options of several commands once, as fields of an attrs class."""
+"""Shares options between commands, as fields of an attrs class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ R = TypeVar("R")
 def grouped(command: Callable[..., R]) -> Callable[..., R]:
     """Replace each parameter of an attrs class by one option per field.
 
-    A field's annotation and default become the option's. The command receives an instance.
+    A field's annotation and default become the option's.
     """
     # Not `get_type_hints`: before Python 3.11, it hides an option with the default None inside `Optional`.
     given_parameters = inspect.signature(command, eval_str=True).parameters.values()

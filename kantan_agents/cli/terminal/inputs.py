@@ -47,9 +47,7 @@ def _checked(option: str, text: str) -> str:
 def read_context(path: Path | None) -> dict[str, Any]:
     """Return the JSON object in a file; without a path, an empty one.
 
-    Raises:
-        FileArgumentError: E79, the file cannot be read, is not a JSON object, or misspells a permission key,
-            which would have no effect.
+    A misspelled permission key would have no effect and is E79.
     """
     if path is None:
         return {}

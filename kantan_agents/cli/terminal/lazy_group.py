@@ -1,4 +1,4 @@
-"""A command group that imports a command only when it is called, and none for help."""
+"""A command group that imports a command only when it is called."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from kantan_agents.cli.terminal.new_app import Group, new_app
 
 
 class CommandHome(NamedTuple):
-    """The location and help of a command or group.
+    """The location of a command or group: ``MODULE:NAME``.
 
-    Attributes:
-        place: ``MODULE:NAME`` of a function, or of a group's application.
-        summary: For a function, the first paragraph of its docstring.
+    ``summary`` is the first paragraph of a command's docstring.
     """
 
     place: str

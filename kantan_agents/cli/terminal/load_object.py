@@ -1,4 +1,4 @@
-"""Finds the Python object of ``MODULE:NAME``."""
+"""Loads the object of ``MODULE:NAME``."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ from kantan_agents.errors import InvalidOptionError
 
 
 def load_object(name: str, option: str, example: str) -> Any:
-    """Import a module, possibly from the current directory, and return the object in it.
-
-    Args:
-        name: ``MODULE:NAME``.
-        option: The option, for errors.
-        example: A valid name, for errors.
-    """
+    """Import a module, possibly from the current directory, and return the object in it."""
     module_name, _, path = name.partition(":")
     if not module_name or not path:
         reason = f"{name}: it must be MODULE:NAME, such as {example}"

@@ -1,4 +1,4 @@
-"""``--max-failed``: the number of runs of an experiment that may fail before the command fails."""
+"""``--max-failed``: how many runs of an experiment may fail."""
 
 from __future__ import annotations
 
@@ -27,13 +27,7 @@ MaxFailedOption = Annotated[
 
 @attrs.frozen
 class MaxFailed:
-    """The number or share of runs that may fail.
-
-    Attributes:
-        shown: The option's value.
-        number: None for a share.
-        part: From 0 to 1; None for a number.
-    """
+    """A number of runs, or a share from 0 to 1, that may fail."""
 
     shown: str
     number: int | None
@@ -56,13 +50,7 @@ class MaxFailed:
         return cls(text, number, part or 0.0)
 
     def check(self, failed: int, runs: int, first: str) -> None:
-        """End the command if too many runs have failed.
-
-        Args:
-            failed: Number of failed runs.
-            runs: Number of runs.
-            first: The first failed run and its error.
-        """
+        """Exit with code 1 if too many runs have failed."""
         most = self.part * runs if self.number is None else self.number
         if failed <= most + 1e-9:
             return

@@ -1,4 +1,4 @@
-"""Creates the Typer application of a command group, with the same help for all groups."""
+"""Creates the Typer application of a command group."""
 
 from __future__ import annotations
 
@@ -33,18 +33,12 @@ class _App(typer.Typer):
 
 
 def new_app(**options: Any) -> typer.Typer:
-    """Return an application whose help omits types next to names that need none.
-
-    It shows ``--json``, not ``--json <bool>``, and ``NAME``, not ``NAME <str>``.
-    """
+    """Return an application whose help shows ``--json``, not ``--json <bool>``."""
     return _App(**{"cls": Group, "rich_markup_mode": "rich", **options})
 
 
 def new_group(**options: Any) -> typer.Typer:
-    """Return such an application for a group, which shows its help without a command.
-
-    The group's summary is in the list of all commands.
-    """
+    """Return such an application for a group, which shows its help without a command."""
     app = new_app(**options)
     app.callback(invoke_without_command=True)(_show_help)
     return app
@@ -75,8 +69,7 @@ def _no_type(ctx: Any) -> None:
 def _convert_text_without_pydantic(parameter: Any) -> None:
     """Return strings, missing values and defaults unchanged.
 
-    Typer imports pydantic even for these, a quarter of the time of a command that only reads. Given paths,
-    numbers, choices and invalid values go to Typer.
+    Typer imports pydantic even for these, a quarter of the time of a command that only reads.
     """
     descriptor = getattr(parameter, "type_descriptor", None)  # older versions of Typer need no pydantic
     if descriptor is None or parameter.callback is not None:

@@ -27,7 +27,7 @@ _SHOWN = 20
 def most_of(limit: int | None, *, as_json: bool) -> int | None:
     """Return the number of list entries to print; None for all.
 
-    Users see the latest 20. A program that reads JSON would take 20 for all of them.
+    Users see the latest 20; a program that reads JSON would take 20 for all.
     """
     return _SHOWN if limit is None and not as_json else limit
 
@@ -49,12 +49,7 @@ class FormOptions:
             raise InvalidOptionError(option=option, reason="choose one of --json, --csv and --markdown")
 
     def print(self, found: Any, data: Callable[[], Any]) -> bool:
-        """Print results in the requested form; return False for a table.
-
-        Args:
-            found: The results, with ``to_csv`` and ``to_markdown``.
-            data: Returns the JSON data.
-        """
+        """Print results in the requested form; return False for a table."""
         from kantan_agents.cli.terminal.plain import json_text, printable
 
         if self.as_json:

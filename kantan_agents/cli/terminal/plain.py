@@ -1,4 +1,4 @@
-"""Makes text from models, providers and files safe for a terminal: plain text, one line, or JSON."""
+"""Makes text from models, providers and files safe for a terminal."""
 
 from __future__ import annotations
 
@@ -20,17 +20,14 @@ _HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 def printable(text: str) -> str:
     """Return ``text`` with invisible characters as codes, such as ``[U+001B]``.
 
-    Control characters could move the cursor or change colors. Others could hide text or make it look like
-    other text. Line ends and tabs stay, and joiners in emoji and in words that need them.
+    Control characters could move the cursor; others could hide text or imitate other text. Line ends, tabs
+    and joiners in emoji and words stay.
     """
     return by_code(text)
 
 
 def whole(text: str) -> str:
-    """Return ``text`` with each lone surrogate replaced.
-
-    A lone surrogate cannot be encoded, and pandas rejects a file with an escaped one.
-    """
+    """Replace lone surrogates: they cannot be encoded, and pandas rejects escaped ones."""
     return _HALF_A_PAIR.sub("\ufffd", text)
 
 
@@ -49,10 +46,7 @@ def one_line(text: str) -> str:
 
 
 def json_text(data: Any, default: Callable[[Any], Any] | None = None) -> str:
-    """Return ``data`` as JSON for standard output; on one line unless it is a terminal.
-
-    Arguments are as for ``json.dumps``.
-    """
+    """Return ``data`` as JSON for standard output; on one line unless it is a terminal."""
     return _json(data, default, indent=2 if sys.stdout.isatty() else None)
 
 

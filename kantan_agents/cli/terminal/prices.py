@@ -52,7 +52,7 @@ class SpendingOptions:
     max_cost: CostOption = None
 
     def read(self) -> dict[str, Any]:
-        """Return them as keyword arguments of ``evaluate`` and ``replay_cohort``."""
+        """Return keyword arguments of ``evaluate`` and ``replay_cohort``."""
         check_has_prices(self.max_cost, self.price)
         return {
             "prices": read_prices(self.price),

@@ -11,12 +11,7 @@ Progress = Callable[[int, int], None]
 
 @contextmanager
 def progress_bar(label: str, also: Progress | None = None) -> Iterator[Progress]:
-    """Show a progress bar if standard error is a terminal; yield a function for the done and total number.
-
-    Args:
-        label: The work, in one word.
-        also: Receives the numbers too.
-    """
+    """Show a progress bar on a terminal; yield a function for the done and total number."""
     if not sys.stderr.isatty():
         yield also or _ignore
         return

@@ -18,11 +18,9 @@ def protect_database(path: str | os.PathLike[str]) -> None:
 
 
 def protect_used(paths: Iterable[str | os.PathLike[str] | None], *, has_tools: bool = False) -> None:
-    """Protect paths that control an agent's permissions or started programs, such as the file of ``--rules``.
+    """Protect paths that control permissions or started programs, such as the file of ``--rules``.
 
-    Args:
-        paths: Files and folders, which need not exist, or None.
-        has_tools: Whether an agent will get tools for files that are not created yet.
+    ``has_tools``: the agent will get tools for files that do not exist yet.
     """
     if not has_tools and _TOOLKIT not in sys.modules:
         return

@@ -1,4 +1,4 @@
-"""Warns when files of a project replace the user's files of the same name."""
+"""Warns when files of a project replace the user's."""
 
 from __future__ import annotations
 
@@ -24,13 +24,8 @@ def say_replaced(
 ) -> None:
     """Name the user's files that a project's files of the same name replace.
 
-    Users know their own files: a different behavior in one folder must not be silent.
-
-    Args:
-        kind: The kind of file, such as ``agent``.
-        shadowed: A catalog's data about unused files: each has ``name``, ``path`` and ``by``.
-        directories: The searched directories.
-        names: The names that matter; None for all.
+    Users know their own files: a different behavior in one folder must not be silent. ``shadowed`` is a
+    catalog's data about unused files; each has ``name``, ``path`` and ``by``.
     """
     places = tuple(directories)
     keys = None if names is None else {name_key(name) for name in names}
@@ -48,7 +43,7 @@ def say_replaced(
 
 
 def scope_of(path: Path | None, directories: Iterable[AgentDirectory]) -> DirectoryScope | None:
-    """Return the scope of the directory that contains a file, or None."""
+    """Return the scope of a file's directory, or None."""
     if path is None:
         return None
     place = Path(os.path.abspath(path))  # noqa: PTH100 - as the loader has written it

@@ -1,4 +1,4 @@
-"""Lays out records as a table or, on a narrow terminal, as a few lines each."""
+"""Lays out records as a table or, if too narrow, as lines."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ class Column:
     """A column.
 
     Attributes:
-        label: The heading.
-        right: Whether cells are right-aligned, as for numbers.
+        right: Whether cells are right-aligned.
         longest: Maximum width in a table; in a pipe it only limits text columns (``own_line``).
         aligned: Maximum width in a pipe; a longer cell only shifts the rest of its row.
         named: Whether cells show the label outside a table.
@@ -50,17 +49,14 @@ class Column:
 
 
 def line_width(console: Console) -> int | None:
-    """Return the maximum length of a line; None in a pipe or file, where each record is one line.
-
-    ``COLUMNS`` always applies if set; rich reads it.
-    """
+    """Return the maximum length of a line; None in a pipe, where a record is one line."""
     if console.file.isatty() or os.environ.get("COLUMNS", "").isdecimal():
         return max(console.width, 1)
     return None
 
 
 def print_lines(console: Console, lines: Iterable[Text]) -> None:
-    """Print ``lines`` unchanged; the terminal wraps long ones."""
+    """Print ``lines``; the terminal wraps long ones."""
     for line in lines:
         console.print(line, soft_wrap=True)
 
@@ -73,7 +69,7 @@ def cell(value: object, style: str = "", *, longest: int | None = None) -> Text:
 
 
 def cut(text: Text, cells: int) -> Text:
-    """Return ``text``, cut with three dots if it is wider than ``cells`` columns."""
+    """Return ``text``, cut with three dots if too wide."""
     if text.cell_len <= cells:
         return text
     beginning = text.copy()
@@ -90,13 +86,7 @@ def row_lines(
 ) -> Iterator[Text]:
     """Yield a table with a heading or, if it is wider than ``width``, a few lines per row.
 
-    Empty columns are omitted.
-
-    Args:
-        columns: The columns.
-        rows: The cells of each row.
-        width: The maximum length of a line; None in a pipe.
-        below: For each row, additional lines, cut to the width.
+    Empty columns are omitted. ``width`` is None in a pipe; ``below`` has more lines for each row.
     """
     used = [index for index in range(len(columns)) if any(row[index].plain for row in rows)]
     columns = [columns[index] for index in used]
@@ -122,7 +112,7 @@ def row_lines(
 
 
 def fitted(columns: Sequence[Column], widths: Sequence[int], width: int) -> dict[int, int] | None:
-    """Return the indexes and widths of the columns that fit into ``width``; None if too few fit.
+    """Return the fitting columns' indexes and widths; None if too few fit.
 
     Columns are first narrowed, then omitted in the order of ``drop``.
     """
@@ -138,7 +128,7 @@ def fitted(columns: Sequence[Column], widths: Sequence[int], width: int) -> dict
 
 
 def _with_rest(columns: Sequence[Column], shown: dict[int, int], width: int) -> dict[int, int] | None:
-    """Return the widths with the last one set to the remaining width; None if that is too small."""
+    """Return the widths with the last one set to the remainder; None if that is too small."""
     last = max(shown)
     leaves = max(columns[index].leaves for index in shown)
     taken = sum(shown.values()) - shown[last] + len(GAP) * (len(shown) - 1)
@@ -150,7 +140,7 @@ def _with_rest(columns: Sequence[Column], shown: dict[int, int], width: int) -> 
 
 
 def _longest(column: Column, width: int | None) -> int | None:
-    """Return the maximum width of a column; a pipe does not limit names and the last column."""
+    """Return a column's maximum width; a pipe does not limit names and the last column."""
     if column.own_line and not (column.rest and width is None):
         return column.longest or LONGEST_REST
     return column.aligned if width is None else column.longest

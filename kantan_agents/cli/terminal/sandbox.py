@@ -1,4 +1,4 @@
-"""Reports whether an agent's commands run in a sandbox, before the first one."""
+"""Reports whether an agent's commands run in a sandbox."""
 
 from __future__ import annotations
 
@@ -16,16 +16,8 @@ _BASH: Final = "Bash"
 def say_where_commands_run(tools: Iterable[Any], approved: Collection[str], choice: str) -> str:
     """Report on standard error whether ``Bash`` runs in a sandbox.
 
-    Args:
-        tools: The agent's tools.
-        approved: Names of tools whose calls need no approval.
-        choice: ``"required"`` fails without a sandbox, even if the tools do not require one.
-
-    Raises:
-        SandboxUnavailableError: E168, a sandbox is required but unavailable.
-
-    Returns:
-        ``in a sandbox`` or ``no sandbox`` for questions; "" if no tool runs commands.
+    ``"required"`` fails (E168) without a sandbox, even if the tools do not require one. Return the words for
+    questions; "" if no tool runs commands.
     """
     given = [tool for tool in tools if getattr(tool, "name", None) == _BASH]
     if not given:

@@ -1,4 +1,4 @@
-"""Completion values with explanations that no shell can interpret as code."""
+"""Completion values that no shell can interpret as code."""
 
 from __future__ import annotations
 
@@ -12,14 +12,10 @@ _LONGEST: Final = 60
 
 
 def shell_words(choices: Iterable[tuple[str, str]], incomplete: str) -> Iterator[tuple[str, str]]:
-    """Yield the choices that start with ``incomplete``.
+    """Yield the choices (value, explanation) that start with ``incomplete``.
 
-    Names and descriptions come from files of unknown authors, and the zsh script evaluates the output. Names
-    with shell metacharacters are therefore omitted, and descriptions are reduced to words.
-
-    Args:
-        choices: Pairs of a value and its explanation.
-        incomplete: The typed start of the value.
+    They come from files of unknown authors, and the zsh script evaluates the output: names with shell
+    metacharacters are omitted, and descriptions are reduced to words.
     """
     for value, explanation in choices:
         if value.startswith(incomplete) and _WORD.fullmatch(value):

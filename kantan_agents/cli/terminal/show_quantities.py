@@ -1,4 +1,4 @@
-"""Formats times, durations, sizes and counts for display."""
+"""Formats times, durations, sizes and counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def local_time(moment: datetime | None) -> str:
 
 
 def short_time(moment: datetime | None) -> str:
-    """Return a local time to the minute without the year, or only the date in another year."""
+    """Return a local time without the year, or only the date in another year."""
     day, _, time = local_time(moment).partition(" ")
     this_year = f"{datetime.now().astimezone().year:04}-"
     return f"{day.removeprefix(this_year)} {time[:5]}" if day.startswith(this_year) else day
@@ -33,7 +33,7 @@ def iso_time(moment: datetime | None) -> str | None:
 
 
 def duration_text(seconds: float | None) -> str:
-    """Return a duration in a suitable unit; "" for None."""
+    """Return a duration, such as ``3 ms`` or ``2 h``; "" for None."""
     if seconds is None:
         return ""
     if round(seconds, 3) < 1:

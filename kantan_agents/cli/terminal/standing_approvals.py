@@ -1,4 +1,4 @@
-"""The scope of "always": a folder, the first words of commands, a host, or one call."""
+"""The scope of "always": a folder, first words of commands, a host, or one call."""
 
 from __future__ import annotations
 
@@ -52,8 +52,6 @@ class StandingApproval:
     """The later calls that an answer covers.
 
     Attributes:
-        agent: The agent that made the call.
-        kind: What to compare.
         value: The folder, the first words of the command, the host, or all arguments.
         root: The root of a folder.
     """
@@ -120,12 +118,7 @@ def standing_approval(call: PendingCall, facts: ToolFacts) -> StandingApproval:
 
 @attrs.frozen(eq=False)
 class GivenApprovals:
-    """The approvals of ``--yes``: names of tools, and entries such as ``Bash(git status:*)``.
-
-    Attributes:
-        names: The names.
-        entries: Each entry as rules that allow nothing else.
-    """
+    """The approvals of ``--yes``: names of tools, and entries such as ``Bash(git status:*)``."""
 
     names: frozenset[str]
     entries: Mapping[str, ToolRules]
@@ -169,7 +162,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _beginning(command: Any) -> str | None:
-    """Return the words that later commands may start with; None if only the identical command may run."""
+    """Return the words that later commands may start with, or None."""
     words = command.split() if isinstance(command, str) else []
     if not words or not _PROGRAM.fullmatch(words[0]):
         return None

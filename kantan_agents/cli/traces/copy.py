@@ -1,4 +1,4 @@
-"""``kantan-agents traces copy``: copies runs between databases."""
+"""``traces copy``: copies runs between databases."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 
 def copy_runs(source: Path, target: Path, *, adopt: bool, as_json: bool) -> None:
-    """Copy the runs that the target lacks.
-
-    Raises:
-        KeyboardInterrupt: Interrupted; runs copied so far stay.
-    """
+    """Copy the runs that the target lacks; after Ctrl-C, runs copied so far stay."""
     store = open_store(source)
     from kantan_agents.traces.copying import copy_traces
 

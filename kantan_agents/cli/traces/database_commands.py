@@ -1,4 +1,4 @@
-"""The ``traces`` commands that copy runs or change the database: their options."""
+"""Options of ``traces`` commands that copy runs or change the database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kantan-agents traces diff``: the first difference of two runs, and their totals."""
+"""``traces diff``: the first difference of two runs, and their totals."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def diff_runs(path: Path, run: str, other: str, *, as_json: bool) -> None:
 
 
 def _side(trace: StoredTrace, wanted: str) -> _Side:
-    """Return the run with this id, otherwise the outermost run of the trace."""
+    """Return the run with this id, otherwise the trace's outermost run."""
     named = [run for run in trace.runs if run.id.startswith(wanted)]
     ids = {run.id for run in trace.runs}
     outermost = [run for run in trace.runs if run.parent_run not in ids]
@@ -108,7 +108,6 @@ def _calls(side: _Side) -> int:
 
 
 def _facts(one: _Side, two: _Side) -> Iterator[tuple[str, Text, Text]]:
-    """Yield the totals of both runs, each with its text for both."""
     first, second = one.trace.summary, two.trace.summary
     yield "trace", cell(short_id(first.trace_id), ACCENT), cell(short_id(second.trace_id), ACCENT)
     yield "status", status(first), status(second)
@@ -128,7 +127,6 @@ def _facts(one: _Side, two: _Side) -> Iterator[tuple[str, Text, Text]]:
 
 
 def _data(one: _Side, two: _Side, where: Parting | None) -> dict[str, Any]:
-    """Return the comparison as JSON data."""
     return {
         "runs": [
             {

@@ -14,14 +14,7 @@ _STYLES = {"-": "red", "+": "green"}
 
 
 def diff_lines(console: Console, diff: str, indent: str, width: int | None) -> Iterator[Text]:
-    """Yield the lines of a diff; long lines wrap with the same indent.
-
-    Args:
-        console: The console that prints them.
-        diff: The lines, from ``short_diff`` or ``text_diff``.
-        indent: Spaces before each line.
-        width: The maximum length of a line; None in a pipe.
-    """
+    """Yield the lines of a diff; long lines wrap with the same indent, unless ``width`` is None."""
     for line in diff.split("\n") if diff else ():
         # A leading control character must not let content imitate a line of the diff.
         sign, rest = line[:1], line[1:]

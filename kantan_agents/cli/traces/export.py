@@ -1,4 +1,4 @@
-"""``kantan-agents traces export``: writes runs or experiments as JSON Lines to standard output or a file."""
+"""``traces export``: writes runs or experiments as JSON Lines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kantan_agents.traces.backend import backend_of
 def export_traces(
     path: Path, filters: dict[str, Any], *, output: str | None, force: bool, limit: int | None
 ) -> None:
-    """Write the runs that pass all filters, one JSON object per line, latest first.
+    """Write the runs that pass all filters, latest first.
 
     An output file appears only when it is complete.
     """
@@ -36,15 +36,7 @@ def export_traces(
 def export_experiments(
     path: Path, filters: dict[str, Any], *, output: str | None, force: bool, limit: int | None
 ) -> None:
-    """Write the experiments with all their runs, one JSON object per line, latest first.
-
-    Args:
-        path: The database.
-        filters: Must be empty: they are filters of runs.
-        output: As for ``export_traces``.
-        force: As for ``export_traces``.
-        limit: The maximum number of experiments; None for all.
-    """
+    """Write the experiments with all their runs, latest first. Filters of runs are E75."""
     if any(value is not None for value in filters.values()):
         reason = "filters choose runs, and an experiment is exported as a whole; leave them out"
         raise InvalidOptionError(option="--experiments", reason=reason)
@@ -69,13 +61,7 @@ def _export(records: Iterator[dict[str, Any]], target: Path | None, output: str 
 
 
 def check_target(output: str, database: Path, *, force: bool) -> Path:
-    """Return the file to write, with links resolved.
-
-    Args:
-        output: The path that the user gave.
-        database: The trace database, which is never overwritten.
-        force: Whether an existing file may be replaced.
-    """
+    """Return the file to write, with links resolved; never the ``database``."""
     try:
         target = Path(output).resolve()  # a link stays, its target is written
         there = target.exists()
@@ -106,7 +92,7 @@ def _write(records: Iterator[dict[str, Any]], file: TextIO) -> int:
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[TextIO]:
-    """Yield a temporary file that replaces ``target`` on success and is deleted on failure.
+    """Yield a temporary file that replaces ``target`` on success.
 
     A new file is readable by its owner only; an existing one retains its mode.
     """

@@ -1,4 +1,4 @@
-"""Translates the filter options of ``list``, ``search`` and ``export`` into arguments of the store."""
+"""Translates filter options into arguments of the store."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ def _read_metadata(entries: Sequence[str]) -> dict[str, Any]:
 
 
 def _read_value(text: str) -> str | int | float | bool | None:
-    """Return the value of a JSON scalar; other strings unchanged."""
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""``kantan-agents traces index``: builds or removes the search index of a database."""
+"""``traces index``: builds or removes the search index."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 
 def index_traces(path: Path, *, remove: bool, as_json: bool) -> None:
-    """Add all runs to the search index, or remove the index.
-
-    Raises:
-        KeyboardInterrupt: Interrupted; runs indexed so far stay.
-    """
+    """Build or remove the search index; after Ctrl-C, runs indexed so far stay."""
     store = open_store(path)
     if remove:
         result = store.remove_index()

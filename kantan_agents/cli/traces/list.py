@@ -1,4 +1,4 @@
-"""``kantan-agents traces list``: prints the latest runs."""
+"""``traces list``: prints the latest runs."""
 
 from __future__ import annotations
 

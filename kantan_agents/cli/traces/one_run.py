@@ -1,4 +1,4 @@
-"""The ``traces`` commands for one run or prompt: their options."""
+"""Options of ``traces`` commands for one run or prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kantan-agents traces open``: serves the page of a trace database and opens it in the browser."""
+"""``traces open``: serves the page of a trace database."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def open_page(
         path: The trace database.
         trace_id: The run to open.
         host: The host to bind.
-        port: The port; 0 for a free one.
-        token: The token that every request needs; None for a random one.
-        prices: By model, the prices of a million input and output tokens, from ``read_prices``.
+        port: 0 for a free port.
+        token: Required by every request; None for a random one.
+        prices: From ``read_prices``.
         browser: Whether to open a browser.
     """
     require_extra("page")

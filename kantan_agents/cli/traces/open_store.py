@@ -1,4 +1,4 @@
-"""Opens the trace database of ``kantan-agents traces``; checks the path before slow imports."""
+"""Opens the trace database; checks the path before slow imports."""
 
 from __future__ import annotations
 

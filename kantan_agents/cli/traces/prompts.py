@@ -1,4 +1,4 @@
-"""``kantan-agents traces prompts``: compares prompt versions, one row each or side by side."""
+"""``traces prompts``: compares prompt versions, one row each or side by side."""
 
 from __future__ import annotations
 
@@ -112,7 +112,6 @@ def _row(stats: PromptStats) -> list[Text]:
 
 
 def _side_by_side(stats: Sequence[PromptStats], width: int | None) -> Iterator[Text]:
-    """Yield a table with a column per version; several tables if the width requires it."""
     labels = [cell(fact.label, LABEL) for fact in _FACTS]
     columns = [[cell(fact.text(version) or "-") for fact in _FACTS] for version in stats]
     heads = [cell(_version(version) or "no version", longest=_VERSION).plain for version in stats]

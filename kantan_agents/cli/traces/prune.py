@@ -1,4 +1,4 @@
-"""``kantan-agents traces prune``: deletes old runs; without ``--yes`` it only shows the effect."""
+"""``traces prune``: deletes old runs; without ``--yes`` it only lists them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of the trace database as table rows and as JSON data, the same in every command."""
+"""Runs as table rows and as JSON data, the same in every command."""
 
 from __future__ import annotations
 
@@ -36,12 +36,8 @@ _SHORT_ID = 8
 def rows_of(traces: Sequence[TraceSummary], width: int | None) -> list[list[Text]]:
     """Return the cells of runs, in the order of ``COLUMNS``.
 
-    On a terminal, ids are shortened as far as ``traces show`` accepts them. In a pipe, ids and times are
-    complete and no cell is empty, so that each line has the same number of cells.
-
-    Args:
-        traces: The runs.
-        width: The width of the terminal; None in a pipe.
+    On a terminal, ids are shortened as far as ``traces show`` accepts them. In a pipe (``width`` None), ids
+    and times are complete and no cell is empty, so that each line has the same number of cells.
     """
     if width is None:
         return [[text if text.plain else Text(EMPTY) for text in _cells(trace)] for trace in traces]
@@ -77,10 +73,10 @@ def _cells(trace: TraceSummary) -> list[Text]:
 
 
 def status(trace: TraceSummary) -> Text:
-    """Return the outcome of a run: ``ok``, ``cut off``, ``recovered``, its error, or ``unfinished``.
+    """Return ``ok``, ``cut off``, ``recovered``, the error, or ``unfinished``.
 
-    A recovered run ended well although something in it failed, such as a tool. ``cut off`` means that an
-    answer of a model was truncated.
+    A recovered run ended well although something in it failed, such as a tool. ``cut off`` means a truncated
+    answer.
     """
     if trace.status == "failed":
         return cell(trace.error or "failed", BAD)

@@ -1,4 +1,4 @@
-"""``kantan-agents traces report``: writes runs to one HTML file."""
+"""``traces report``: writes runs to one HTML file."""
 
 from __future__ import annotations
 

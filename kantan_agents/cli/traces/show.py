@@ -1,4 +1,4 @@
-"""``kantan-agents traces show``: one run with its metadata and all its spans."""
+"""``traces show``: one run with its metadata and spans."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class TraceView:
     """The parts of a run to show.
 
     Attributes:
-        full: Whether to show complete inputs and outputs.
+        full: Complete inputs and outputs.
         depth: Number of levels of the tree; None for all.
-        sdk_spans: Whether to show the SDK's task and turn spans.
-        instructions: Whether to show the instructions and settings of each model call.
-        tools: Whether to show the tools of each model call, and the decisions of the tool rules.
+        sdk_spans: The SDK's task and turn spans.
+        instructions: Instructions and settings of each model call.
+        tools: Tools of each model call, and decisions of the tool rules.
     """
 
     full: bool = False
@@ -120,15 +120,7 @@ def _tokens(trace: TraceSummary) -> str:
 
 
 class RequestLines:
-    """Lays out the model requests of a trace.
-
-    Args:
-        console: The console that prints them.
-        width: The maximum length of a line; None in a pipe.
-        instructions: Whether to show instructions and model settings.
-        tools: Whether to show tools, and the decisions about their calls.
-        full: Whether to show complete schemas and arguments.
-    """
+    """Lays out the model requests of a trace."""
 
     def __init__(
         self, console: Console, width: int | None, *, instructions: bool, tools: bool, full: bool
@@ -238,7 +230,7 @@ def _took(call: ModelCallRecord | ToolCallRecord) -> str:
 
 
 def _repeated(content: str, shown: dict[str, int], number: int) -> Text | None:
-    """Return a reference to an earlier call with the same content; None for new content."""
+    """Return a reference to an earlier call with the same content, or None."""
     first = shown.setdefault(content, number)
     return None if first == number else Text(f"as in model call {first}", style=LABEL)
 

@@ -1,4 +1,4 @@
-"""Formats one span of ``traces show``: its line, and below it input, output, tool calls and error."""
+"""Formats one span: its line, and below it input, output, tool calls and error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LABEL_WIDTH = 8
 
 
 def draw_span(*, full: bool) -> Callable[[SpanRecord], tuple[Text, Sequence[Block]]]:
-    """Return a function that draws a span; ``full`` shows complete texts with their line ends."""
+    """Return a function that formats a span; ``full`` shows all lines."""
 
     def draw(span: SpanRecord) -> tuple[Text, Sequence[Block]]:
         return _line(span), tuple(_blocks(span, full=full))

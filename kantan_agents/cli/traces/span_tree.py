@@ -1,4 +1,4 @@
-"""Draws the spans of a trace as a tree, for any depth and terminal width."""
+"""Shows the spans of a trace as a tree of any depth and width."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ class SpanTree:
     """A rich renderable: a title, and below it the spans.
 
     Attributes:
-        title: The line above the tree.
         spans: The spans of one trace, in any order.
         draw: Returns a span's line and the blocks below it.
         sdk_spans: Whether to show the SDK's task and turn spans.
@@ -80,7 +79,7 @@ def tree_lines(
 ) -> Iterator[Text]:
     """Yield the lines of a tree; without ``width``, lines are not wrapped.
 
-    If the guides of a deep trace exceed the width, the outermost ones are cut. Spans below ``depth`` are only
+    If the guides of a deep trace exceed the width, the outermost ones are cut. Spans below ``depth`` are
     counted.
     """
     guide_width = None if width is None else max(width - _NARROWEST_TEXT, 0) // 3 * 3
@@ -115,10 +114,7 @@ def wrapped(console: Console, text: Text, width: int | None) -> Iterable[Text]:
 
 
 def hanging(console: Console, first: Text, rest: Text, text: Text, width: int | None) -> Iterator[Text]:
-    """Yield ``text`` in lines of at most ``width`` columns, with a hanging indent.
-
-    The first line starts with ``first``, the others with ``rest``, which has the same width.
-    """
+    """Yield lines of at most ``width`` columns: the first after ``first``, the others after ``rest``."""
     space = None if width is None else max(width - first.cell_len, 1)
     before = first
     for line in wrapped(console, text, space):
@@ -129,7 +125,7 @@ def hanging(console: Console, first: Text, rest: Text, text: Text, width: int | 
 
 
 def _cut_off(spans: Sequence[SpanRecord], depth: int | None) -> tuple[Sequence[SpanRecord], dict[str, int]]:
-    """Return the spans of the first ``depth`` levels, and the number below each span of the last level."""
+    """Return the first ``depth`` levels, and the number below each span of the last level."""
     if depth is None:
         return spans, {}
     kept, hidden = [], Counter[str]()

@@ -1,4 +1,4 @@
-"""``kantan-agents traces tail``: prints one line for each new run when it ends."""
+"""``traces tail``: prints each new run when it ends."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _open(path: Path, *, waiting: bool) -> TraceStore:
 
 
 class RunLines:
-    """Puts each run on one line; columns only grow, to align the lines as far as possible."""
+    """Puts each run on one line; columns only grow, to stay aligned."""
 
     def __init__(self, width: int | None) -> None:
         self.width = width

@@ -47,9 +47,7 @@ def failures_view(
 ) -> RenderableType:
     """Return failed judge spans by bucket, each with the prompt version of the judged answer.
 
-    Args:
-        buckets: The result of kantan-llm's ``group_failed_by_bucket``.
-        judged: Trace id of each judge -> trace of the judged answer.
+    ``judged`` maps the trace id of each judge to the trace of the judged answer.
     """
     if not buckets:
         return indented(Text("nothing failed", style=LABEL))

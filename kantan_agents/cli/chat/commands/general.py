@@ -35,7 +35,6 @@ EXIT: Final = ChatCommand("/exit", "End the chat; so does Ctrl-D.", _exit)
 
 
 def _text(commands: Iterable[ChatCommand], own: Iterable[Command]) -> str:
-    """Return the list of all commands; ``own`` are the agent's commands without those of the chat."""
     lines = [f"{command.usage}: {command.meaning}" for command in commands]
     lines.append("@FILE in a message sends a file of this folder. // sends a text that begins with /.")
     listed = list(own)

@@ -1,4 +1,4 @@
-"""Restores files to their state before a turn: atomically, through no link, as the user saw it."""
+"""Restores files atomically, through no link, as the user saw the change."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ _MOST = 64 << 20  # a longer file has changed since: no tool wrote it
 
 @attrs.frozen(eq=False)
 class PlannedFile:
-    """A file that a turn has changed, and whether it can be restored.
+    """A changed file, and whether it can be restored.
 
     Attributes:
         file: The file before the turn.
         path: Absolute, unless its root is the working folder.
         now: Its current state; None if it does not exist.
-        content: Its current content.
         has_changed: Whether something other than the tools has changed it.
         protected: Why it is protected, or None.
         problem: Why it cannot be restored, or None.
@@ -51,23 +50,19 @@ class PlannedFile:
 
 
 def plan(changes: Iterable[NotedChange], folder: str) -> list[PlannedFile]:
-    """Return a plan for each file that differs from its state before a turn.
+    """Return a plan for each changed file of a turn.
 
     Protected files come first, so that the user sees them in a long list.
-
-    Args:
-        changes: The changes of the turn.
-        folder: The working folder.
     """
     found = (_planned(change, folder) for change in changes if change.kind == "file")
     return sorted(filter(None, found), key=lambda one: one.protected is None)
 
 
 def put_back(chosen: Iterable[PlannedFile], changes: Sequence[NotedChange]) -> list[tuple[PlannedFile, str]]:
-    """Restore files, and remove folders that the turn created and that are empty now.
+    """Restore files, and remove the turn's new folders that are empty.
 
     Returns:
-        The unchanged files that could not be restored, each with the reason.
+        The files that could not be restored, each with the reason.
     """
     failed = [(one, problem) for one in chosen if (problem := _put_back(one)) is not None]
     folders = (change for change in changes if change.kind == "folder")
@@ -78,7 +73,6 @@ def put_back(chosen: Iterable[PlannedFile], changes: Sequence[NotedChange]) -> l
 
 
 def _put_back(planned: PlannedFile) -> str | None:
-    """Restore a file; return why that is impossible."""
     file, now, parts = planned.file, planned.now, planned.file.parts
     try:
         with locked_folder(_root(file), parts, is_made=file.mode is not None) as folder:
@@ -120,7 +114,6 @@ def _root(change: NotedChange) -> Root:
 
 
 def _now(root: Root, parts: tuple[str, ...]) -> tuple[os.stat_result | None, bytes]:
-    """Return the state and content of a file; None and b"" if it does not exist."""
     try:
         with (
             locked_folder(root, parts) as folder,

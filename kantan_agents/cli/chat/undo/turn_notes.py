@@ -13,12 +13,7 @@ from kantan_agents.cli.terminal.show_quantities import size_text
 
 
 class TurnNotes:
-    """Notes the changes of one turn. A failed snapshot stops no tool.
-
-    Attributes:
-        lost: The files that could not be stored, each with the reason.
-        has_files: Whether any file was stored.
-    """
+    """Notes the changes of one turn. A failed snapshot stops no tool; ``lost`` has the reasons."""
 
     def __init__(self, snapshots: Snapshots, turn: Turn) -> None:
         self.lost: list[str] = []

@@ -1,4 +1,4 @@
-"""Reverts the changes that a chat's tools made to files, turn by turn."""
+"""``/undo``: reverts changes of files, turn by turn."""
 
 from __future__ import annotations
 
@@ -46,14 +46,7 @@ def open_snapshots(*, is_kept: bool) -> Snapshots:
 
 
 class Undo:
-    """Stores what tools change, and restores it if the user agrees.
-
-    Args:
-        snapshots: The stored changes.
-        screen: Shows everything.
-        editor: Asks the user, or None.
-        folder: The working folder.
-    """
+    """Stores what tools change, and restores it if the user agrees."""
 
     def __init__(self, snapshots: Snapshots, screen: Screen, editor: Editor | None, folder: Path) -> None:
         self._snapshots = snapshots
@@ -64,7 +57,7 @@ class Undo:
 
     @asynccontextmanager
     async def noting(self, turn: Turn) -> AsyncIterator[None]:
-        """Note the tools' changes in the block, and report those that cannot be undone."""
+        """Note the tools' changes in the block, and report any that cannot be undone."""
         notes = TurnNotes(self._snapshots, turn)
         token = changes_noted.set(notes)
         try:
@@ -90,11 +83,7 @@ class Undo:
             self._screen.line("No answer of this conversation has changed files that can be put back.")
 
     async def undo(self, conversation: Conversation) -> None:
-        """Restore the files of the latest turn that changed any and is not undone yet.
-
-        Raises:
-            ChatCommandError: E196, no such turn exists.
-        """
+        """Restore the files of the latest changed turn; E196 without one."""
         from kantan_agents.cli.chat.undo.put_back import plan  # imports the toolkit
 
         for number, *_ in await self._turns(conversation):
@@ -123,7 +112,6 @@ class Undo:
             ) from error
 
     async def _chosen(self, files: Sequence[PlannedFile], commands: Iterable[str]) -> list[PlannedFile]:
-        """Show the plan, and return the files that the user wants to restore."""
         for one in files:
             self._screen.block(f"  {visible(one.path)} {_fate(one)}", "" if one.is_as_written else NOTICE)
             if one.protected is not None:
@@ -193,7 +181,6 @@ def _fate(one: PlannedFile) -> str:
 
 
 def _diffs(files: Iterable[PlannedFile]) -> list[str]:
-    """Return the differences, as lines."""
     from kantan_agents.toolkit.files.text import BinaryFileError, FileText
 
     lines: list[str] = []
@@ -216,7 +203,6 @@ def _question(conversation: Conversation, number: int) -> str:
 
 
 def _note(question: str, chosen: Sequence[PlannedFile], left: Sequence[PlannedFile]) -> str:
-    """Return the note for the model."""
     still = f" Left as they are: {_named(left)}." if left else ""
     return (
         f'[The user has undone what you did to these files in the answer to "{question}": '
