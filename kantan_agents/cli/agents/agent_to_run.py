@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen(eq=False)
 class AgentToRun:
-    """An agent to run.
-
-    Attributes:
-        loader: Loads the agents that it may delegate to.
-        pinned: The files at the time of reading, used until the end.
-    """
+    """An agent to run; its ``pinned`` files are used until the end."""
 
     definition: AgentDefinition
     loader: AgentLoader
@@ -42,13 +37,7 @@ def find_agent(catalog: AgentCatalog, name: str) -> AgentDefinition:
 
 
 def read_agent(name: str) -> AgentToRun:
-    """Return the agent to run, and the loader for agents it may delegate to.
-
-    Standard error names the user's agents that agents of the project replace.
-
-    Args:
-        name: The name of an agent, or a path that ends with ``.md``.
-    """
+    """Return the agent with this name or ``.md`` path, and name replaced agents on standard error."""
     loader = AgentLoader()
     loader.pin()
     is_file = name.endswith(".md")

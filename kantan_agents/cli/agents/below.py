@@ -54,11 +54,6 @@ def boundary_of(tree: Path) -> Path:
 def place_below(boundary: Path, path: Path, *, create: bool = False) -> Iterator[PlaceBelow]:
     """Open the directory of a file, and yield the file's location in it.
 
-    Args:
-        boundary: An absolute directory above the file. Links in its own path are followed.
-        path: The file.
-        create: Whether to create missing directories.
-
     Raises:
         FileArgumentError: E79, a directory between the two is a link.
         OSError: A directory cannot be opened or created.

@@ -1,4 +1,4 @@
-"""Finds and reads the subagent files of the command line: files, and all files in directories."""
+"""Finds and reads the subagent files of the command line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ class AgentFile:
 
     Attributes:
         tree: The searched directory above it.
-        data: Its bytes.
         definition: None if it cannot be loaded.
         errors: Why it cannot be loaded.
         is_agent: False for a Markdown file without frontmatter that was found in a directory.
@@ -53,11 +52,9 @@ class AgentFile:
 
 @attrs.frozen
 class FoundPath:
-    """The path of a file.
+    """A path.
 
-    Attributes:
-        tree: The searched directory above it.
-        is_named: Whether the command line names the file itself.
+    ``tree`` is the searched directory, ``is_named`` whether the command line names the file itself.
     """
 
     path: Path
@@ -67,13 +64,7 @@ class FoundPath:
 
 @attrs.frozen
 class FoundFiles:
-    """The subagent files of the command line.
-
-    Attributes:
-        files: Their paths.
-        problems: Unreadable directories.
-        directories: The searched directories.
-    """
+    """The subagent files of the command line, and unreadable directories."""
 
     files: Sequence[FoundPath]
     problems: Sequence[Problem]

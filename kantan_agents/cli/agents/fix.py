@@ -1,4 +1,4 @@
-"""``kantan-agents agents fix``: shows the changes that make invalid files valid YAML, then writes them."""
+"""``agents fix``: makes invalid files valid YAML."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def fix_agents(paths: Sequence[Path], *, dry_run: bool) -> None:
 
 
 def _fix(file: AgentFile, *, dry_run: bool) -> tuple[Problem, ...]:
-    """Show and write the changes of one file; return the reasons if that is impossible."""
+    """Show and write one file's changes; return why that is impossible."""
     if file.definition is None or not file.definition.is_repaired:
         return ()
     text = _fixed_text(file)
@@ -125,12 +125,6 @@ def replace_file(path: Path, before: bytes, after: bytes, *, boundary: Path) -> 
     Readers see either the old or the new content. The file retains its mode and, if possible, owner and
     group. It never becomes readable for more users.
 
-    Args:
-        path: The file.
-        before: Its content when it was read.
-        after: The new content.
-        boundary: A directory above the file; see ``boundary_of``.
-
     Raises:
         FileArgumentError: E79, it is behind a link, has changed since, has hard links, or cannot be written.
     """
@@ -184,7 +178,6 @@ def _read(place: PlaceBelow) -> bytes:
 
 
 def _write(name: str, place: PlaceBelow, content: bytes, like: os.stat_result) -> None:
-    """Write a new file with the owner, group and mode of another."""
     descriptor = os.open(name, _FLAGS, _OWNER_ONLY, dir_fd=place.directory)
     with open(descriptor, "wb") as file:  # noqa: PTH123 - the flags
         file.write(content)

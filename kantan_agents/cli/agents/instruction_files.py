@@ -31,9 +31,8 @@ class InstructionFile:
 
     Attributes:
         is_of_user: Whether it is in the user's configuration directory.
-        text: Empty if it cannot be read.
         source: The key of its trust record.
-        reason: Why it is not used; "" if it is.
+        reason: Why it is not used, or "".
     """
 
     path: Path
@@ -68,15 +67,9 @@ class InstructionFile:
 
 
 class InstructionFiles:
-    """The instruction files of one conversation, as read at its start.
+    """The instruction files of one conversation, in their state at its start.
 
-    Args:
-        folder: The agent's working folder. Its nearest file follows the user's own.
-        is_agreed: Whether the user accepts the project's file, whatever its content.
-
-    Attributes:
-        files: The files; an unused one has a reason.
-        is_settled: Whether the user was prompted about them.
+    The nearest file of ``folder`` follows the user's own. ``is_agreed`` accepts any content.
     """
 
     def __init__(self, folder: Path, *, is_agreed: bool = False) -> None:
@@ -121,7 +114,7 @@ class InstructionFiles:
                 yield from _beginning(diff_lines(known.get(one.path), one.text), one)
 
     def take(self, files: tuple[InstructionFile, ...]) -> None:
-        """Use the versions that the user saw. Unchanged files remain omitted if they were."""
+        """Use the versions that the user saw. Unchanged omitted files remain omitted."""
         known = {one: one for one in self.files}
         self.files = tuple(known.get(one, one) for one in files)
 
@@ -129,10 +122,8 @@ class InstructionFiles:
 def instruction_files_for(root: Path | None, choice: str, *, is_for_project: bool) -> InstructionFiles | None:
     """Return the files for an agent, or None.
 
-    Args:
-        root: The folder of its tools; None for the working folder.
-        choice: ``use``, ``off``, or ``ask`` to prompt the user.
-        is_for_project: Whether the agent has tools or comes from a file.
+    ``choice`` is ``use``, ``off``, or ``ask`` to prompt the user. Agents without tools or file
+    (``is_for_project``) get none.
     """
     if choice not in ("ask", "use", "off"):
         reason = f"must be ask, use or off, not {choice!r:.60}"
@@ -156,7 +147,6 @@ def _read(path: Path, boundary: Path, *, is_of_user: bool) -> InstructionFile:
 
 
 def _beginning(lines: Iterable[str], file: InstructionFile) -> Iterator[str]:
-    """Yield the first lines, and a note if there are more."""
     left = _MOST_CHARACTERS
     for number, line in enumerate(lines):
         if number < _MOST_LINES:

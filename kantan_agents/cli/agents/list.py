@@ -1,4 +1,4 @@
-"""``kantan-agents agents list`` and ``search``: agents as rows or JSON, and their problems."""
+"""``agents list`` and ``search``: agents as rows or JSON, and their problems."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def list_agents(*, show_all: bool, as_json: bool) -> None:
 
 
 def search_agents(text: str, *, as_json: bool) -> None:
-    """Print the agents with every word of ``text`` in name or description, best match first."""
+    """Print agents with every word in name or description, best match first."""
     catalog = AgentLoader().load_agents_now()
     found = catalog.search(text)
     if as_json:
@@ -87,7 +87,6 @@ def as_data(catalog: AgentCatalog) -> dict[str, Any]:
 
 
 def _agent_data(catalog: AgentCatalog, definition: AgentDefinition) -> dict[str, Any]:
-    """Return an agent as JSON data, without its prompt."""
     details = catalog.details(definition.name)
     del details["system_prompt"]
     return details

@@ -1,4 +1,4 @@
-"""``kantan-agents agents new``: writes a new subagent file."""
+"""``agents new``: writes a subagent file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def new_agent(
     prompt: str | None,
     directory: Path,
 ) -> None:
-    """Write a subagent file into ``directory`` and print its path; name nonexistent tools on stderr."""
+    """Write a subagent file and print its path; name nonexistent tools on stderr."""
     text = f"You are {name}. {description}" if prompt is None else text_or_file("--prompt", prompt)
     if not text.strip():
         raise InvalidOptionError(option="--prompt", reason="must not be empty")
@@ -87,7 +87,7 @@ def slug_of(name: str) -> str:
 
 
 def _tools(text: str | None) -> ToolFilter:
-    """Return the tools of a file with this value of ``tools:``; raise E75 if a tool would not be granted."""
+    """Return the tools of a value of ``tools:``; raise E75 if one would not be granted."""
     if text is None:
         return "*"
     # Quoted, so that any string is the value of this one key.

@@ -1,4 +1,4 @@
-"""Pins the files that define agents' permissions, as read at the start of a conversation."""
+"""Pins the files that define agents' permissions."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class ChangedFiles:
-    """New content of files that have changed since they were pinned.
+    """New content of changed files.
 
     Attributes:
         catalogs: The agents, skills or slash commands of each loader.
-        own: The agent of the conversation, if it comes from a file.
+        own: The conversation's agent, if it comes from a file.
         lines: One line for each changed file.
-        instructions: The instruction files of the user and the project.
+        instructions: Files with instructions.
         texts: Their changes, as lines.
     """
 
@@ -43,15 +43,7 @@ class ChangedFiles:
 
 
 class PinnedFiles:
-    """The agents, skills, slash commands and MCP servers of a conversation. Changes are only reported.
-
-    Args:
-        agents: The loaders of agents.
-        skills: The loaders of skills.
-        own: The agent of the conversation, if it comes from a file.
-        instruction_files: The instruction files, if the agent gets them.
-        commands: The loaders of slash commands.
-    """
+    """The agents, skills, slash commands and MCP servers of a conversation. Changes are only reported."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""``kantan-agents agents show``: one agent with all its fields and its prompt."""
+"""``agents show``: one agent with its fields and prompt."""
 
 from __future__ import annotations
 
@@ -92,7 +92,6 @@ def _facts(catalog: AgentCatalog, definition: AgentDefinition) -> Iterator[tuple
 
 
 def _provider_names() -> Iterator[str]:
-    """Yield the providers of the agent's tools, within the limits of its file."""
     permitted = permitted_providers()
     for declared, _ in declared_providers():
         if permitted is None or declared.name in permitted:

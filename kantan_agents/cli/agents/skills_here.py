@@ -1,4 +1,4 @@
-"""Checks whether the skills that a subagent file names exist here."""
+"""Checks that a subagent's skills exist here."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ _BESIDE = "skills"
 
 
 class SkillsHere:
-    """The skills that exist here, loaded only if a file names a skill.
+    """The skills that exist here, loaded only if a file names one.
 
-    Args:
-        given: The directory of the skills. By default the directories of this project and its user, and
-            ``skills`` next to the directory of the file.
+    By default, they are in the directories of this project and its user, and in ``skills`` next to the file's
+    directory.
     """
 
     def __init__(self, given: Path | None = None) -> None:
@@ -29,12 +28,7 @@ class SkillsHere:
         self._names: dict[Path | None, tuple[str, ...] | None] = {}
 
     def remark_on(self, definition: AgentDefinition, tree: Path | None = None) -> Remark | None:
-        """Return a remark on nonexistent skills of a definition, or None.
-
-        Args:
-            definition: The definition.
-            tree: The searched directory above its file.
-        """
+        """Return a remark on nonexistent skills of a definition, or None."""
         unknown = self.unknown_in(definition, tree)
         return Remark("skills", f"skills: no skill here is named {listed(unknown)}") if unknown else None
 

@@ -1,4 +1,4 @@
-"""Checks whether the tools that a subagent file names exist here."""
+"""Checks that a subagent's tools exist here."""
 
 from __future__ import annotations
 
@@ -19,22 +19,15 @@ from kantan_agents.subagent_files.unknown_tools import (
 from kantan_agents.tools.providers.choice import declared_providers, permitted_providers
 
 TOOLS_OF_RUN: frozenset[str] = frozenset((*SKILL_TOOLS, *OPTIONS_OF_TOOLS, *TOOLS_OF_CHAT))
-"""The tools that ``run --agent`` or ``chat --agent`` gives to agents whose files name them.
-
-Some need options such as ``--tools``. Tools of installed providers and ``Task`` are extra.
-"""
+"""The tools that ``run`` and ``chat`` give to agents whose files name them, some only with options."""
 
 _BROUGHT = "a program that runs the agent must bring"
 
 
 class ToolsHere:
-    """The tools that exist here: of ``run --agent``, of installed providers, and of the user's program.
+    """The tools of ``run --agent``, of installed providers, and of the user's program (``brought``).
 
     Providers are loaded only if a file names a tool.
-
-    Args:
-        brought: Names of the program's tools.
-        of_run: Names of the tools of ``run --agent``.
     """
 
     def __init__(self, brought: Iterable[str] = (), *, of_run: Iterable[str] = TOOLS_OF_RUN) -> None:

@@ -1,4 +1,4 @@
-"""``kantan-agents agents validate``: prints all problems in subagent files, one line each."""
+"""``agents validate``: prints problems in subagent files."""
 
 from __future__ import annotations
 
@@ -30,15 +30,7 @@ def validate_agents(
     tools: str | None = None,
     skills: Path | None = None,
 ) -> None:
-    """Print the problems of the files at ``paths``, and a summary on stderr.
-
-    Args:
-        paths: Files and directories; empty for the default directories.
-        strict: Whether warnings count as errors.
-        as_json: Whether to print JSON.
-        tools: Names of tools in the user's program.
-        skills: The directory of the skills.
-    """
+    """Print the problems of the files at ``paths``, and a summary on stderr."""
     found = find_files(paths)
     files = list(read_files(found.files))
     here = ToolsHere(() if tools is None else split_text(tools))

@@ -1,4 +1,4 @@
-"""``kantan-agents approvals list``: prints the calls that wait for an approval."""
+"""``approvals list``: prints the waiting calls."""
 
 from __future__ import annotations
 

@@ -85,10 +85,8 @@ def support_agent(model: object, middleware: list[Stage]) -> Agent[SupportAnswer
 def judge_agent(model: object, *, judged: str) -> Agent[Rubric]:
     """Return the judge; its rubric goes to ``context["verdict"]``.
 
-    Args:
-        model: As for ``Agent``.
-        judged: Trace id of the judged answer. In the metadata of the judge's trace, it links a low score to
-            the prompt version.
+    ``judged`` is the trace id of the answer. In the metadata of the judge's trace, it links a low score to
+    the prompt version.
     """
     return Agent(
         "judge",

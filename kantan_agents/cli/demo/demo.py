@@ -25,13 +25,7 @@ MAX_SHOWN = 5  # enough, if the database already holds older runs
 
 
 def show_demo(*, model: str | None, database: Path | None, keep: bool) -> None:
-    """Run the demo.
-
-    Args:
-        model: A model name for kantan-llm, or None for the scripted model.
-        database: The trace database; None creates a temporary file.
-        keep: Whether to keep the temporary file.
-    """
+    """Run the demo; ``model`` None means the scripted model, ``database`` None a temporary file."""
     check_database(database)
     console = terminal()
     with _database(database, keep=keep) as path:
@@ -52,7 +46,7 @@ def show_demo(*, model: str | None, database: Path | None, keep: bool) -> None:
 
 
 def _play(console: Console, model: object) -> Run:
-    """Run the support agent and the judge, show both, and return the support agent's run."""
+    """Run and show both agents; return the support agent's run."""
     from kantan_agents.cli.demo import agents as cast
 
     runs: list[Run] = []
@@ -127,7 +121,6 @@ def _model(name: str | None) -> Iterator[tuple[object, OfflineServer | None]]:
 
 @contextmanager
 def _database(given: Path | None, *, keep: bool) -> Iterator[Path]:
-    """Yield the path of the database; delete a temporary one at the end unless ``keep``."""
     if given is not None:
         yield given
         return

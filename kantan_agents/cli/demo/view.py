@@ -122,13 +122,7 @@ def query_view(query: str) -> RenderableType:
 
 
 def unfinished(model: str | None, database: Path, *, kept: bool) -> RenderableType:
-    """Return advice after a failed run, whose error follows.
-
-    Args:
-        model: The model's name; None for the scripted one.
-        database: The trace database.
-        kept: Whether the file still exists.
-    """
+    """Return advice after a failed run."""
     look = f"kantan-agents traces list --db {shlex.quote(str(database))}"
     check = f"kantan-agents models check {shlex.quote(model or '')}"
     return Group(
@@ -141,13 +135,7 @@ def unfinished(model: str | None, database: Path, *, kept: bool) -> RenderableTy
 
 
 def footer(database: Path, *, kept: bool, requests: int | None) -> RenderableType:
-    """Return the last section: the location of the traces, and next steps.
-
-    Args:
-        database: The trace database.
-        kept: Whether the file still exists.
-        requests: Number of requests to the offline server; None without one.
-    """
+    """Return the last section: the location of the traces, and next steps."""
     sent = f"{requests} HTTP requests were sent, all of them to 127.0.0.1."
     outcome = "The traces are in" if kept else "Deleted, as neither --db nor --keep was given:"
     return Group(

@@ -1,4 +1,4 @@
-"""``kantan-agents eval compare``: two variants, or several with one correction for all."""
+"""``eval compare``: two variants, or several with one correction for all."""
 
 from __future__ import annotations
 
@@ -26,11 +26,7 @@ def compare_named(
     conditions: Sequence[Condition],
     form: FormOptions,
 ) -> None:
-    """Compare variants with the first one, and print the result.
-
-    Raises:
-        EvaluationNotFoundError: E104, an evaluation or variant does not exist.
-    """
+    """Compare variants with the first one, and print the result."""
     found = find_compared(path, names, evaluation)
     if len(found) == 2:  # noqa: PLR2004 - a pair
         compare_variants(found, options, conditions, form)

@@ -1,4 +1,4 @@
-"""``kantan-agents eval compare``: prints whether one variant is better than another."""
+"""``eval compare``: prints whether one variant is better than another."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _STYLES: Final = {"better": GOOD, "worse": BAD, "cannot tell": LABEL}
 
 @attrs.frozen
 class ComparisonOptions:
-    """Command-line options of ``compare`` and ``compare_all``.
+    """Options of ``compare`` and ``compare_all``.
 
     Attributes:
-        metrics: The metrics; None for all.
+        metrics: None for all.
         missing: The treatment of missing scores.
         looks: Number of looks for which the verdicts hold; None for the default.
     """
@@ -96,7 +96,6 @@ def _show(
 
 
 def _other_variants(found: Sequence[FoundVariant]) -> list[str]:
-    """Return a note if the pair was selected from several variants."""
     a, b = (one.evaluation for one in found)
     others = len(a.variants) - 2
     if a.name != b.name or others < 1:

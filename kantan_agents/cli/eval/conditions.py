@@ -1,4 +1,4 @@
-"""The conditions of ``--fail-if``, which set the exit code of a comparison."""
+"""The conditions of ``--fail-if``, which set the exit code."""
 
 from __future__ import annotations
 
@@ -23,12 +23,7 @@ _OF_FINISHED_RUNS: Final = ("latency", "tokens", "cost")
 
 @attrs.frozen
 class Condition:
-    """A condition that a comparison must not meet.
-
-    Attributes:
-        kind: ``"worse"``, or ``"not-better"``, which includes "cannot tell".
-        metric: The metric.
-    """
+    """A condition that a comparison must not meet; ``"not-better"`` includes "cannot tell"."""
 
     kind: Literal["worse", "not-better"]
     metric: str
@@ -51,7 +46,7 @@ class Condition:
         return None
 
     def why_never(self, comparison: Comparison) -> str | None:
-        """Return why a comparison can never meet it, whatever its cases, or None."""
+        """Return why no cases can make a comparison meet it, or None."""
         one = comparison[self.metric]
         if self.kind == "not-better" or self.why_met(comparison) is not None:
             return None
@@ -79,11 +74,9 @@ def read_conditions(entries: Sequence[str]) -> list[Condition]:
 
 
 def check_conditions(conditions: Sequence[Condition], comparisons: Sequence[Comparison]) -> None:
-    """Check that the metrics of all conditions are compared, and that each condition can be met.
+    """Check that the metrics of all conditions are compared, and that each can be met.
 
-    Args:
-        conditions: The conditions.
-        comparisons: The jointly adjusted comparisons, of the same metrics.
+    ``comparisons`` are adjusted jointly and have the same metrics.
     """
     names = list(dict.fromkeys(one.metric for comparison in comparisons for one in comparison))
     for condition in conditions:

@@ -1,4 +1,4 @@
-"""Finds the evaluations and variants named by arguments of ``kantan-agents eval``."""
+"""Finds evaluations and variants by name."""
 
 from __future__ import annotations
 
@@ -29,11 +29,7 @@ class FoundVariant:
 
 
 def find_evaluation(store: TraceStore, name: str | None) -> Evaluation:
-    """Return the evaluation with this name; for None or LAST, the latest.
-
-    Raises:
-        EvaluationNotFoundError: E104, it does not exist.
-    """
+    """Return the evaluation with this name (None or LAST: the latest), or raise E104."""
     if name is not None and name != NEWEST:
         return Evaluation.load(store, name)
     found = Evaluation.load_all(store)
@@ -44,16 +40,7 @@ def find_evaluation(store: TraceStore, name: str | None) -> Evaluation:
 
 
 def find_variant(store: TraceStore, given: str, evaluation: str | None) -> FoundVariant:
-    """Return a variant.
-
-    Args:
-        store: The database.
-        given: The variant's name, or ``EVALUATION:VARIANT``.
-        evaluation: The evaluation, if ``given`` names none; the latest by default.
-
-    Raises:
-        EvaluationNotFoundError: E104, the evaluation or variant does not exist.
-    """
+    """Return a variant, named ``VARIANT`` or ``EVALUATION:VARIANT``, or raise E104."""
     usual = find_evaluation(store, evaluation)
     if given in usual.variants:
         return FoundVariant(usual, usual[given])
@@ -67,14 +54,7 @@ def find_variant(store: TraceStore, given: str, evaluation: str | None) -> Found
 def find_compared(path: Path, names: Sequence[str], evaluation: str | None) -> tuple[FoundVariant, ...]:
     """Return the variants to compare, the control first.
 
-    Args:
-        path: The database.
-        names: Variants as for ``find_variant``. A single one is the control of its evaluation's other
-            variants; without names, the first variant is.
-        evaluation: As for ``find_variant``.
-
-    Raises:
-        EvaluationNotFoundError: E104, an evaluation or variant does not exist.
+    A single name is the control of its evaluation's other variants; without names, the first variant is.
     """
     store = open_store(path)
     if len(names) > 1:
@@ -90,7 +70,7 @@ def find_compared(path: Path, names: Sequence[str], evaluation: str | None) -> t
 
 
 def _splits(given: str) -> Iterator[tuple[str, str]]:
-    """Yield all readings of ``EVALUATION:VARIANT``: both names may contain colons."""
+    """Yield all readings of ``EVALUATION:VARIANT``: both may contain colons."""
     for place, character in enumerate(given):
         if character == ":":
             yield given[:place], given[place + 1 :]

@@ -1,4 +1,4 @@
-"""The output of ``kantan-agents eval run``."""
+"""The output of ``eval run``."""
 
 from __future__ import annotations
 
@@ -19,18 +19,14 @@ from kantan_agents.support.replace_file import replace_file
 
 @attrs.frozen
 class FinishedEvaluation:
-    """An evaluation, and the comparison of its variants.
-
-    Attributes:
-        comparison: All variants against the first; None without a second variant or a common case.
-    """
+    """An evaluation, and the comparison of its variants, None without a second one or a common case."""
 
     evaluation: Evaluation
     comparison: Comparison | Comparisons | None
 
     @classmethod
     def of(cls, evaluation: Evaluation, looks: Looks | None) -> FinishedEvaluation:
-        """Return an evaluation with its comparison, whose verdicts hold for this number of looks."""
+        """Return an evaluation with its comparison."""
         first, *others = (evaluation[name] for name in evaluation.variants)
         try:
             if len(others) == 1:

@@ -1,4 +1,4 @@
-"""``kantan-agents eval label``: asks a reviewer about results, and prints a summary."""
+"""``eval label``: asks a reviewer about results."""
 
 from __future__ import annotations
 
@@ -26,18 +26,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class LabelArguments:
-    """The command-line arguments.
-
-    Attributes:
-        path: The database.
-        evaluation: Its name, or LAST for the latest.
-        metric: The labeled metric.
-        by: The reviewer.
-        sample: The number of runs; None for all.
-        seed: The seed of the sample.
-        scale: The permitted answers.
-        variants: The variants; None for all.
-    """
+    """The command-line arguments; ``evaluation`` may be LAST, ``sample`` and ``variants`` None for all."""
 
     path: Path
     evaluation: str
@@ -127,7 +116,7 @@ class _Asker:
                 return
 
     def _ask(self, item: LabelItem) -> bool:
-        """Read lines until one ends the question; return whether to ask another."""
+        """Read lines until one ends the question; return whether to continue."""
         while True:
             line = self._read(f"{self._queue.scale.text}; c comment, s skip, u undo, q quit > ")
             if line is None or line.lower() in ("q", "quit"):
@@ -179,7 +168,7 @@ class _Asker:
 
 
 def _value(line: str) -> float | None:
-    """Return the answer; None if it is neither yes, no nor a number."""
+    """Return a bool or number, or None for another answer."""
     answer = line.lower()
     if answer in ("y", "yes", "n", "no"):
         return answer.startswith("y")
@@ -190,14 +179,13 @@ def _value(line: str) -> float | None:
 
 
 def _show_item(console: Console, item: LabelItem, total: int) -> None:
-    """Print a result: the agent's input, actions and answer."""
     console.print()
     console.print(plain(f"{item.number} of {total}: {one_line(item.case_id)}", STRONG))
     console.print(pairs(_parts(item)))
 
 
 def _show_answer(console: Console, answered: LabelledItem, metric: str) -> None:
-    """Print what was hidden before the answer: the evaluator's score and, at the end, the variants."""
+    """Print the evaluator's score and, at the end, the variants, all hidden before the answer."""
     said = [f"you say {one_line(answered.label or f'{answered.value:g}')}"]
     score = answered.scores.get(metric)
     if score is not None and score.value is not None:

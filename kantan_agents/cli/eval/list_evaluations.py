@@ -1,4 +1,4 @@
-"""``kantan-agents eval list``: prints the stored evaluations."""
+"""``eval list``: prints the stored evaluations."""
 
 from __future__ import annotations
 

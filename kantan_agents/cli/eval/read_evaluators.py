@@ -1,4 +1,4 @@
-"""Reads the evaluators of ``kantan-agents eval run``."""
+"""Reads the evaluators of ``eval run``."""
 
 from __future__ import annotations
 
@@ -85,14 +85,7 @@ def read_evaluators(
 ) -> list[Evaluator]:
     """Return the evaluators that ``[METRIC=]WHAT`` describes.
 
-    Args:
-        entries: The descriptions.
-        agent: The agent whose prompt ``judged`` uses and whose tools ``tool_choice`` uses.
-        judge_model: The model of the judges; None for the agent's model.
-
-    Raises:
-        InvalidOptionError: E75, an evaluator does not exist, its value is invalid, two have one name, or
-            ``judge_model`` is given without a judge.
+    ``judged`` uses the prompt of ``agent``, ``tool_choice`` its tools.
     """
     asking = _judges(agent, judge_model)
     kinds = {**_KINDS, **asking}

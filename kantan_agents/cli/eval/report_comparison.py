@@ -1,4 +1,4 @@
-"""``kantan-agents eval report``: writes the comparison of variants as a page."""
+"""``eval report``: writes the comparison of variants as a page."""
 
 from __future__ import annotations
 
@@ -26,11 +26,7 @@ def report_comparison(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write the page.
-
-    Raises:
-        EvaluationNotFoundError: E104, an evaluation or variant does not exist.
-    """
+    """Write the page."""
     target = check_target(output, path, force=force)
     found = find_compared(path, names, evaluation)
     cases = [case for one in found for case in one.evaluation.cases]

@@ -1,4 +1,4 @@
-"""``kantan-agents eval run``: runs agents on a dataset and prints their scores."""
+"""``eval run``: runs agents on a dataset and prints their scores."""
 
 from __future__ import annotations
 
@@ -49,18 +49,9 @@ class EvaluationArguments:
     """The command-line arguments.
 
     Attributes:
-        path: The database.
-        cases: The file of the dataset.
         unseal: Why a held-out test set is opened; None leaves it closed.
-        agent: The agent.
-        model: Its model; None for the default.
-        variants: Other prompts for it, ``NAME=FILE``.
-        evaluators: The evaluators.
-        judge_model: The model of the evaluator ``judged``; None for the agent's model.
+        variants: Other prompts, ``NAME=FILE``.
         options: Arguments of ``evaluate``.
-        max_failed: The number or share of runs that may fail.
-        junit: The file for JUnit XML, or None.
-        looks: Number of looks for which the verdicts hold; None for the default.
     """
 
     path: Path
@@ -123,12 +114,7 @@ def run_evaluation(asked: EvaluationArguments, form: FormOptions, *, quiet: bool
 
 
 def _find_agent(name: str, model: str | None) -> Agent[Any]:
-    """Return the agent.
-
-    Args:
-        name: The name of an agent file, a path that ends with ``.md``, or ``MODULE:NAME``.
-        model: Replaces the model of an agent in a module; for one from a file, as ``run`` does.
-    """
+    """Return an agent of a file, or of ``MODULE:NAME``; only the latter's model is replaced."""
     if ":" in name and not name.endswith(".md"):
         agent = load_agent(name)
         return agent if model is None else agent.clone(model=model)
@@ -136,12 +122,7 @@ def _find_agent(name: str, model: str | None) -> Agent[Any]:
 
 
 def _read_variants(agent: Agent[Any], entries: Sequence[str]) -> dict[str, Agent[Any] | str]:
-    """Return the agent and its other prompts, by name.
-
-    Args:
-        agent: The agent, named by the version of its prompt.
-        entries: Other prompts, ``NAME=FILE``.
-    """
+    """Return the agent, named by its prompt's version, and its other prompts (``NAME=FILE``)."""
     prompt = agent.instructions
     first = prompt.version if isinstance(prompt, Prompt) else _BASELINE
     variants: dict[str, Agent[Any] | str] = {first: agent}
@@ -160,16 +141,7 @@ def _read_variants(agent: Agent[Any], entries: Sequence[str]) -> dict[str, Agent
 
 
 def _read_cases(path: Path, reason: str | None) -> Dataset:
-    """Return the dataset in a file.
-
-    Args:
-        path: The file.
-        reason: Why a held-out test set is opened, which is logged; None leaves it closed.
-
-    Raises:
-        DatasetFileError: E100, the file cannot be read, or is not a dataset.
-        SealedDatasetError: E106, it is held out, and no reason is given.
-    """
+    """Return a dataset; ``reason`` opens a held-out one, and is logged."""
     if reason is not None and not reason.strip():
         raise InvalidOptionError(option=_UNSEAL, reason="must say why the test set is opened")
     try:
@@ -186,12 +158,7 @@ def _read_cases(path: Path, reason: str | None) -> Dataset:
 
 @contextmanager
 def _show_progress(reached: list[Progress], *, quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """Record the progress of an evaluation, and show it on standard error if that is a terminal.
-
-    Args:
-        reached: Its last item is replaced by the latest progress.
-        quiet: Whether to show nothing.
-    """
+    """Record the progress in ``reached``, and show it on a terminal's standard error."""
 
     def note(progress: Progress) -> None:
         reached[-1] = progress
@@ -215,7 +182,6 @@ def _show_progress(reached: list[Progress], *, quiet: bool) -> Iterator[Callable
 
 
 def _spent_text(progress: Progress) -> str:
-    """Return the usage and failures of this start's runs."""
     parts = [f"{count_text(progress.tokens)} tokens"]
     if progress.cost:
         parts.append(f"cost {progress.cost:.4g}")

@@ -1,4 +1,4 @@
-"""Prints an evaluation: the mean scores of each variant, failures, and verdicts."""
+"""Prints an evaluation: mean scores, failures, and verdicts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,6 @@ def print_section(title: str, lines: Sequence[str]) -> None:
 
 
 def _row(row: Sequence[str], failed: int) -> list[Text]:
-    """Return the cells of a variant, with color for its name and failed runs."""
     styles = {0: ACCENT, failed: BAD if row[failed] != "0" else ""}
     return [cell(text, styles.get(place, "")) for place, text in enumerate(row)]
 

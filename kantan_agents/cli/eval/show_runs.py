@@ -1,4 +1,4 @@
-"""``kantan-agents eval show``: prints an evaluation and its runs, each with its scores and trace."""
+"""``eval show``: prints an evaluation and its runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class WantedRuns:
     Attributes:
         failed: Only runs that failed, or have a failed or low score.
         metric: The only metric; None for all.
-        limit: The maximum number; None for all.
+        limit: None for all.
     """
 
     failed: bool
@@ -47,11 +47,7 @@ class WantedRuns:
 
 
 def show_runs(path: Path, name: str, wanted: WantedRuns, form: FormOptions) -> None:
-    """Print an evaluation and its runs.
-
-    Raises:
-        EvaluationNotFoundError: E104, the evaluation does not exist.
-    """
+    """Print an evaluation and its runs."""
     evaluation = find_evaluation(open_store(path), name)
     metrics = _metrics(evaluation, wanted.metric)
     chosen = _chosen(evaluation, metrics, wanted)
@@ -127,7 +123,7 @@ def _is_failing(result: CaseResult, higher: set[str], metrics: Sequence[str]) ->
 
 
 def _place(score: Score | None, sign: int) -> tuple[int, float]:
-    """Return a sort key: failed scores first, then from worst to best, then runs without a score."""
+    """Sort key: failed scores first, then from worst to best, then runs without a score."""
     if score is None:
         return 2, 0.0
     return (0, 0.0) if score.value is None else (1, score.value * sign)

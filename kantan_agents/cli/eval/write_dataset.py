@@ -1,4 +1,4 @@
-"""``kantan-agents eval dataset``: writes recorded runs as a dataset."""
+"""``eval dataset``: writes recorded runs as a dataset."""
 
 from __future__ import annotations
 
@@ -17,11 +17,7 @@ from kantan_agents.cli.traces.records import short_id
 
 
 def write_dataset(path: Path, output: str, filters: Mapping[str, Any], *, force: bool, as_json: bool) -> None:
-    """Write the runs that pass all filters as a dataset.
-
-    Raises:
-        DatasetFileError: E100, its name does not end in .jsonl, .csv or .tsv, or it cannot hold the cases.
-    """
+    """Write the runs that pass all filters as a dataset."""
     target = check_target(output, path, force=force)
     store = open_store(path)
 

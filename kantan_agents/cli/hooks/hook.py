@@ -23,9 +23,7 @@ class Hook:
 
     Attributes:
         place: Its path in the file.
-        event: The event.
-        matcher: The tools: names, or a regular expression; "" for all.
-        command: The command, for a shell.
+        matcher: Names of tools, or a regular expression; "" for all.
         seconds: The timeout.
     """
 

@@ -38,7 +38,7 @@ _REST_SECONDS: Final = 0.2
 
 
 class BlockedByHookError(Exception):
-    """A hook has blocked a call; the message tells the model."""
+    """A hook has blocked a call; the message is for the model."""
 
 
 async def _warn(text: str) -> None:
@@ -47,10 +47,6 @@ async def _warn(text: str) -> None:
 
 class Hooks(Middleware):
     """The user's hooks, for all agents of a command.
-
-    Args:
-        file: The hooks file, or None.
-        folder: The project's folder, without links.
 
     Attributes:
         warn: Shows a line to the user.
@@ -67,12 +63,7 @@ class Hooks(Middleware):
 
     @classmethod
     def of_user(cls, root: Path | None, *, off: bool = False) -> Hooks:
-        """Read the user's hooks, and name each on standard error.
-
-        Args:
-            root: The folder of the tools; None for the working folder.
-            off: Whether to use no hooks.
-        """
+        """Read the user's hooks, unless ``off``, and name each on standard error."""
         folder = os.path.realpath(root or ".")
         file = None if off else read_hooks(folder)
         if file is not None:
@@ -167,7 +158,7 @@ class Hooks(Middleware):
 
 
 def _refusal_of(outcomes: Sequence[HookOutcome]) -> str:
-    """Return the model's result for a blocked call; "" if no hook blocks it."""
+    """Return the model's result for a blocked call, or ""."""
     reasons = [f"A hook of the user blocks this call: {one.objection}" for one in outcomes if one.objection]
     if any(one.fault for one in outcomes):
         reasons.append("A hook of the user that checks this call has failed, so it was not made.")
@@ -200,7 +191,6 @@ class HookOutcome:
     """The outcome of a hook.
 
     Attributes:
-        stdout: Its standard output.
         objection: Why it blocks, or None.
         fault: Why it counts as failed, or None.
     """
@@ -212,14 +202,7 @@ class HookOutcome:
 
 
 async def run_hook(hook: Hook, given: bytes, cwd: str, env: Mapping[str, str]) -> HookOutcome:
-    """Run a hook. Cancellation and the timeout kill its processes.
-
-    Args:
-        hook: The hook.
-        given: Its standard input.
-        cwd: Its working directory.
-        env: Its environment.
-    """
+    """Run a hook. Cancellation and the timeout kill its processes."""
     command = ["/bin/sh", "-c", hook.command]
     try:
         with anyio.CancelScope(shield=True):  # a half-started process could never be ended

@@ -28,11 +28,7 @@ _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 @attrs.frozen
 class HooksFile:
-    """The user's hooks.
-
-    Attributes:
-        folder: The user's configuration directory, without links: the commands' working directory.
-    """
+    """The user's hooks; commands run in ``folder``, the configuration directory."""
 
     path: Path
     folder: Path
@@ -75,7 +71,6 @@ class _Places:
     worked_in: tuple[Path, ...]
 
     def faults_of_folder(self) -> Iterator[str]:
-        """Yield why hooks of the user's configuration directory must not be used here."""
         home = Path(os.path.realpath(os.path.expanduser("~")))  # noqa: PTH111 - never fails
         for place in self.worked_in:
             # Every user's home folder contains this directory, which is protected there.
@@ -85,7 +80,6 @@ class _Places:
         yield from _faults_of_mode(self.own)
 
     def faults(self, file: Path) -> Iterator[str]:
-        """Yield why a file must not be used."""
         for path in {Path(os.path.normpath(file)), Path(os.path.realpath(file))}:
             if any(map(path.is_relative_to, self.worked_in)) and not path.is_relative_to(self.own):
                 yield f"{path} is in the folder that you work in; move it to {self.own}"
@@ -105,7 +99,6 @@ def _faults_of_mode(path: Path) -> Iterator[str]:
 
 
 def _files(command: str, folder: Path, root: str) -> Iterator[Path]:
-    """Yield the files that a command names by their paths."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.commenters, lexer.whitespace_split = "", True
     try:

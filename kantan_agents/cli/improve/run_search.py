@@ -1,4 +1,4 @@
-"""``kantan-agents improve``: searches, and prints the result."""
+"""``improve``: searches, and prints the result."""
 
 from __future__ import annotations
 
@@ -44,16 +44,7 @@ _COLUMNS = [
 
 @attrs.frozen
 class ImproveArguments:
-    """The command-line arguments.
-
-    Attributes:
-        path: The database.
-        agent: ``MODULE:NAME``.
-        judge: The source of scores.
-        judge_model: The model of the judge ``judged``; None for the agent's model.
-        trace_ids: Empty to select traces.
-        options: Arguments of ``improve``.
-    """
+    """The command-line arguments."""
 
     path: Path
     agent: str
@@ -86,7 +77,6 @@ def run_search(asked: ImproveArguments, *, quiet: bool, as_json: bool) -> None:
 
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Callable[[ImproveProgress], None] | None]:
-    """Show the search's progress on standard error, if that is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -104,13 +94,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[ImproveProgress], None] | No
 
 
 def _read_judge(what: str, agent: Agent[Any], model: str | None) -> Any:
-    """Return the judge for ``improve``.
-
-    Args:
-        what: An evaluator as for ``eval run``, or ``MODULE:NAME``, which may be an agent.
-        agent: The agent whose prompt ``judged`` uses.
-        model: The model of ``judged``; None for the agent's model.
-    """
+    """Return an evaluator as for ``eval run``, or the object ``MODULE:NAME``, which may be an agent."""
     if model is not None and what.rpartition("=")[2] != "judged":
         raise InvalidOptionError(option="--judge-model", reason=f"is for {_OPTION} judged, not for {what!r}")
     try:
@@ -137,7 +121,7 @@ def _agent(what: str) -> Agent[Any] | None:
 
 
 def _show_improvement(found: Improvement) -> None:
-    """Print the verdict, the diff, the candidates and the files; the last line is the rollout command."""
+    """Print the verdict, diff, candidates and files; the last line is the rollout command."""
     console = wide_terminal()
     new = "none" if found.new is None else found.new.version
     cases = ", ".join(f"{count_text(count)} {part}" for part, count in found.cases.items())

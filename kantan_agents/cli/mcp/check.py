@@ -1,4 +1,4 @@
-"""``kantan-agents mcp check``: starts configured servers and prints their tools, prompts and resources."""
+"""``mcp check``: starts configured servers and prints what they provide."""
 
 from __future__ import annotations
 
@@ -45,8 +45,6 @@ class Checked:
         error: Why it cannot be used, or None.
         tools: Name and description of each tool.
         verdicts: For each tool, whether the rules allow it, and the deciding rule.
-        prompts: Number of prompts.
-        resources: Number of resources.
         stderr: The last lines of standard error, if it cannot be used.
     """
 
@@ -67,15 +65,7 @@ def check_servers(
     seconds: float,
     as_json: bool,
 ) -> None:
-    """Start the servers and print the results.
-
-    Args:
-        name: The server; None for all that are not disabled.
-        paths: The configuration files; None to find them.
-        rules: The rules for the tools.
-        seconds: Timeout for each server.
-        as_json: Whether to print JSON.
-    """
+    """Start one server, or all that are not disabled, and print the results."""
     configuration = read_configuration(paths or None)
     names = None if name is None else [name]
     # Read before the trust record is read for the last time.

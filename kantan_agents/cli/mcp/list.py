@@ -1,4 +1,4 @@
-"""``kantan-agents mcp list``: prints the configured servers without starting them."""
+"""``mcp list``: prints the configured servers without starting them."""
 
 from __future__ import annotations
 
@@ -104,7 +104,6 @@ def _row(entry: ServerEntry, configuration: Configuration, record: TrustRecord) 
 
 
 def _short(path: Path) -> str:
-    """Return a path relative to the working directory, if it is inside it."""
     try:
         return str(path.relative_to(Path.cwd().resolve()))
     except (OSError, ValueError):

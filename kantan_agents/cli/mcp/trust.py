@@ -1,4 +1,4 @@
-"""``kantan-agents mcp trust``, and the prompt before a server of a new file is started."""
+"""``mcp trust``, and the prompt before a server of a new file is started."""
 
 from __future__ import annotations
 
@@ -56,13 +56,8 @@ def ask_for_trust(
 ) -> None:
     """In a terminal, prompt once about all untrusted files of the folder, if one is needed now.
 
-    Without a yes or a terminal, nothing is recorded. An entry too long for a prompt is only named.
-
-    Args:
-        entries: The servers to start.
-        configuration: All configured servers. Trust is for a file, so all of its servers are shown.
-        others: Other servers of the folder, such as servers configured in its agents.
-        texts: Files with instructions for agents, each with lines that show it.
+    Without a yes or a terminal, nothing is recorded. An entry too long for a prompt is only named. Trust is
+    for a file: all of its servers are shown, not only ``entries``.
     """
     if not sys.stdin or not sys.stdin.isatty() or not sys.stderr.isatty():
         return
@@ -132,7 +127,6 @@ def _assigned(is_own: bool, name: str, value: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return a string on one line, with each invisible character as its code."""
     return by_code(text.replace("\n", "\\n").replace("\t", "\\t"), strict=True)
 
 

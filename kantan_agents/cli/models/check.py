@@ -1,4 +1,4 @@
-"""``kantan-agents models check NAME``: tests a model and prints what works."""
+"""``models check NAME``: tests a model and prints what works."""
 
 from __future__ import annotations
 
@@ -61,14 +61,7 @@ class _Checked:
 
 
 def check_model(name: str, *, seconds: float, max_tokens: int, as_json: bool) -> None:
-    """Test a model and print what works. The exit code is 1 if something does not.
-
-    Args:
-        name: The model's name.
-        seconds: Timeout for each answer.
-        max_tokens: Token limit of each answer.
-        as_json: Whether to print JSON.
-    """
+    """Test a model and print what works. The exit code is 1 if something does not."""
     if not name.strip():  # such as "$MODEL" without the variable, which would match any model
         raise InvalidOptionError(option="NAME", reason="must not be empty")
     questions = Questions(name, max_tokens)
@@ -172,7 +165,7 @@ def _modes(forms: Any) -> str:
 
 
 def _place(origin: ModelOrigin) -> str:
-    """Return a model's URL without user and password; "" without a URL."""
+    """Return a model's URL without user and password, or ""."""
     parts = urlsplit(origin.base_url)
     shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
     return shown.rstrip("/") if parts.netloc else ""

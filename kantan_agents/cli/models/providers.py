@@ -1,4 +1,4 @@
-"""``kantan-agents models check`` without a name: the providers usable on this machine."""
+"""``models check`` without a name: the providers usable on this machine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ class _Server:
     Attributes:
         is_configured: Whether a variable names it.
         is_reachable: None if it was not contacted, because it is not on this machine.
-        models: The names of its models.
         problem: Why its models are unknown.
     """
 
@@ -177,7 +176,6 @@ def _said(provider: _Provider, server: _Server) -> str:
 
 
 def _shown(url: str) -> str:
-    """Return a URL without user and password."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 

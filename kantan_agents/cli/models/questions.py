@@ -22,12 +22,7 @@ _UNRECORDED: Final = RunConfig(tracing_disabled=True)
 
 @attrs.frozen
 class Answer:
-    """The result of one question.
-
-    Attributes:
-        detail: The answer, or the problem.
-        usage: The tokens that the server reports; empty if it reports none.
-    """
+    """The result of one question; ``usage`` is empty if the server reports none."""
 
     works: bool
     detail: str
@@ -55,13 +50,7 @@ class _Attempts(Middleware):
 
 @attrs.define
 class Questions:
-    """The questions for one model.
-
-    Attributes:
-        model: Its name.
-        max_tokens: Token limit of each answer.
-        attempts: The attempts for JSON, after that question.
-    """
+    """The questions for one model."""
 
     model: str
     max_tokens: int

@@ -13,11 +13,7 @@ _OPTION = "--agent"
 
 
 def load_agent(name: str) -> Agent[Any]:
-    """Import a module, possibly from the current directory, and return the agent in it.
-
-    Args:
-        name: ``MODULE:NAME`` of an agent, or of a function without parameters that returns one.
-    """
+    """Return the agent ``MODULE:NAME``, or the result of a function without parameters."""
     found = load_object(name, _OPTION, "app.agents:support")
     try:
         agent = found if isinstance(found, Agent) or not callable(found) else found()

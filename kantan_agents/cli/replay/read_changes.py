@@ -1,4 +1,4 @@
-"""Reads the changes of ``kantan-agents replay cohort``."""
+"""Reads the changes of ``replay cohort``."""
 
 from __future__ import annotations
 

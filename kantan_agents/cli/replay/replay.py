@@ -1,4 +1,4 @@
-"""Replays recordings one after another, and prints how each differs."""
+"""Replays recordings, and prints how each differs."""
 
 from __future__ import annotations
 
@@ -27,13 +27,7 @@ _STYLES = {"same": GOOD, "updated": NOTICE, "different": BAD, "failed": BAD, "re
 
 @attrs.frozen
 class ReplayOptions:
-    """Options of ``replay`` for all recordings.
-
-    Attributes:
-        ignore: Parts that may differ.
-        match: The only parts that must be equal; None for all.
-        accept: Differences of the provider that are accepted.
-    """
+    """Options of ``replay`` for all recordings."""
 
     ignore: Sequence[str]
     match: Sequence[str] | None
@@ -44,11 +38,8 @@ class ReplayOptions:
 class Result:
     """The result of replaying one recording.
 
-    Attributes:
-        path: The file.
-        outcome: ``"same"``; ``"different"``; ``"updated"`` if it differed and was recorded again;
-            ``"failed"`` with an error of the agent's; ``"refused"`` if it cannot be replayed.
-        error: None if it is the same.
+    ``"updated"`` was different and is recorded again, ``"failed"`` has an error of the agent's, ``"refused"``
+    cannot be replayed.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""``kantan-agents replay cohort``: runs an experiment and prints its result."""
+"""``replay cohort``: runs an experiment and prints its result."""
 
 from __future__ import annotations
 
@@ -51,18 +51,7 @@ _MOST: Final = 10
 
 @attrs.frozen
 class CohortArguments:
-    """The command-line arguments.
-
-    Attributes:
-        path: The database.
-        agent: ``MODULE:NAME``.
-        changes: The changes.
-        of: The agent that they change; None for agents with the selected prompt.
-        trace_ids: Empty to select traces.
-        selection: Arguments of ``Cohort.select``.
-        options: Arguments of ``replay_cohort``.
-        max_failed: The number or share of runs that may fail.
-    """
+    """The command-line arguments; ``of`` names the agent to change, None agents with the selected prompt."""
 
     path: Path
     agent: str
@@ -138,16 +127,9 @@ def _progress(finished: list[int]) -> Iterator[Callable[[int, int], None]]:
 def _aim_changes(
     changes: Sequence[Change], agent: Agent[Any], *, of: str | None, prompt: str | None
 ) -> list[Change]:
-    """Return the changes, each with the agents that it applies to.
+    """Return the changes, each with the agents that it applies to: ``of``, or agents with ``prompt``.
 
-    Args:
-        changes: The changes.
-        agent: The agent to run.
-        of: The agent to change; None for agents with the prompt.
-        prompt: The prompt that selects the runs; None to change ``agent``.
-
-    Raises:
-        InvalidOptionError: E75, no agent that the run can reach has the prompt.
+    E75 if no agent that the run can reach has the prompt.
     """
     names = [of] if of is not None else [agent.name] if prompt is None else _with_prompt(agent, prompt)
     aimed: list[Change] = []

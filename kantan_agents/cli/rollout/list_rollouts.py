@@ -1,4 +1,4 @@
-"""``kantan-agents rollout status`` without a name: prints all rollouts."""
+"""``rollout status`` without a name: prints all rollouts."""
 
 from __future__ import annotations
 

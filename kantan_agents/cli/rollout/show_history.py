@@ -1,4 +1,4 @@
-"""``kantan-agents rollout history``: prints the changes of a rollout."""
+"""``rollout history``: prints the changes of a rollout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kantan-agents rollout status``: prints the status of a rollout."""
+"""``rollout status``: prints the status of a rollout."""
 
 from __future__ import annotations
 

@@ -36,16 +36,9 @@ def agent_from_file(
 ) -> Agent[Any]:
     """Return the agent of a file, which may delegate to the others.
 
-    It gets the skills and configured MCP servers that its file names. In a terminal, the user is prompted to
-    trust the files of servers and of instructions. Standard error names nonexistent tools, skills and servers
-    once for each agent.
-
-    Args:
-        named: The agent.
-        model: Used if the file has a short model name or none.
-        middleware: The outer middleware.
-        tools: More tools, as far as the file permits them.
-        asks: Whether calls of MCP servers need an approval.
+    In a terminal, the user is prompted to trust the files of its servers and instructions. Standard error
+    names nonexistent tools, skills and servers once for each agent. ``model`` applies if the file has a short
+    model name or none; with ``asks``, calls of MCP servers need an approval.
     """
     (skills,) = named.pinned.skills
     protect_used(named.pinned.directories)
@@ -111,7 +104,7 @@ def _programs_of(entry: Any) -> Iterator[str]:
 
 
 def _naming_what_is_missing(loader: AgentLoader, skills: SkillLoader) -> Stage:
-    """Return a stage that names the missing tools, servers and skills of each subagent on stderr, once."""
+    """Return a stage that names each subagent's missing tools, servers and skills once."""
     named: set[str] = set()
 
     async def name_what_is_missing(run: Run, call_next: Next) -> None:
@@ -142,7 +135,7 @@ def _name_missing_tools(definition: AgentDefinition, agent: Agent[Any]) -> None:
 
 
 def _name_missing_servers(definition: AgentDefinition, agent: Agent[Any]) -> None:
-    """Name the MCP servers that a subagent's file requests and its parent lacks."""
+    """Name MCP servers that a subagent's file requests and its parent lacks."""
     if definition.mcp_servers is None:
         return
     from kantan_agents.tools.mcp.configuration.agent_file import wanted_servers  # few files have servers
@@ -160,7 +153,6 @@ def _name_missing_servers(definition: AgentDefinition, agent: Agent[Any]) -> Non
 
 
 def _ways_to_have(unknown: Sequence[UnknownTool]) -> dict[str, str]:
-    """Return options or commands that would provide some of the tools, each with these tools."""
     ways = {**OPTIONS_OF_TOOLS, **TOOLS_OF_CHAT}
     found: dict[str, list[str]] = {}
     for tool in unknown:

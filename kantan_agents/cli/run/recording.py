@@ -1,4 +1,4 @@
-"""Records a command's runs: in a trace database that is checked first, and as objects in a list."""
+"""Records a command's runs in a trace database, which is checked first."""
 
 from __future__ import annotations
 
@@ -28,13 +28,7 @@ DISABLING_VARIABLE = "OPENAI_AGENTS_DISABLE_TRACING"
 
 @attrs.frozen
 class RecordingTarget:
-    """The trace database of a run.
-
-    Attributes:
-        path: The file.
-        required: Whether a failed recording is an error. Otherwise a line on standard error reports it, and
-            the run continues.
-    """
+    """The trace database of a run; unless ``required``, a failed recording is only reported."""
 
     path: Path
     required: bool
@@ -47,7 +41,7 @@ class RecordingTarget:
 
 
 def checked(target: RecordingTarget) -> RecordingTarget | None:
-    """Return ``target`` if its database can be used; otherwise report it and return None."""
+    """Return ``target`` if its database can be used; otherwise report it."""
     try:
         check_database(target.path)
     except FileArgumentError as error:
@@ -64,7 +58,7 @@ def target_of(options: AgentRunOptions, invocation: typer.Context) -> RecordingT
 
 
 def collect_runs(runs: list[Run]) -> Stage:
-    """Return a stage that appends each run to ``runs``, for its id, trace and instructions."""
+    """Return a stage that appends each run to ``runs``."""
 
     async def collect_run(run: Run, call_next: Next) -> None:
         runs.append(run)
@@ -95,10 +89,7 @@ def _is_tracing_disabled() -> bool:
 def recording_to(target: RecordingTarget | None) -> Iterator[SQLiteRecorder | None]:
     """Send all traces to the database of ``target`` only; without one, discard them.
 
-    A line before a run's own error reports a failed recording.
-
-    Yields:
-        The recorder; None if nothing is recorded.
+    A line before a run's own error reports a failed recording. Yields the recorder, or None.
     """
     if target is not None and not target.required and _is_tracing_disabled():
         _warn(f"{DISABLING_VARIABLE} is set")
@@ -124,10 +115,7 @@ def recording_to(target: RecordingTarget | None) -> Iterator[SQLiteRecorder | No
 def recording(path: Path | None) -> Iterator[SQLiteRecorder | None]:
     """Send all traces to the database at ``path`` only; without a path, discard them.
 
-    Both remove the SDK's exporter, which sends traces to OpenAI.
-
-    Yields:
-        The recorder, or None.
+    Both remove the SDK's exporter, which sends traces to OpenAI. Yields the recorder, or None.
     """
     from agents import set_trace_processors, set_tracing_disabled
 
@@ -158,7 +146,7 @@ def _check_tables(path: Path) -> None:
 
 
 def _check_recorded(target: RecordingTarget, recorder: SQLiteRecorder) -> None:
-    """Report if part of the run is not in the database, for example because the disk is full."""
+    """Report a partly missing run, for example because the disk is full."""
     if not recorder.force_flush() or recorder.stats().failed:
         target.report(
             FileArgumentError(path=str(recorder.path), reason="the run could not be recorded in it")

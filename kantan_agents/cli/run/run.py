@@ -1,4 +1,4 @@
-"""``kantan-agents run``: sends one question to an agent and prints the answer."""
+"""``run``: sends one question to an agent and prints the answer."""
 
 from __future__ import annotations
 
@@ -53,20 +53,9 @@ def answer(
 ) -> None:
     """Answer ``question``, and print the answer or the completed context.
 
-    If the run cannot be recorded, the error follows the answer. The exit code is 1 if a hook blocks the
-    question.
-
-    Args:
-        question: The question.
-        instructions: Instructions for a new agent, or an agent from a file.
-        options: Model, tools and approvals. Other calls that need an approval are denied.
-        context: The context of the run.
-        target: The trace database, or None.
-        as_json: Whether to print the completed context.
-        commands: Whether ``/read notes.txt`` runs a tool, or sends the text of a Markdown file with this
-            name.
-        instruction_files: The agent's instruction files.
-        hooks: The user's hooks.
+    Calls that need an approval beyond ``options`` are denied. With ``commands``, ``/read notes.txt`` runs a
+    tool, or sends the Markdown file with this name. If the run cannot be recorded, the error follows the
+    answer.
     """
     runs: list[Run] = []
     stated = context.get(USER_RULES)
@@ -115,7 +104,7 @@ def answer(
 
 
 def _submitted(question: str, hooks: Hooks, *, is_command: bool) -> str:
-    """Return a question with additions from hooks; for a command, hooks only decide whether it is sent."""
+    """Return a question with additions from hooks; for a command, hooks only decide about it."""
     objections, added = background_loop.run(lambda: hooks.submit(question))
     if objections:
         typer.echo(f"error: the question is not sent: {one_line(objections)}", err=True)
@@ -124,7 +113,6 @@ def _submitted(question: str, hooks: Hooks, *, is_command: bool) -> str:
 
 
 def _report_changes(pinned: PinnedFiles) -> None:
-    """Report files that have changed meanwhile, perhaps by a tool of the run."""
     changed = pinned.changed()
     for line in () if changed is None else changed.lines:
         typer.echo(f"note: {one_line(line)}; this run has used it as it was at its start", err=True)
@@ -162,22 +150,13 @@ async def _refuse(asked: AskedCall) -> ApprovalAnswer:
 
 
 def user_rules(rules: Any) -> UserRules:
-    """Return the rules for slash commands: all tools of the agent, limited by the context's rules.
-
-    Args:
-        rules: The context's rules for users or, without such rules, for models.
-    """
+    """Return the rules for slash commands: the context's rules for users, else for models."""
     stated = {} if rules is None else rules_of(rules)
     return UserRules({**stated, "allow": "*"} if stated.get("allow") is None else stated)
 
 
 def context_json(run: Run, *, recorded: bool) -> str:
-    """Return the completed context as JSON; on one line unless stdout is a terminal.
-
-    Args:
-        run: The finished run.
-        recorded: Whether its trace is in a database; otherwise the trace id is omitted.
-    """
+    """Return the completed context as JSON; the trace id only if the trace is ``recorded``."""
     context = {**run.context, "result": result_data(run, recorded=recorded)}
     return json_text(context, default=_as_json)
 

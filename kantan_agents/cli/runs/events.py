@@ -1,4 +1,4 @@
-"""``kantan-agents runs events``: prints the stored events of a durable run."""
+"""``runs events``: prints the stored events of a durable run."""
 
 from __future__ import annotations
 

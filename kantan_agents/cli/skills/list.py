@@ -1,4 +1,4 @@
-"""``kantan-agents skills list``: prints skills and commands as rows or JSON."""
+"""``skills list``: prints skills and commands as rows or JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kantan-agents skills validate``: prints all problems in skills and commands, one line each."""
+"""``skills validate``: prints problems in skills and commands."""
 
 from __future__ import annotations
 
@@ -33,13 +33,7 @@ class _Checked:
 
 
 def validate_skills(paths: Sequence[Path], *, strict: bool, as_json: bool) -> None:
-    """Print the problems of the files at ``paths``, and a summary on stderr.
-
-    Args:
-        paths: Files and directories; empty for the default directories.
-        strict: Whether warnings count as errors.
-        as_json: Whether to print JSON.
-    """
+    """Print the problems of the files at ``paths``, and a summary on stderr."""
     checked = [*map(_check, paths)] if paths else [_skills_in(None), _commands_in(None)]
     problems = list(dict.fromkeys(problem for one in checked for problem in one.problems))
     loaded = sum(one.loaded for one in checked)

@@ -33,7 +33,7 @@ def iso_time(moment: datetime | None) -> str | None:
 
 
 def duration_text(seconds: float | None) -> str:
-    """Return a duration, such as ``3 ms`` or ``2 h``; "" for None."""
+    """Return a duration, such as ``2 h 5 min``; "" for None."""
     if seconds is None:
         return ""
     if round(seconds, 3) < 1:

@@ -1,4 +1,4 @@
-"""``kantan-agents tools explain``: shows which rule of which layer allows or denies a tool."""
+"""``tools explain``: shows which rule allows or denies a tool."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def explain_tool(
 ) -> None:
     """Print the explanation for a tool or call; for an agent from a file, as in its runs.
 
-    If the agent lacks an allowed tool, a line on stderr reports it. With ``skill``, the result applies after
-    the agent has chosen this skill. The exit code is 1 if the tool or call is denied.
+    ``skill`` is one that the agent has chosen before. A line on stderr reports an allowed tool that the agent
+    lacks.
     """
     missing = False
     if skill is not None and agent is None:

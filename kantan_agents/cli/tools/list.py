@@ -1,4 +1,4 @@
-"""``kantan-agents tools list``: the tool providers of installed distributions, with their errors."""
+"""``tools list``: the installed tool providers, with their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads and checks a file of tool rules: a JSON rule set, or a context with one under ``tool_rules``."""
+"""Reads and checks a JSON file of tool rules, or of a context with them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Object(dict[str, Any]):
 
 
 def check_rules(file: str) -> None:
-    """Print the mistakes in ``file``, if any; warnings go to stderr. The exit code is 2 for mistakes."""
+    """Print the mistakes in ``file``; warnings go to stderr. The exit code is 2 for mistakes."""
     try:
         rules = read_rules(file)
     except InvalidToolRulesError as error:
@@ -88,7 +88,7 @@ def _parse(file: str) -> _Object:
 
 
 def _max_duplicates(content: _Object) -> int:
-    """Return how often a key appears at most in one object; 1 in a valid file."""
+    """Return how often a key appears at most in one object."""
     objects = [value for _, value in _values(content) if isinstance(value, _Object)]
     return max(max(_key_counts(value).values(), default=1) for value in objects)
 
@@ -98,7 +98,7 @@ def _key_counts(value: _Object) -> Counter[str]:
 
 
 def _variant(value: Any, index: int) -> Any:
-    """Return a value with the ``index``-th of duplicate keys, so that all of them are checked."""
+    """Return a value with the ``index``-th of duplicate keys, to check them all."""
     if isinstance(value, list):
         return [_variant(item, index) for item in value]
     if not isinstance(value, _Object):

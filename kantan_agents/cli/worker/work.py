@@ -1,4 +1,4 @@
-"""``kantan-agents worker``: executes durable runs until a signal ends it."""
+"""``worker``: executes durable runs until a signal ends it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def _work(runs: DurableRuns, agents: Sequence[str], queues: Sequence[str],
 
 
 def _end_now() -> NoReturn:
-    """Exit although functions block threads, for which Python would wait."""
+    """Exit although functions block threads."""
     _say(f"worker {os.getpid()} ends with threads still at work; another worker goes on with the runs")
     atexit._run_exitfuncs()  # such as the exit function of the trace recorder
     sys.stdout.flush()
@@ -101,7 +101,7 @@ def _let_modules_log() -> None:
 
 
 def _log_to_stderr() -> None:
-    """Log the library's messages about the runs, unless the agents' module configures logging."""
+    """Log the library's messages, unless the agents' module configures logging."""
     if logging.getLogger().handlers:
         return
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -149,11 +149,10 @@ class _EndingSignal:
 
 
 def _read_agents(names: Sequence[str]) -> list[Agent[Any]]:
-    """Return the agents, each once.
+    """Return the agents, each once, of ``MODULE:NAME``.
 
-    Args:
-        names: ``MODULE:NAME`` of an agent, of a list or tuple of agents, or of a function without parameters
-            that returns one of these.
+    The object is an agent, a list or tuple of agents, or a function without parameters that returns one of
+    these.
     """
     agents: list[Agent[Any]] = []
     for name in names:

@@ -1,4 +1,4 @@
-"""The SQLite file with changes that chats' tools made, and the old content of files."""
+"""The SQLite file with the changes of chats' tools."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ GROUP BY number ORDER BY number DESC
 
 @attrs.frozen
 class SnapshotLimits:
-    """Limits: turns of all conversations, bytes per file and in total, and age in days."""
+    """Limits: turns, bytes per file and in total, and age in days."""
 
     turns: int = 200
     file_bytes: int = 20_000_000
@@ -70,13 +70,10 @@ class NotedChange:
     """A change by a tool in a turn.
 
     Attributes:
-        kind: Whether it changed a file, created a folder or ran a command.
-        root: The root folder of the tool; or the command.
-        path: Relative to the root.
+        root: The tool's root folder; or the command.
         mode: The file's previous permissions; None if it did not exist.
-        content: Its previous content; None if it did not exist or its content was not stored.
-        written: Digests of the contents that tools wrote, in order; empty if something else changed the file
-            in between.
+        content: Its previous content; None if it did not exist or was not stored.
+        written: Digests of what tools wrote, in order; empty if something else changed it in between.
     """
 
     kind: Literal["file", "folder", "command"]
@@ -101,13 +98,7 @@ class Snapshots:
     """Stores changes in a file that only its owner may read, or in memory. Several chats may share one file.
 
     Methods may be called in any thread and block on the disk. They raise ``sqlite3.Error`` and OSError.
-
-    Args:
-        path: The file; None for memory.
-        limits: The limits.
-
-    Attributes:
-        dropped: Number of turns removed to free space.
+    ``dropped`` counts turns removed to free space.
     """
 
     def __init__(self, path: Path | None, limits: SnapshotLimits | None = None) -> None:
@@ -125,7 +116,7 @@ class Snapshots:
             self._add(database, turn, change)
 
     def keep(self, turn: Turn, file: NotedChange, data: bytes) -> bool:
-        """Store a file before ``data`` replaces its content; return whether that worked."""
+        """Store a file before ``data`` replaces it; return whether that worked."""
         key = (*turn, *_place(file))
         with self._transaction() as database:
             row = database.execute(_WRITTEN, key).fetchone()
@@ -140,11 +131,7 @@ class Snapshots:
         return file.mode is None or file.content is not None
 
     def turns(self, conversation: str, last: int) -> list[tuple[int, int, float]]:
-        """Return the turns up to a number that changed files, latest first.
-
-        Returns:
-            For each turn: its number, its number of changed files, and its time in seconds since 1970.
-        """
+        """Return number, count of changed files and time (seconds since 1970) of each turn, latest first."""
         with self._transaction() as database:
             return database.execute(_LIST, (conversation, last)).fetchall()
 
@@ -157,7 +144,7 @@ class Snapshots:
             ]
 
     def forget(self, turn: Turn, files: Sequence[NotedChange]) -> None:
-        """Remove files of a turn; without remaining files, remove the turn."""
+        """Remove files of a turn, and the turn with its last one."""
         with self._transaction() as database:
             database.executemany(_REMOVE_FILE, [(*turn, *_place(file)) for file in files])
             if all(kind != "file" for kind, *_ in database.execute(_OF_TURN, turn)):
