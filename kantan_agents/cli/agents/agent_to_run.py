@@ -24,7 +24,7 @@ class AgentToRun:
 
 
 def find_agent(catalog: AgentCatalog, name: str) -> AgentDefinition:
-    """Return the agent with this name; if only an invalid file has the name, raise its error."""
+    """Return the agent with this name, or raise the error of its file."""
     try:
         return catalog.get(name)
     except AgentNotFoundError:
@@ -37,7 +37,7 @@ def find_agent(catalog: AgentCatalog, name: str) -> AgentDefinition:
 
 
 def read_agent(name: str) -> AgentToRun:
-    """Return the agent with this name or ``.md`` path, and name replaced agents on standard error."""
+    """Return the agent of a name or ``.md`` path; report replaced agents."""
     loader = AgentLoader()
     loader.pin()
     is_file = name.endswith(".md")

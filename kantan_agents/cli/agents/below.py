@@ -31,15 +31,15 @@ class PlaceBelow:
     directory: int | None
 
     def beside(self, name: str) -> str:
-        """Return the name of another file in the same directory, in the form of ``name``."""
+        """Return the name of another file in the same directory."""
         return name if self.directory is not None else str(Path(self.name).with_name(name))
 
 
 def boundary_of(tree: Path) -> Path:
     """Return the directory below which no link is followed.
 
-    It is the root of the outermost repository around ``tree``, by its path as written. Outside a repository
-    it is the working directory, or the parent of a directory elsewhere.
+    It is the outermost repository around ``tree``, by its path as written, or else the working directory or
+    the parent of a directory elsewhere.
     """
     lexical = _absolute(tree)
     above = (lexical, *lexical.parents)
@@ -52,12 +52,7 @@ def boundary_of(tree: Path) -> Path:
 
 @contextmanager
 def place_below(boundary: Path, path: Path, *, create: bool = False) -> Iterator[PlaceBelow]:
-    """Open the directory of a file, and yield the file's location in it.
-
-    Raises:
-        FileArgumentError: E79, a directory between the two is a link.
-        OSError: A directory cannot be opened or created.
-    """
+    """Open the directory of a file, and yield its location; E79 for a link below ``boundary``."""
     file = _absolute(path)
     *parents, name = file.relative_to(boundary).parts
     if not _USES_DESCRIPTORS:

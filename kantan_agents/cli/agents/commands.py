@@ -13,7 +13,7 @@ from kantan_agents.cli.terminal.output_options import JsonOption, StrictOption
 
 app = new_group()
 
-# Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
+# Typer reads these types at run time, and older versions do not support `X | None` on Python 3.10.
 NameArgument = Annotated[
     str,
     typer.Argument(

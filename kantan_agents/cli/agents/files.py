@@ -27,9 +27,8 @@ class AgentFile:
 
     Attributes:
         tree: The searched directory above it.
-        definition: None if it cannot be loaded.
-        errors: Why it cannot be loaded.
-        is_agent: False for a Markdown file without frontmatter that was found in a directory.
+        definition: None if it cannot be loaded, because of ``errors``.
+        is_agent: False for a Markdown file without frontmatter that was not named.
     """
 
     path: Path
@@ -40,7 +39,7 @@ class AgentFile:
     is_agent: bool = True
 
     def line_of(self, key: str) -> int:
-        """Return the first line with a key or with another key of the same field, or 1."""
+        """Return the first line with a key or its aliases, or 1."""
         field = field_of(key)
         lines = _LINE_END.split(self.data.decode("utf-8", "replace"))
         for number, line in enumerate(lines, start=1):
@@ -52,10 +51,7 @@ class AgentFile:
 
 @attrs.frozen
 class FoundPath:
-    """A path.
-
-    ``tree`` is the searched directory, ``is_named`` whether the command line names the file itself.
-    """
+    """A path, found in ``tree`` or named by the user."""
 
     path: Path
     tree: Path

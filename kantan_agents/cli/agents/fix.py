@@ -35,10 +35,7 @@ _GROUP, _OTHERS = 0o070, 0o007
 
 
 def fix_agents(paths: Sequence[Path], *, dry_run: bool) -> None:
-    """Print the changes that make invalid files valid YAML; write them unless ``dry_run``.
-
-    Changes go to stdout, results to stderr.
-    """
+    """Print the changes to stdout and results to stderr; write them unless ``dry_run``."""
     found = find_files(paths)
     problems, fixed, count = list(found.problems), 0, 0
     # Each file is read just before its fix: of two paths to one file, the second finds it fixed. Files behind
@@ -87,7 +84,6 @@ def _is_behind_a_link(found: FoundPath) -> bool:
 
 
 def _unfixable(path: Path, repairs: Sequence[Problem]) -> Problem:
-    """Return the problem of a file that cannot be rewritten without changing its meaning."""
     places = "; ".join(f"line {repair.line}: {repair.message}" for repair in repairs)
     message = f"cannot be fixed: no valid YAML has the same meaning ({places})"
     return Problem(path, repairs[0].line, message, "error", AgentFileError.code)
@@ -122,11 +118,8 @@ def _lines(text: str) -> list[str]:
 def replace_file(path: Path, before: bytes, after: bytes, *, boundary: Path) -> None:
     """Replace a file's content atomically, without following links below ``boundary``.
 
-    Readers see either the old or the new content. The file retains its mode and, if possible, owner and
-    group. It never becomes readable for more users.
-
-    Raises:
-        FileArgumentError: E79, it is behind a link, has changed since, has hard links, or cannot be written.
+    The file retains its mode and, if possible, owner and group. It never becomes readable for more users. E79
+    if it is behind a link, has changed since, has hard links, or cannot be written.
     """
     with _place(path, boundary) as place:
         status = _checked_status(path, place)

@@ -32,7 +32,7 @@ class InstructionFile:
     Attributes:
         is_of_user: Whether it is in the user's configuration directory.
         source: The key of its trust record.
-        reason: Why it is not used, or "".
+        reason: Why it is not used.
     """
 
     path: Path
@@ -67,10 +67,7 @@ class InstructionFile:
 
 
 class InstructionFiles:
-    """The instruction files of one conversation, in their state at its start.
-
-    The nearest file of ``folder`` follows the user's own. ``is_agreed`` accepts any content.
-    """
+    """The instruction files at the start of a conversation: the user's, then the nearest of ``folder``."""
 
     def __init__(self, folder: Path, *, is_agreed: bool = False) -> None:
         self._folder = folder
@@ -93,7 +90,7 @@ class InstructionFiles:
         return tuple(found.values())
 
     def questions(self) -> dict[ServerSource, list[str]]:
-        """Return files that the user may have to accept, with lines to show; nothing the second time."""
+        """Return files to accept, with lines to show; nothing the second time."""
         files, self._unasked = self._unasked, ()
         usable = (one for one in files if not one.reason)
         return {
@@ -114,7 +111,7 @@ class InstructionFiles:
                 yield from _beginning(diff_lines(known.get(one.path), one.text), one)
 
     def take(self, files: tuple[InstructionFile, ...]) -> None:
-        """Use the versions that the user saw. Unchanged omitted files remain omitted."""
+        """Use the versions that the user saw, unless they were omitted before."""
         known = {one: one for one in self.files}
         self.files = tuple(known.get(one, one) for one in files)
 

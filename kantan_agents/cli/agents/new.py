@@ -70,7 +70,7 @@ def agents_directory(directory: Path | None, *, user: bool) -> Path:
     if user:
         base = os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude"
         return given_directories([f"{base}/agents"], BaseDirectories()).directories[0].path
-    # The last one is `.claude/agents` in the outermost directory of the project; Claude Code reads it too.
+    # The last one is `.claude/agents` in the outermost directory, which Claude Code reads too.
     project = [directory for directory in AgentLoader().directories if directory.scope == "project"]
     return project[-1].path
 
@@ -87,7 +87,6 @@ def slug_of(name: str) -> str:
 
 
 def _tools(text: str | None) -> ToolFilter:
-    """Return the tools of a value of ``tools:``; raise E75 if one would not be granted."""
     if text is None:
         return "*"
     # Quoted, so that any string is the value of this one key.

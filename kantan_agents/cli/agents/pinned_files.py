@@ -24,15 +24,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class ChangedFiles:
-    """New content of changed files.
-
-    Attributes:
-        catalogs: The agents, skills or slash commands of each loader.
-        own: The conversation's agent, if it comes from a file.
-        lines: One line for each changed file.
-        instructions: Files with instructions.
-        texts: Their changes, as lines.
-    """
+    """New content of changed files, as ``catalogs`` and ``own``, and the changes as ``lines``."""
 
     catalogs: tuple[FileCatalog[Any], ...] = attrs.field(eq=False)
     own: AgentDefinition | None = attrs.field(eq=False)
@@ -43,7 +35,7 @@ class ChangedFiles:
 
 
 class PinnedFiles:
-    """The agents, skills, slash commands and MCP servers of a conversation. Changes are only reported."""
+    """The files of a conversation's agents and tools. Changes are only reported."""
 
     def __init__(
         self,
@@ -121,7 +113,7 @@ class PinnedFiles:
 
 
 def pinned_loaders(agent: Agent[Any]) -> PinnedFiles:
-    """Return the pinned files of an agent made in Python: of tools, slash commands and handoff targets."""
+    """Return the pinned files of an agent made in Python."""
     loaders = list(dict.fromkeys(filter(None, _loaders_of(agent, []))))
     return PinnedFiles(
         [one for one in loaders if isinstance(one, AgentLoader)],

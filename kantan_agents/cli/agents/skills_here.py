@@ -16,8 +16,7 @@ _BESIDE = "skills"
 class SkillsHere:
     """The skills that exist here, loaded only if a file names one.
 
-    By default, they are in the directories of this project and its user, and in ``skills`` next to the file's
-    directory.
+    By default, they are the project's, the user's, and those in ``skills`` next to the file's directory.
     """
 
     def __init__(self, given: Path | None = None) -> None:

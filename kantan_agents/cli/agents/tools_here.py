@@ -25,10 +25,7 @@ _BROUGHT = "a program that runs the agent must bring"
 
 
 class ToolsHere:
-    """The tools of ``run --agent``, of installed providers, and of the user's program (``brought``).
-
-    Providers are loaded only if a file names a tool.
-    """
+    """The tools of ``run --agent``, of installed providers (loaded on demand), and of the user's program."""
 
     def __init__(self, brought: Iterable[str] = (), *, of_run: Iterable[str] = TOOLS_OF_RUN) -> None:
         self._brought = frozenset((*brought, *of_run))

@@ -19,17 +19,12 @@ from kantan_agents.core.events import ModelCallStarted, RetryScheduled
 _MINUTE: Final = 60
 _INTERVAL: Final = 0.5
 _PAUSE: Final = 3.0
-"""Seconds without new output until a pause is shown as a status."""
+"""Seconds without output until a pause is shown."""
 
 
 @attrs.frozen
 class Activity:
-    """What the agent does now.
-
-    Attributes:
-        since: Its start, by ``monotonic``; in the future during a wait.
-        silent: Seconds during which it is not shown.
-    """
+    """What the agent does since ``since``, by ``monotonic``; hidden for ``silent`` seconds."""
 
     what: str
     since: float
@@ -44,11 +39,11 @@ class Activity:
 
     @classmethod
     def writing(cls, agent: str) -> Activity:
-        """Return the activity after output: without more soon, the agent is thinking."""
+        """Return the activity after output: soon the agent is thinking again."""
         return cls(f"{agent} is thinking", monotonic(), silent=_PAUSE)
 
     def text(self) -> str:
-        """Return the status with its seconds, or "" while hidden."""
+        """Return the status, or "" while hidden."""
         passed = monotonic() - self.since
         if passed < 0 and self.wait is not None:
             waits = f"{self.wait.agent} waits {math.ceil(-passed)} s"
@@ -71,7 +66,7 @@ def _reason(status: int | None) -> str:
 
 @asynccontextmanager
 async def ticking(screen: Screen, show_status: Callable[[], None]) -> AsyncIterator[None]:
-    """Call ``show_status`` periodically in the block, except during input and questions."""
+    """Call ``show_status`` periodically, except during input and questions."""
     if not screen.shows_status:
         yield
         return

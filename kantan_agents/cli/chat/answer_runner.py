@@ -1,4 +1,4 @@
-"""Runs an agent for one answer, and asks about calls that need an approval."""
+"""Runs an agent for one answer."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class AnswerRunner:
         self._stop()
 
     def forget_approvals(self) -> None:
-        """Forget the approvals given for the whole conversation."""
+        """Forget the conversation's approvals."""
         self._approvals.forget()
         self._plan.forget()
 
@@ -57,8 +57,8 @@ class AnswerRunner:
     ) -> Any:
         """Run an agent until no call waits for an approval; None if the user canceled.
 
-        ``keep`` is called after each tool call. It is None for an agent without tools, such as a summarizer,
-        to which plan mode does not apply.
+        ``keep`` is called after each tool call. It is None for agents without tools, to which plan mode does
+        not apply.
         """
         view = AnswerView(self._screen, partial(_rule_of, agent, context), StepLists(steps_of(kept) or ()))
         token = answer_approvals.set(self._approvals.decide_inside)

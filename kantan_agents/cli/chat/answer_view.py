@@ -23,7 +23,7 @@ _MAX_VALUE: Final = 60
 _MAX_ARGUMENTS: Final = 2000
 
 Refusing = Callable[[str, str], str | None]
-"""Returns the rule that denies a call with this tool name and arguments, if known."""
+"""Returns the rule that denies such a call, if known."""
 
 
 @attrs.frozen
@@ -46,12 +46,12 @@ class AnswerView:
         self._activity: Activity | None = None
 
     def show_status(self) -> None:
-        """Show the current activity and its duration."""
+        """Show the current activity."""
         if self._activity is not None and (text := self._activity.text()):
             self._screen.status(text)
 
     def show(self, event: Event, run_id: str) -> None:
-        """Show an event of the run ``run_id`` or of a run inside it."""
+        """Show an event of the run or of a nested one."""
         is_own = event.run_id == run_id
         match event.type:
             case "model_call_started" | "retry_scheduled":
@@ -132,7 +132,7 @@ class AnswerView:
 
 
 def call_line(tool: str, state: str, arguments: str, style: str, agent: str | None = None) -> Text:
-    """Return a tool call as one line. Arguments come last, because a narrow terminal cuts the line."""
+    """Return a tool call as one line; the arguments, which may be cut, come last."""
     inside = "" if agent is None else f"{short_name(agent)}: "
     return Text.assemble(
         ("! " if style == BAD else "* ", style),

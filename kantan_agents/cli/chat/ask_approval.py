@@ -35,7 +35,7 @@ class AskAtTerminal:
         self._screen = screen
 
     async def __call__(self, asked: AskedCall) -> ApprovalAnswer | None:
-        """Ask about a call; None if the user pressed Ctrl-C or Ctrl-D."""
+        """Ask about a call; None after Ctrl-C or Ctrl-D."""
         call, change = asked.call, asked.change
         async with self._screen.lock:
             place = self._place if call.tool == "Bash" else ""
@@ -61,7 +61,6 @@ class AskAtTerminal:
                 return None
 
     async def _show_change(self, change: FileChange) -> list[str]:
-        """Show a call's change; return its lines beyond the limit."""
         done = "creates" if change.before is None else "changes"
         self._screen.block(f"It {done} {visible(change.path)}:")
         lines = await anyio.to_thread.run_sync(lambda: list(diff_lines(change.before, change.after)))

@@ -14,7 +14,7 @@ _FOOT = "/reload uses them as they are now."
 
 
 class ReportedChanges:
-    """Reports each change of the pinned files once."""
+    """Reports each change once."""
 
     def __init__(self, pinned: PinnedFiles, screen: Screen) -> None:
         self._pinned = pinned
@@ -22,14 +22,14 @@ class ReportedChanges:
         self._shown: ChangedFiles | None = None
 
     async def report(self) -> None:
-        """Show changes that were not shown before."""
+        """Show new changes."""
         changed = await anyio.to_thread.run_sync(self._pinned.changed)
         if changed is not None and changed != self._shown:
             self._show(changed)
         self._shown = changed
 
     async def take(self) -> bool:
-        """Apply the version that the user saw; return False after showing a newer one first."""
+        """Apply the version that the user saw; show a newer one first, and return False."""
         shown = self._shown
         changed = await anyio.to_thread.run_sync(self._pinned.changed)
         self._shown = changed

@@ -49,7 +49,7 @@ class ChatCommand:
 
     Attributes:
         usage: For example ``/resume [ID]``.
-        choices: Returns completions, each with an explanation; None without completion.
+        choices: Returns completions with explanations, if any.
     """
 
     usage: str
@@ -69,9 +69,7 @@ class Chat:
 
     Attributes:
         commands: By name. They precede tools of the same name.
-        folder: The working folder, whose files may be sent.
         tools: The tools found so far that the user may run.
-        recent: The latest stored conversations, each with its title.
     """
 
     talk: Talk
@@ -91,11 +89,7 @@ class Chat:
     recent: Mapping[str, str] = attrs.field(factory=dict, init=False)
 
     async def handle(self, typed: str) -> bool:
-        """Carry out one input and show errors; return whether it succeeded.
-
-        Raises:
-            EndOfChatError: The input was ``/exit``.
-        """
+        """Carry out one input; return whether it succeeded. Raises EndOfChatError for ``/exit``."""
         try:
             await self._handle(typed)
             await self._report_changes()
@@ -112,7 +106,7 @@ class Chat:
             await self.changes.report()
 
     async def answer(self, question: str) -> Outcome:
-        """Send a question unchanged, even with a leading ``/``, and show errors."""
+        """Send a question unchanged, even with a leading ``/``."""
         outcome: Outcome = "failed"
         try:
             message = ChatMessage({"role": "user", "content": whole(question)})
@@ -130,7 +124,7 @@ class Chat:
             self.screen.line("interrupted", NOTICE)
 
     async def load_tools(self) -> None:
-        """Find the agent's tools that the user may run."""
+        """Find the tools that the user may run."""
         slash_commands = slash_commands_of(self.talk.agent)
         if slash_commands is None:
             self.tools = []
@@ -139,7 +133,7 @@ class Chat:
         self.tools = [command for command in found if command.name not in self.commands]
 
     async def load_recent(self) -> None:
-        """Read the stored conversations for completion."""
+        """Read stored conversations for completion."""
         if self.store is not None:
             with suppress(ConversationsFileError):  # the next turn shows the problem
                 listed = await anyio.to_thread.run_sync(self.store.newest, _LISTED)
@@ -170,7 +164,7 @@ class Chat:
             await command.run(self, line.rest)
 
     async def run_tool(self, typed: str) -> None:
-        """Run one of the agent's tools with a command such as ``/read notes.txt``."""
+        """Run one of the agent's tools, as in ``/read notes.txt``."""
         if slash_commands_of(self.talk.agent) is None:
             raise self._unknown(split_line(typed).name)
         try:
@@ -186,7 +180,7 @@ class Chat:
         return unknown_command(name, tuple(names), PREFIX)
 
     def go_on_with(self, kept: KeptConversation) -> None:
-        """Resume a stored conversation and show its latest turn."""
+        """Resume a stored conversation."""
         self.talk.resume(kept)
         self.jobs.go_on_after(kept.turns)
         last = next((turn for turn in reversed(kept.turns) if turn.kind != "note"), kept.turns[-1])

@@ -48,7 +48,7 @@ class ChatHooks:
         return ask_after_hooks
 
     async def submit(self, message: ChatMessage, text: str) -> ChatMessage | Outcome:
-        """Return the message with additions, or the turn's outcome if a hook blocks it."""
+        """Return the extended message, or the turn's outcome if a hook blocks it."""
         submitted = await self._interruptible(lambda: self._hooks.submit(text))
         if submitted is None:
             return "interrupted"
@@ -63,7 +63,6 @@ class ChatHooks:
         await self._interruptible(lambda: self._hooks.stop(answer))
 
     async def _interruptible(self, function: Callable[[], Awaitable[T]]) -> T | None:
-        """Return the result, or None if Ctrl-C canceled it."""
         async with self._lock:  # subagents may ask concurrently
             with anyio.CancelScope() as scope, self._ending.interrupting(scope.cancel):
                 return await function()

@@ -1,4 +1,4 @@
-"""``/compact``: replaces a conversation by a summary of the agent's model."""
+"""``/compact``: replaces a conversation by a summary."""
 
 from __future__ import annotations
 

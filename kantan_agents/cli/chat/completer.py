@@ -1,4 +1,4 @@
-"""Completes commands after ``/`` and files after ``@``."""
+"""Completes commands and files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Choices = Callable[[], Mapping[str, str]]
 
 
 class ChatCompleter(Completer):
-    """Completes commands, their arguments and files of ``folder``. It blocks: run it in a thread."""
+    """Completes commands, their arguments and files. It blocks: run it in a thread."""
 
     def __init__(self, commands: Choices, arguments: Mapping[str, Choices], folder: Path) -> None:
         self._commands = commands
@@ -79,7 +79,7 @@ def _names_in(root: Path, folder: str, beginning: str) -> Iterator[tuple[str, bo
                     return
                 name = entry.name
                 is_hidden = name.startswith(".") and not beginning.startswith(".")
-                # Control characters and quotes cannot be typed and must not reach the terminal.
+                # Names that cannot be typed must not reach the terminal either.
                 if is_hidden or not name.startswith(beginning) or not _is_visible(name) or '"' in name:
                     continue
                 if not entry.is_symlink():

@@ -25,7 +25,7 @@ from kantan_agents.tools.server_names import server_of
 
 @attrs.frozen
 class ContextPart:
-    """A part of a request; ``origin`` is the start of a string, or the name of a tool."""
+    """A part of a request; ``origin`` is the start of a string, or a tool's name."""
 
     kind: str
     origin: str
@@ -35,7 +35,7 @@ class ContextPart:
 async def parts_before(
     agent: Agent[Any], context: dict[str, Any], added: Mapping[str, str], offered: Iterable[FunctionTool] = ()
 ) -> list[ContextPart]:
-    """Return the parts before the conversation. MCP servers are not called: their last listed tools count."""
+    """Return the parts before the conversation. MCP servers are not called: their last tools count."""
     context = copy.copy(context)
     files = [ContextPart("project instructions", path, tokens_of_text(text)) for path, text in added.items()]
     own = tokens_of_text(await agent.render(context)) - sum(one.tokens for one in files)

@@ -24,9 +24,8 @@ class Conversation:
     """A conversation: a new one, until ``start`` loads another.
 
     Attributes:
-        kept: The stored turns.
+        kept: The turns, stored or not.
         items: The model's input.
-        context: The context of its runs.
     """
 
     def __init__(
@@ -45,11 +44,11 @@ class Conversation:
         self.restore_steps(agent)
 
     def restore_steps(self, agent: Agent[Any]) -> None:
-        """Set the todo list in the context to the one that the model knows."""
+        """Set the context's todo list to the one that the model knows."""
         give_steps(self.kept, agent, self.context)
 
     def make_portable(self) -> None:
-        """Remove item ids and reasoning: another model cannot use them."""
+        """Remove ids and reasoning, which another model cannot use."""
         self.items = portable(self.items)
 
     @property
@@ -62,7 +61,7 @@ class Conversation:
         self.items = [*before, *turn.items]
 
     async def note(self, typed: str, text: str) -> None:
-        """Add a note about a user's action to the next message."""
+        """Add a note to the next message."""
         turn = ChatTurn(self.next, "note", typed, "", (said(text),), "finished")
         await self.add(turn)
         self.go_on_after(self.items, turn)

@@ -24,7 +24,7 @@ from kantan_agents.errors import ConversationNotFoundError, ConversationsFileErr
 from kantan_agents.support.private_files import create_private
 
 _APPLICATION: Final = 0x6B616368
-"""In the header of the file, so that no other database is mistaken for this one."""
+"""In the file's header, so that other databases are not mistaken for this one."""
 _VERSION: Final = 1
 _PATIENCE: Final = 10.0
 _TITLE: Final = 80
@@ -60,11 +60,8 @@ FROM turns WHERE conversation = ? AND number < ?
 class Conversations:
     """Stores conversations in a file that only its owner may read. Several chats may share one file.
 
-    Methods block on the disk: call them in a thread.
-
-    Raises:
-        ConversationsFileError: E195, the file cannot be used, or is another kind of file. Methods raise it
-            too.
+    Methods block: call them in a thread. They raise E195 if the file cannot be used or is another kind of
+    file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -149,7 +146,7 @@ class Conversations:
     def load(self, beginning: str) -> KeptConversation:
         """Return the conversation whose id starts with ``beginning``, or the ``last`` one.
 
-        E194 unless one matches.
+        Raise E194 unless one matches.
         """
         with self._errors(), self._lock:
             if beginning == "last":

@@ -13,7 +13,7 @@ _SMALLEST: Final = 0.0001
 
 
 class Costs:
-    """Counts the tokens of all model calls, including calls of subagents and middleware."""
+    """Counts the tokens of all model calls, even of subagents and middleware."""
 
     def __init__(self, prices: Mapping[str, tuple[float, float]]) -> None:
         self._prices = Prices.of(prices)
@@ -21,7 +21,7 @@ class Costs:
         self._unknown = 0
 
     def see(self, event: Event) -> None:
-        """Count an event; a handler for ``subscribe``."""
+        """Count an event."""
         if event.type != "model_call_finished" or event.usage is None:
             return
         counts = self._tokens.setdefault(event.model or "?", [0, 0])

@@ -58,10 +58,7 @@ class Editor:
         return typed
 
     async def ask(self, question: str) -> str:
-        """Ask a short question and return the answer; earlier keystrokes do not count.
-
-        Raises like ``read``.
-        """
+        """Ask a short question. Earlier keystrokes do not count; raises like ``read``."""
         discard_input()
         clear_typeahead(self._questions.app.input)
         return await self._ask(self._questions, question)

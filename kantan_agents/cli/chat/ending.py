@@ -16,8 +16,7 @@ class ChatEnding:
     """Receives the signals of a chat. Create it on the event loop, in the main thread.
 
     SIGINT interrupts the current work, or ends a chat that is not interactive. SIGTERM and SIGHUP (a closed
-    terminal) also end the chat; a second one ends the process immediately. ``number`` is the signal that ends
-    the chat.
+    terminal) end the chat; a second one ends the process.
     """
 
     def __init__(self, *, is_interactive: bool) -> None:
@@ -51,7 +50,7 @@ class ChatEnding:
 
     @contextmanager
     def interrupting(self, interrupt: Callable[[], object]) -> Iterator[None]:
-        """Call ``interrupt`` on a signal inside the block, or if the chat is already ending.
+        """Call ``interrupt`` on a signal in the block, or at its start if the chat is ending.
 
         The last entered block counts. Blocks of subagents end in any order.
         """

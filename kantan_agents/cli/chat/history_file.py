@@ -43,9 +43,9 @@ class Entry:
 class HistoryFile:
     """A file with one JSON line per entry, the latest last, that only its owner may read.
 
-    Several chats may share it. It is changed in place, never replaced: a sandbox that hides it from commands
-    would not hide another file of this name. Methods block on the disk. They raise ``OSError`` if the file
-    cannot be used or is not a plain file of the user.
+    Several chats may share it. It is changed in place: a sandbox that hides it from commands would not hide a
+    new file of this name. Methods block on the disk. They raise ``OSError`` if it is not a plain file of the
+    user.
     """
 
     path: Path
@@ -60,11 +60,10 @@ class HistoryFile:
             return [entry for _, entry in _entries(_end_of(file).split(b"\n"))][-MOST:]
 
     def add(self, entry: Entry) -> bool:
-        """Store an entry, and remove the oldest above the limit. On an error, the file is unchanged.
+        """Store an entry and remove the oldest above the limit, or leave the file unchanged on an error.
 
         Returns:
-            False for an entry with a leading space, a very long one, or one with a probable secret: it is not
-            stored.
+            False for an entry with a leading space, a very long one, or one with a probable secret.
         """
         line = json.dumps((entry.at, whole(entry.text))).encode() + b"\n"
         if entry.text[:1].isspace() or len(line) > _LONGEST or mask(entry.text) != entry.text:
@@ -95,7 +94,7 @@ class HistoryFile:
             if len(kept) == MOST or size > _MOST_BYTES // 2:
                 break
             kept.append(line + b"\n")
-        # Written before the file is truncated: a crash in between repeats old entries but loses none.
+        # Written before truncation: a crash in between repeats old entries but loses none.
         file.seek(0)
         file.write(b"".join(reversed(kept)))
         file.truncate()

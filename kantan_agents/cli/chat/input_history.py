@@ -18,10 +18,9 @@ T = TypeVar("T")
 
 
 class InputHistory(History):
-    """The history of a prompt. A thread reads it: first while the prompt waits, later before each prompt.
+    """The history of a prompt, read in a thread: first while the prompt waits, later before each prompt.
 
-    Input that the file does not accept, such as a secret, stays in memory until the chat ends. ``warn`` is
-    called once if the file cannot be used.
+    Input that the file does not accept, such as a secret, stays in memory.
     """
 
     def __init__(self, file: HistoryFile | None, warn: Callable[[str], None]) -> None:
@@ -68,7 +67,7 @@ class InputHistory(History):
         self._own = []
 
     async def _on_disk(self, work: Callable[[HistoryFile], T]) -> T | None:
-        """Call ``work`` with the file; None without one. After a failure, the file is no longer used."""
+        """Call ``work`` with the file, if any. After a failure, it is no longer used."""
         if self.file is None:
             return None
         try:

@@ -23,7 +23,7 @@ _ID: Final = re.compile(r"\bbash_(\d{1,9})\b")
 
 
 class Jobs:
-    """The background commands, for the user and the model."""
+    """The background commands of a conversation."""
 
     def __init__(self, screen: Screen) -> None:
         self.shells = BackgroundShells()
@@ -53,7 +53,7 @@ class Jobs:
         self._said = None
 
     def with_news(self, message: ChatMessage) -> ChatMessage:
-        """Add a note to a message about ended commands that the model does not know of."""
+        """Add a note to a message about ended commands unknown to the model."""
         notes = []
         for shell in self.shells.listed():
             if shell.command.is_over and not shell.is_known_to_end:
@@ -70,7 +70,7 @@ class Jobs:
         return {shell.id: shell.line for shell in self.shells.listed()}
 
     def show_all(self) -> None:
-        """Show each command on one line, with its last line of output."""
+        """Show each command with its last line of output."""
         listed = self.shells.listed()
         if not listed:
             self._screen.line("No command is in the background.")
@@ -80,13 +80,13 @@ class Jobs:
             self._screen.line(plain(f"{shell.id}  {_state(shell)}  {_time(shell)}  {command}  | {last}"))
 
     def show(self, shell_id: str) -> None:
-        """Show a command and its latest output; E169 for an unknown id."""
+        """Show a command's latest output; E169 for an unknown id."""
         shell = self.shells.get(shell_id)
         self._screen.block(f"{shell.line}\n{_time(shell)}: {state_of(shell.command)}", LABEL)
         self._screen.block(_latest(shell).rstrip() or "No output.")
 
     async def stop(self, shell_id: str) -> None:
-        """End a command with all its processes; E169 for an unknown id."""
+        """End a command; E169 for an unknown id."""
         shell = self.shells.get(shell_id)
         if shell.command.is_over:
             self._screen.line(f"{shell.id} had already ended.")
@@ -96,7 +96,7 @@ class Jobs:
         self._report_ended()
 
     async def end(self) -> None:
-        """End and list all commands at the end of the conversation."""
+        """End and list all commands."""
         self._report_ended()
         running = [shell for shell in self.shells.listed() if not shell.command.is_over]
         await self.shells.end()

@@ -7,13 +7,12 @@ from typing import Any, Final, Literal
 import attrs
 
 Outcome = Literal["open", "finished", "interrupted", "failed"]
-"""How the answer of a turn ended; ``"open"`` while it is written, and after a crash."""
+"""How a turn's answer ended; ``"open"`` while it is written, and after a crash."""
 
 Kind = Literal["turn", "command", "note", "retry", "summary"]
-"""The kind of a turn.
+"""A question with its answer, a command, a note about the user, a retry, or a summary.
 
-In order: a question with its answer, a command of the agent's tools, a note about a user's action, another
-answer that replaces the previous turn and its notes, a summary that replaces all previous turns.
+A retry replaces the previous turn and its notes; a summary replaces all previous turns.
 """
 
 Item = dict[str, Any]
@@ -23,21 +22,13 @@ LOST: Final = "[This answer was not finished: the chat ended while it was being 
 
 
 def said(text: str) -> Item:
-    """Return a message of the model as an item.
-
-    It has a type, although OpenAI needs none: llama.cpp's Responses API rejects an answer without one.
-    """
+    """Return a message of the model. Its type is required by llama.cpp's Responses API."""
     return {"type": "message", "role": "assistant", "content": text}
 
 
 @attrs.frozen
 class ChatTurn:
-    """A turn of a conversation.
-
-    Attributes:
-        number: From 1.
-        items: The input items that it adds to the conversation.
-    """
+    """A turn of a conversation; it adds ``items`` to the model's input."""
 
     number: int
     kind: Kind
@@ -49,7 +40,7 @@ class ChatTurn:
 
     @property
     def sent(self) -> list[Item]:
-        """The items for the model; an answer that a crash cut off gets a note."""
+        """The items for the model; an answer cut off by a crash gets a note."""
         lost = [said(LOST)] if self.outcome == "open" else []
         return [*self.items, *lost]
 
@@ -63,7 +54,7 @@ class KeptConversation:
     turns: tuple[ChatTurn, ...] = ()
 
     def items(self) -> list[Item]:
-        """Return the model's input: from the latest summary on, without retried answers."""
+        """Return the model's input, from the latest summary on, without retried answers."""
         summaries = [index for index, turn in enumerate(self.turns) if turn.kind == "summary"]
         recent = self.turns[summaries[-1] if summaries else 0 :]
         left: list[ChatTurn] = []
@@ -82,7 +73,7 @@ class ListedConversation:
     Attributes:
         title: The start of its first question.
         changed_at: Start of its latest turn, in seconds since 1970.
-        found: The text around a search hit, or "".
+        found: The text around a search hit.
     """
 
     id: str

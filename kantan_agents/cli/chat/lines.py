@@ -1,4 +1,4 @@
-"""The lines of standard input, read without blocking the event loop."""
+"""Standard input, read without blocking the event loop."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ _LONGEST: Final = 1_000_000
 
 
 class Lines:
-    """Reads standard input line by line, on demand.
-
-    Nothing can interrupt a read, so a daemon thread does it. Python does not wait for it at exit.
-    """
+    """Reads lines on demand, in a daemon thread, because nothing can interrupt a read."""
 
     def __init__(self) -> None:
         if sys.stdin is None:
@@ -50,7 +47,7 @@ class Lines:
             self._future.set_result(line)
 
     async def next(self) -> str:
-        """Return the next line without its end; raise EOFError after the last one and after ``stop``."""
+        """Return the next line; raise EOFError after the last one and after ``stop``."""
         self._future = self._loop.create_future()
         self._wanted.release()
         line = await self._future

@@ -31,7 +31,7 @@ _IMAGES: Final = (
 )
 _IMAGE_NAMES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 NOTE: Final = "[A note of the chat, not of the user: {}]"
-"""Prefix of notes in a message that the user did not type. They never contain foreign text."""
+"""Prefix of notes in a message that the user did not type; never foreign text."""
 
 FILE: Final = "The file "
 """Prefix of the part of a message that holds a file."""
@@ -60,13 +60,10 @@ class ChatMessage:
 
 
 def read_message(text: str, folder: Path) -> ChatMessage:
-    """Return a typed message as an input item with the files of ``folder`` that it names. Reads the files.
+    """Return a message as an input item with the files of ``folder`` that it names.
 
-    A name without a file remains text, and a note reports it: ``@aiko`` may be a person.
-
-    Raises:
-        FileMentionError: E193, a file is outside the folder, a link, binary or too large, or too many are
-            named.
+    A name without a file remains text, and a note reports it: ``@aiko`` may be a person. E193 for a file that
+    is outside the folder, a link, binary or too large, and for too many.
     """
     text = whole(text)
     parts: list[dict[str, Any]] = []
@@ -133,7 +130,7 @@ def _decoded(content: bytes, name: str, *, is_cut: bool) -> str:
 
 
 def is_file_inside(folder: Path, name: str) -> bool:
-    """Return whether to read a name: it exists in the folder, or leads out of it (an error)."""
+    """Return whether to read a name: it exists in the folder, or leads out of it, an error."""
     try:
         path = _path(folder, name)
         return not path.is_relative_to(folder) or (os.path.lexists(path) and not path.is_dir())
@@ -144,8 +141,7 @@ def is_file_inside(folder: Path, name: str) -> bool:
 def _read_inside(folder: Path, name: str, limit: int) -> tuple[bytes, int]:
     """Return the first bytes of a file in a folder, and its size; raise E193 if it cannot be read.
 
-    Each part of the path is opened separately below an open folder, without following links: no one can swap
-    one in between.
+    Each part of the path is opened below an open folder, without following links: no one can swap one.
     """
     path, shown = _path(folder, name), one_line(name)
     if not path.is_relative_to(folder) or path == folder:

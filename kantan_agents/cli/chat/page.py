@@ -1,4 +1,4 @@
-"""Shows recorded answers on the page of ``traces open``, in a child process."""
+"""Shows recorded answers on the page of ``traces open``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ChatPage:
         return [_PROGRAM, "traces", "open", trace_id, *place]
 
     async def open(self, trace_id: str) -> str:
-        """Serve a run's page, open it in the browser, and return its address; E196 on failure."""
+        """Serve a run's page, open it, and return its address; E196 on failure."""
         await anyio.to_thread.run_sync(self._flush)
         # In the environment, because all users of the machine can read the command line.
         environment = {**os.environ, DATABASE_VARIABLE: self._database.text}

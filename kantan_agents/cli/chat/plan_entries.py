@@ -27,13 +27,7 @@ _PROTECTED: Final = "it names a protected file, which is asked for each time"
 
 @attrs.frozen
 class PlanEntry:
-    """A requested permission.
-
-    Attributes:
-        text: The entry, in the syntax of ``--yes``.
-        words: Its effect, in words.
-        remarks: Further remarks for the user.
-    """
+    """A requested permission: its ``--yes`` entry, its effect in words, and remarks for the user."""
 
     text: str
     words: str
@@ -55,7 +49,6 @@ def read_entries(
 
 
 def _entry(text: str, known: Collection[str]) -> PlanEntry:
-    """Read an entry; raise ValueError if it is invalid or permits too much."""
     if not text.isprintable() or by_code(text, strict=True) != text:
         raise ValueError("it has characters that cannot be seen, or several lines")
     name = text.partition("(")[0].strip()

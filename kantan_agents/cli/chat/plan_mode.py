@@ -1,4 +1,4 @@
-"""Plan mode: agents only read until the user agrees to a plan."""
+"""Plan mode: agents only read until the user agrees."""
 
 from __future__ import annotations
 
@@ -57,11 +57,10 @@ _NO_APPROVALS: Final = GivenApprovals.of(())
 
 
 class PlanMode(Middleware):
-    """Denies model calls that may change something, and offers ``ExitPlanMode`` to the model.
+    """Denies model calls that may change something, and offers ``ExitPlanMode``.
 
-    The mode at the time of the model request decides about a call. An agreement therefore has no effect on
-    calls that the model makes together with ``ExitPlanMode``. ``named`` are tools and entries that the user
-    permits.
+    The mode at the time of the model request decides about a call: an agreement has no effect on calls made
+    together with ``ExitPlanMode``.
     """
 
     def __init__(self, *, is_on: bool = False, named: Collection[str] = ()) -> None:
@@ -79,7 +78,7 @@ class PlanMode(Middleware):
         self._guarded = guard_function(self._tool)
 
     def ask_at(self, editor: Editor | None, screen: Screen, stop: Callable[[], None], place: str) -> None:
-        """Ask about plans with an editor, as ``PlanQuestion``; without one, no one can agree."""
+        """Ask about plans; without an editor, no one can agree."""
         self._screen = screen
         self._ask = None if editor is None else PlanQuestion(editor, screen, stop, place)
 
@@ -143,7 +142,7 @@ class PlanMode(Middleware):
         return await call_next(call)
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Allow calls that only read and calls that the user permitted or made; deny all others."""
+        """Allow calls that only read, or that the user permitted or made."""
         if call.tool is self._tool:  # regardless of rules; hooks may deny it
             return await make_call(
                 call, partial(self._tool.on_invoke_tool, call.tool_context, call.arguments)

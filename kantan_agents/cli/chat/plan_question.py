@@ -1,4 +1,4 @@
-"""Shows a plan with its requested permissions, and asks for agreement."""
+"""Shows a plan with its permissions, and asks for agreement."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ALWAYS_ASKED: Final = "Everything else is asked about as usual, and protected f
 
 @attrs.frozen
 class PlanAnswer:
-    """The user's decision; ``"each"`` agrees to the plan, but to none of its permissions."""
+    """The decision; ``"each"`` agrees to the plan, but to none of its permissions."""
 
     decision: Literal["yes", "each", "no"]
     reason: str = ""
@@ -43,7 +43,7 @@ class PlanQuestion:
         """Ask about an agent's plan."""
         async with self.screen.lock:
             self.screen.line(f"{short_name(agent)} proposes a plan:", NOTICE)
-            # Each line has a prefix, so that none can imitate a line of the chat.
+            # The prefix keeps a line from imitating one of the chat.
             self.screen.block("\n".join(f"| {line}" for line in visible(plan).split("\n")))
             if entries:
                 self.screen.block("In this conversation, it wants to do this without a question:", NOTICE)

@@ -15,9 +15,9 @@ _NO_OUTPUT: Final = "The call was interrupted. It may have had effects."
 
 
 class AnswerProgress:
-    """The messages and tool calls of one answer, in order.
+    """The parts of one answer, in order.
 
-    A canceled or failed run has no result, yet its tools may have had effects that the model must know.
+    A canceled or failed run has no result, yet the model must know its tools' effects.
     """
 
     def __init__(self) -> None:
@@ -37,12 +37,12 @@ class AnswerProgress:
 
     @property
     def ends_with_text(self) -> bool:
-        """Whether the latest part is a message of the model."""
+        """Whether the latest part is a message."""
         return bool(self._parts) and "content" in self._parts[-1]
 
     @property
     def did_nothing(self) -> bool:
-        """Whether nothing was written and the rules denied all calls."""
+        """Whether nothing was written and all calls were denied."""
         return all(part.get("call_id") in self._refused for part in self._parts)
 
     def see(self, event: Event) -> bool:
@@ -89,7 +89,6 @@ class AnswerProgress:
 
 
 def _counted(event: ModelCallStarted | ModelCallFinished) -> tuple[str, int] | None:
-    """Return a request's model and its provider's token count, or None."""
     if event.type == "model_call_started":
         return None
     usage = event.usage

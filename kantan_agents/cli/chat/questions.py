@@ -20,10 +20,7 @@ _NUMBERS = re.compile(r"\d{1,9}([\s,]+\d{1,9})*,?")
 
 
 class Questions:
-    """Asks one question at a time; Ctrl-C or Ctrl-D cancels the answer.
-
-    The tool needs it before a terminal exists.
-    """
+    """Asks one question at a time; Ctrl-C or Ctrl-D cancels the answer."""
 
     def __init__(self) -> None:
         self._terminal: tuple[Editor, Screen, Callable[[], None]] | None = None

@@ -1,4 +1,4 @@
-"""``/retry``: the items that it sends, and the errors after which it may help."""
+"""``/retry``: its input, and the errors after which it may help."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OF_CONNECTIONS: Final = (APIConnectionError, ProviderRequestError, httpx.Transp
 
 @attrs.frozen
 class Retried:
-    """A turn to retry: the conversation ``before`` it, and its remaining first items."""
+    """A turn to retry."""
 
     question: str
     before: list[Item]
@@ -65,10 +65,7 @@ def _refused(reason: str) -> ChatCommandError:
 
 
 def without_answer(items: list[Item]) -> list[Item]:
-    """Return a turn's items without the model's output since the message or the last tool call.
-
-    Calls and their results stay: they had effects.
-    """
+    """Return a turn's items up to the message or the last tool call, whose effects stay."""
     end = len(items)
     while end and (is_answer(items[end - 1]) or is_reasoning(items[end - 1])):
         end -= 1
@@ -76,7 +73,7 @@ def without_answer(items: list[Item]) -> list[Item]:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Return whether a retry may succeed, as after a rate limit or with a server down."""
+    """Return whether a retry may succeed, as after a rate limit."""
     if is_out_of_credit(error):
         return False
     if isinstance(error, MaxTurnsExceeded):  # it continues after the tool calls

@@ -1,4 +1,4 @@
-"""Tracks the column in which output ends, as far as it is certain."""
+"""Tracks the column in which output ends."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _EMOJI: Final = 0x1F000
 class RowEnd:
     """Follows output that starts at the left edge.
 
-    After a character in the last column, a terminal wraps only with the next one, and not if the cursor moved
-    in between: the cursor must not leave the output there.
+    After a character in the last column, terminals wrap only with the next one, and not if the cursor moved
+    in between: it must not leave the output there.
     """
 
     def __init__(self) -> None:

@@ -46,9 +46,9 @@ _PATIENCE_WITH_THREADS: Final = 0.5
 
 
 def lead(settings: Settings) -> None:
-    """Run a chat at a terminal, or with the lines of standard input as questions.
+    """Run a chat at a terminal, or with standard input's lines as questions.
 
-    The process ends even if a tool's thread, which nothing can stop, still works.
+    The process ends even if a tool's thread still works.
     """
     with recording_to(settings.target) as recorder:
         page = None
@@ -170,7 +170,7 @@ def _completer(chat: Chat) -> ChatCompleter:
 
 
 def _leave_closed_terminal() -> None:
-    """Detach the standard streams from a closed terminal: Python would fail to flush them at exit."""
+    """Detach the standard streams: Python would fail to flush them to a closed terminal."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -189,12 +189,10 @@ class _Unwaited(ThreadPoolExecutor):
 
 
 def _wait_for_no_thread() -> None:
-    """Let the event loop end without waiting for threads."""
     asyncio.get_running_loop().set_default_executor(_Unwaited(thread_name_prefix="chat"))
 
 
 def _end_threads(code: int) -> None:
-    """Exit if a thread still runs, since Python would wait for it."""
     deadline = time.monotonic() + _PATIENCE_WITH_THREADS
     for thread in threading.enumerate():
         if not thread.daemon and thread is not threading.main_thread():

@@ -1,4 +1,4 @@
-"""Writes to the terminal: streamed output, lines, and one status line."""
+"""Writes streamed output, lines, and one status line."""
 
 from __future__ import annotations
 
@@ -16,17 +16,13 @@ from kantan_agents.cli.terminal.plain import whole
 from kantan_agents.support.invisible import ByCode
 
 _ERASE = "\r\x1b[K"
-# Index, which adds a row below and stays in the column, and up again; then save the cursor and go below.
+# Index adds a row below; go up again, save the cursor, go below.
 _BELOW = "\x1bD\x1b[A\x1b7\x1b[B\r"
 _BACK = "\x1b8"
 
 
 class Screen:
-    """Writes to a terminal of any width, until it is closed. No input is read as markup or control sequences.
-
-    Args:
-        console: The console.
-        notes: Receives everything but answers, if answers must be alone, as in a pipe.
+    """Writes to a terminal, until it is closed, without markup and control sequences of its input.
 
     Attributes:
         lock: Hold it to write or ask, so that no output lands in a question.

@@ -35,11 +35,9 @@ class Settings:
     """The settings that a chat starts with.
 
     Attributes:
-        source: Builds the agent with another model.
         resume: The id of a conversation to resume, or ``last``.
         questions: Asks the model's questions; None without a terminal.
-        folder: The working folder, whose files may be sent.
-        place_of_commands: Where commands run, for questions; "" if the agent runs none.
+        place_of_commands: Where commands run, for questions.
     """
 
     agent: Agent[Any]
@@ -86,8 +84,7 @@ def read_start(
 def open_conversations(path: Path | None, *, resumes: bool) -> Conversations | None:
     """Open the file of conversations, by default in the user's data folder.
 
-    A default that cannot be used is reported on standard error, and the chat continues without it, unless it
-    ``resumes``; otherwise E195.
+    An unusable default is only reported, unless the chat ``resumes`` (E195).
     """
     try:
         kept = Conversations(conversations_file() if path is None else path)

@@ -33,7 +33,7 @@ _OPTION = "--agent"
 
 @attrs.define(eq=False)
 class AgentSource:
-    """Builds a chat's agent: with another model, or after its files (``pinned``) changed."""
+    """Builds a chat's agent: with another model, or after its files changed."""
 
     _make: Callable[..., Agent[Any]]
     pinned: PinnedFiles | None
@@ -45,7 +45,7 @@ class AgentSource:
         return self._make(self._model, replace=self._replaces)
 
     def agent_with(self, model: str) -> Agent[Any]:
-        """Return the agent with another model from now on, even if its file names a model."""
+        """Return the agent with another model from now on, even if its file names one."""
         agent = self._make(model, replace=True)
         agent.check_model()
         self._model, self._replaces = model, True
@@ -61,11 +61,10 @@ def agent_source(
     questions: Questions | None = None,
     instruction_files: InstructionFiles | None = None,
 ) -> AgentSource:
-    """Return the source of a chat's agent. An agent of a module has its own rules, tools and files.
+    """Return the source of a chat's agent; one of a module has its own rules, tools and files.
 
     ``name`` is a name, a path that ends with ``.md``, ``MODULE:NAME`` of an ``Agent`` or of a function that
-    returns one, or None for an assistant with ``instructions``. ``questions`` is for ``AskUserQuestion``,
-    which agents of files and other agents with tools get.
+    returns one, or None for an assistant with ``instructions``.
     """
     asked, model = options.asked, options.model
     commands: list[Any] = [SlashCommands(user_rules(rules)), *([Approve(asked)] if asked else [])]
@@ -123,7 +122,7 @@ def _of_file(
     *,
     replace: bool = False,
 ) -> Agent[Any]:
-    if named.pinned.own is not None:  # its file's, or the version accepted since
+    if named.pinned.own is not None:  # from its file, or the version accepted since
         named = attrs.evolve(named, definition=named.pinned.own)
     if replace and model is not None:
         named = attrs.evolve(named, definition=attrs.evolve(named.definition, model=None))

@@ -24,7 +24,7 @@ _STYLES: Final = {"completed": LABEL, "in_progress": STRONG, "pending": ""}
 
 
 class StepLists:
-    """Shows the changes of each ``TodoWrite`` call. Each subagent has its own list."""
+    """Shows the changes of each ``TodoWrite`` call; each subagent has its own list."""
 
     def __init__(self, steps: Sequence[Todo] = ()) -> None:
         self._lists: dict[str | None, Sequence[Todo]] = {None: steps}
@@ -36,7 +36,7 @@ class StepLists:
         return shortened(active, _MAX_STATUS)
 
     def see(self, event: ToolCallFinished | ToolCallRefused, arguments: str) -> tuple[str, list[Text]] | None:
-        """Return a summary and lines for an ended tool call; None if it wrote no list."""
+        """Return a summary and lines for a tool call; None if it wrote no list."""
         if event.tool != NAME or isinstance(event, ToolCallRefused):
             return None
         steps = written_by(arguments, event.output or "")
@@ -73,10 +73,7 @@ def step_line(step: Todo, indent: str = "  ") -> Text:
 
 
 def steps_of(kept: KeptConversation) -> list[Todo] | None:
-    """Return the conversation's list, or None.
-
-    Calls of interrupted or failed runs count: the model knows of them.
-    """
+    """Return the conversation's list, or None; even failed runs count, as the model knows of them."""
     for turn in reversed(kept.turns):
         results: dict[str, str] = {}
         for item in reversed(turn.items):

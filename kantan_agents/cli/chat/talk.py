@@ -28,10 +28,7 @@ from kantan_agents.errors import ChatCommandError
 
 @attrs.define(eq=False)
 class Talk:
-    """A conversation and its agent.
-
-    ``counted`` has the last request's model and its provider's token count.
-    """
+    """A conversation and its agent; ``counted``: the last request's model and counted tokens."""
 
     agent: Agent[Any]
     conversation: Conversation
@@ -67,7 +64,7 @@ class Talk:
         self._runner.forget_approvals()
 
     async def say(self, message: ChatMessage, text: str) -> Outcome:
-        """Send a message, show the answer, and store both, even the finished parts of a failed run."""
+        """Send a message, show the answer, and store both, even parts of a failed run."""
         submitted = await self._hooks.submit(message, text)
         if not isinstance(submitted, ChatMessage):
             self._unkept = text, partial(self.say, message, text)
@@ -76,7 +73,7 @@ class Talk:
         return await self._turn(text, [item], [*self.conversation.items, item])
 
     async def command(self, line: str) -> Outcome:
-        """Run one of the agent's tools. A command denied before its tool runs is not stored."""
+        """Run one of the agent's tools. A denied command is not stored."""
         message = ChatMessage({"role": "user", "content": line})
         submitted = await self._hooks.submit(message, line)
         if not isinstance(submitted, ChatMessage):
@@ -85,10 +82,7 @@ class Talk:
         return await self._turn(line, [message.item], line, "command")  # without additions from hooks
 
     async def retry(self) -> Outcome:
-        """Ask for the last answer again, after its tool calls, with the same files.
-
-        An empty new answer does not replace the old one. E196 if no answer can be retried.
-        """
+        """Ask for the last answer again, after its tool calls. An empty one does not replace it."""
         if self._unkept is not None:
             typed, again = self._unkept
             self._screen.line(f"> {typed}", LABEL)
@@ -99,7 +93,7 @@ class Talk:
         return await self._turn(last.question, last.begun, [*last.before, *last.begun], "retry")
 
     async def compact(self) -> None:
-        """Replace the conversation by a summary; a failed run leaves it unchanged. E196 if it is empty."""
+        """Replace the conversation by a summary; a failed run leaves it unchanged."""
         conversation = self.conversation
         if not conversation.items:
             raise ChatCommandError(command="/compact", reason="nothing has been said yet")
@@ -170,7 +164,7 @@ class Talk:
             self._screen.end_answer()
 
     async def _keep_unfinished(self, turn: ChatTurn, progress: AnswerProgress) -> None:
-        """Store the tools' effects before the next model call: a crash must not hide them."""
+        """Store the tools' effects before the next model call, in case of a crash."""
         items = (*turn.items, *progress.items())
         await self.conversation.change(
             attrs.evolve(turn, answer=progress.text, items=items, trace_id=progress.trace_id)
@@ -178,7 +172,6 @@ class Talk:
 
 
 def _new_items(result: Any, given: str | list[Item], begun: list[Item]) -> list[Item]:
-    """Return the items that a run has added; empty if it changed earlier ones."""
     items: list[Item] = result.to_input_list()
     if isinstance(given, str):
         return items

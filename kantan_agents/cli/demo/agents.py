@@ -1,4 +1,4 @@
-"""The agents of the demo: a support agent and a judge, with scripted answers."""
+"""The agents of the demo, with scripted answers."""
 
 from __future__ import annotations
 
@@ -85,8 +85,7 @@ def support_agent(model: object, middleware: list[Stage]) -> Agent[SupportAnswer
 def judge_agent(model: object, *, judged: str) -> Agent[Rubric]:
     """Return the judge; its rubric goes to ``context["verdict"]``.
 
-    ``judged`` is the trace id of the answer. In the metadata of the judge's trace, it links a low score to
-    the prompt version.
+    ``judged``, the trace id of the answer, links a low score to the prompt version.
     """
     return Agent(
         "judge",

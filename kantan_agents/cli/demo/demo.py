@@ -1,4 +1,4 @@
-"""``kantan-agents demo``: the main workflow from end to end, in five sections."""
+"""``kantan-agents demo``: the main workflow in five sections."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_SHOWN = 5  # enough, if the database already holds older runs
 
 
 def show_demo(*, model: str | None, database: Path | None, keep: bool) -> None:
-    """Run the demo; ``model`` None means the scripted model, ``database`` None a temporary file."""
+    """Run the demo, by default with the scripted model and a temporary database."""
     check_database(database)
     console = terminal()
     with _database(database, keep=keep) as path:
@@ -77,7 +77,6 @@ def _run(agent: Agent[Any], question: str, context: dict[str, Any]) -> None:
 
 
 def _search(console: Console, path: Path, support: Run) -> None:
-    """Search runs with a ``TraceStore``, and show the calls without their ``limit``."""
     from kantan_llm.tracing.analysis import group_failed_by_bucket
 
     from kantan_agents.cli.demo import agents as cast
@@ -108,7 +107,6 @@ def _search(console: Console, path: Path, support: Run) -> None:
 
 @contextmanager
 def _model(name: str | None) -> Iterator[tuple[object, OfflineServer | None]]:
-    """Yield the agents' model, and the offline server if there is one."""
     if name is not None:
         yield name, None
         return

@@ -1,4 +1,4 @@
-"""Renders the sections of the demo as rich renderables."""
+"""Renders the sections of the demo."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def run_view(run: Run) -> RenderableType:
 
 
 def context_view(context: Mapping[str, Any], output_dest: str) -> RenderableType:
-    """Return the structured output and the history in the context after a run."""
+    """Return the context after a run: structured output and history."""
     answer = context.get(output_dest) or {}
     history = context.get("history") or ()
     return indented(

@@ -34,13 +34,7 @@ _STYLES: Final = {"better": GOOD, "worse": BAD, "cannot tell": LABEL}
 
 @attrs.frozen
 class ComparisonOptions:
-    """Options of ``compare`` and ``compare_all``.
-
-    Attributes:
-        metrics: None for all.
-        missing: The treatment of missing scores.
-        looks: Number of looks for which the verdicts hold; None for the default.
-    """
+    """Options of ``compare`` and ``compare_all``; ``metrics`` None means all."""
 
     metrics: Sequence[str] | None
     missing: str

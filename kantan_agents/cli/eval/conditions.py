@@ -31,8 +31,8 @@ class Condition:
     def why_met(self, comparison: Comparison) -> str | None:
         """Return why a comparison meets it, or None.
 
-        A comparison also meets it if no case has a score, since nothing was checked, or if more runs of ``b``
-        than of ``a`` failed and no metric includes those runs.
+        It is also met without any score, since nothing was checked, or if more runs of ``b`` than of ``a``
+        failed and the metric excludes them.
         """
         one = comparison[self.metric]
         if not one.cases:
@@ -74,10 +74,7 @@ def read_conditions(entries: Sequence[str]) -> list[Condition]:
 
 
 def check_conditions(conditions: Sequence[Condition], comparisons: Sequence[Comparison]) -> None:
-    """Check that the metrics of all conditions are compared, and that each can be met.
-
-    ``comparisons`` are adjusted jointly and have the same metrics.
-    """
+    """Check that all conditions' metrics are compared, and can be met."""
     names = list(dict.fromkeys(one.metric for comparison in comparisons for one in comparison))
     for condition in conditions:
         if condition.metric not in names:
@@ -92,7 +89,7 @@ def check_conditions(conditions: Sequence[Condition], comparisons: Sequence[Comp
 
 
 def exit_if_met(conditions: Sequence[Condition], comparisons: Sequence[Comparison]) -> None:
-    """Report on standard error which conditions are met, and why."""
+    """Report which conditions are met, and why."""
     met = [
         f"failed {one} with {comparison.b}: {why}" if len(comparisons) > 1 else f"failed {one}: {why}"
         for comparison in comparisons

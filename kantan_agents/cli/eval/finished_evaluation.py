@@ -19,7 +19,7 @@ from kantan_agents.support.replace_file import replace_file
 
 @attrs.frozen
 class FinishedEvaluation:
-    """An evaluation, and the comparison of its variants, None without a second one or a common case."""
+    """An evaluation, and the comparison of its variants, if possible."""
 
     evaluation: Evaluation
     comparison: Comparison | Comparisons | None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class LabelArguments:
-    """The command-line arguments; ``evaluation`` may be LAST, ``sample`` and ``variants`` None for all."""
+    """The command-line arguments; None means all."""
 
     path: Path
     evaluation: str
@@ -39,7 +39,7 @@ class LabelArguments:
 
 
 def label_results(asked: LabelArguments, *, as_json: bool) -> None:
-    """Ask a reviewer about results, and print counts and agreement."""
+    """Ask a reviewer about results, and print a summary."""
     store = open_store(asked.path)
     from kantan_agents.cli.eval.find_variants import find_evaluation
     from kantan_agents.lab.evaluation import LabelQueue, LabelScale
@@ -108,7 +108,7 @@ class _Asker:
         self._comment: str | None = None
 
     def ask_all(self) -> None:
-        """Ask until all results are answered, the reviewer quits, or the input ends."""
+        """Ask about all results, until the reviewer quits or the input ends."""
         while (item := self._queue.current) is not None:
             self._comment = None
             _show_item(self._console, item, self._queue.total)
@@ -116,7 +116,6 @@ class _Asker:
                 return
 
     def _ask(self, item: LabelItem) -> bool:
-        """Read lines until one ends the question; return whether to continue."""
         while True:
             line = self._read(f"{self._queue.scale.text}; c comment, s skip, u undo, q quit > ")
             if line is None or line.lower() in ("q", "quit"):
@@ -155,7 +154,6 @@ class _Asker:
         self._console.print(plain(text, NOTICE))
 
     def _read(self, prompt: str) -> str | None:
-        """Return a line without its end; None at the end of the input."""
         self._console.print(plain(prompt, LABEL), end="", soft_wrap=True)
         self._console.file.flush()
         try:

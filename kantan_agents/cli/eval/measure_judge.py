@@ -1,4 +1,4 @@
-"""``eval judge``: the quality of a judge, and estimated human scores of all cases."""
+"""``eval judge``: the quality of a judge, and estimated human scores."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ def measure_judge(
 def _figures(
     evaluation: Evaluation, metric: str, people: str | None, by: Sequence[str] | None
 ) -> Iterator[Callable[[], CorrectedComparison | CorrectedScore]]:
-    """Yield functions for the difference of two variants, or else for each variant's score."""
     from kantan_agents.lab.evaluation import corrected_compare, corrected_score
 
     sides = [evaluation[variant] for variant in evaluation.variants]

@@ -27,13 +27,7 @@ _NAMED: Final = re.compile(r"(?P<metric>[\w.-]+)=(?P<what>.+)", re.DOTALL)
 
 @attrs.frozen
 class _Kind:
-    """A ready-made evaluator.
-
-    Attributes:
-        make: Creates it from the value after the colon.
-        value: The kind of value; None if it takes none.
-        default: Creates it without a value; None if it needs one.
-    """
+    """A ready-made evaluator, created from a ``value`` after the colon, or without one by ``default``."""
 
     make: Callable[[str], Evaluator] | None
     value: str | None

@@ -46,13 +46,7 @@ _UNSEAL: Final = "--unseal"
 
 @attrs.frozen
 class EvaluationArguments:
-    """The command-line arguments.
-
-    Attributes:
-        unseal: Why a held-out test set is opened; None leaves it closed.
-        variants: Other prompts, ``NAME=FILE``.
-        options: Arguments of ``evaluate``.
-    """
+    """The command-line arguments; ``unseal`` is the reason to open a held-out test set."""
 
     path: Path
     cases: Path
@@ -114,7 +108,7 @@ def run_evaluation(asked: EvaluationArguments, form: FormOptions, *, quiet: bool
 
 
 def _find_agent(name: str, model: str | None) -> Agent[Any]:
-    """Return an agent of a file, or of ``MODULE:NAME``; only the latter's model is replaced."""
+    """Return an agent of ``MODULE:NAME``, with ``model`` if given, or of a file, as ``run`` does."""
     if ":" in name and not name.endswith(".md"):
         agent = load_agent(name)
         return agent if model is None else agent.clone(model=model)
@@ -122,7 +116,7 @@ def _find_agent(name: str, model: str | None) -> Agent[Any]:
 
 
 def _read_variants(agent: Agent[Any], entries: Sequence[str]) -> dict[str, Agent[Any] | str]:
-    """Return the agent, named by its prompt's version, and its other prompts (``NAME=FILE``)."""
+    """Return the agent, named by its prompt's version, and its other prompts."""
     prompt = agent.instructions
     first = prompt.version if isinstance(prompt, Prompt) else _BASELINE
     variants: dict[str, Agent[Any] | str] = {first: agent}
@@ -158,8 +152,6 @@ def _read_cases(path: Path, reason: str | None) -> Dataset:
 
 @contextmanager
 def _show_progress(reached: list[Progress], *, quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """Record the progress in ``reached``, and show it on a terminal's standard error."""
-
     def note(progress: Progress) -> None:
         reached[-1] = progress
 

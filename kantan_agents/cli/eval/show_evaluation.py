@@ -21,7 +21,7 @@ _MOST: Final = 5
 
 
 def show_evaluation(evaluation: Evaluation, comparison: Comparison | Comparisons | None = None) -> None:
-    """Print the scores of an evaluation, its failures, and the comparison of its variants."""
+    """Print scores, failures, and the comparison of variants."""
     console = wide_terminal()
     runs = f"{count_text(len(evaluation))} of {count_text(evaluation.planned)}"
     facts = [("evaluation", evaluation.name), ("dataset", evaluation.dataset), ("runs", runs)]

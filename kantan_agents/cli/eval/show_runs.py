@@ -33,13 +33,7 @@ _PASSING: Final = 0.5
 
 @attrs.frozen
 class WantedRuns:
-    """A selection of runs.
-
-    Attributes:
-        failed: Only runs that failed, or have a failed or low score.
-        metric: The only metric; None for all.
-        limit: None for all.
-    """
+    """A selection; ``failed`` includes failed and low scores."""
 
     failed: bool
     metric: str | None
@@ -115,7 +109,7 @@ def _chosen(evaluation: Evaluation, metrics: Sequence[str], wanted: WantedRuns) 
 
 
 def _is_failing(result: CaseResult, higher: set[str], metrics: Sequence[str]) -> bool:
-    """Return whether a run failed, has a failed score, or a low one where high is better."""
+    """Return whether a run failed, or has a failed or low score."""
     if result.status == "failed":
         return True
     scores = {name: result.scores[name] for name in metrics if name in result.scores}
@@ -159,7 +153,6 @@ def _score(score: Score | None) -> Text:
 
 
 def _what(result: CaseResult, metrics: Sequence[str]) -> str:
-    """Return a run's error, else its scores' comments, else its output."""
     if result.error is not None:
         return result.error
     scores = [(name, result.scores[name]) for name in metrics if name in result.scores]

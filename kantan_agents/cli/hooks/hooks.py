@@ -1,7 +1,4 @@
-"""Runs the user's hooks at their events, and reports what they block.
-
-A hook runs in a separate process group, outside the sandbox.
-"""
+"""Runs the user's hooks, each in a separate process group, outside the sandbox."""
 
 from __future__ import annotations
 
@@ -46,12 +43,7 @@ async def _warn(text: str) -> None:
 
 
 class Hooks(Middleware):
-    """The user's hooks, for all agents of a command.
-
-    Attributes:
-        warn: Shows a line to the user.
-        session: Returns the id of the conversation.
-    """
+    """The user's hooks, for all agents of a command."""
 
     def __init__(self, file: HooksFile | None, folder: str) -> None:
         self.warn: Callable[[str], Awaitable[None]] = _warn
@@ -73,12 +65,12 @@ class Hooks(Middleware):
         return cls(file, folder)
 
     def guard_runs(self) -> None:
-        """Apply to every run that starts in this context, including nested runs."""
+        """Apply to every run in this context."""
         if self._file is not None:
             inherited_layers.set(layers_of([self]))
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Run hooks before a call that the rules allow, and after it with its result."""
+        """Run hooks before an allowed call, and after it with its result."""
         made: list[tuple[ToolCall, PendingCall]] = []
 
         async def gate(passed: ToolCall) -> str | None:
@@ -97,10 +89,7 @@ class Hooks(Middleware):
         return await self._after(made[-1][1], output)
 
     async def ask_early(self, call: PendingCall) -> str:
-        """Return why a call is blocked, or "", before the user is prompted about it.
-
-        These hooks do not run again when the call is made.
-        """
+        """Return why a call is blocked, or "", before the user is prompted. Hooks do not run twice."""
         self._early[call] = outcomes = await self._run("PreToolUse", _about(call), call.names)
         return _refusal_of(outcomes)
 
@@ -137,7 +126,6 @@ class Hooks(Middleware):
     async def _run(
         self, event: Event, data: Mapping[str, Any], names: Sequence[str] = (), done: Sequence[Hook] = ()
     ) -> list[HookOutcome]:
-        """Run the hooks of an event concurrently, and warn about failures."""
         file, outcomes = self._file, list[HookOutcome]()
         if file is None:
             return outcomes
@@ -158,7 +146,6 @@ class Hooks(Middleware):
 
 
 def _refusal_of(outcomes: Sequence[HookOutcome]) -> str:
-    """Return the model's result for a blocked call, or ""."""
     reasons = [f"A hook of the user blocks this call: {one.objection}" for one in outcomes if one.objection]
     if any(one.fault for one in outcomes):
         reasons.append("A hook of the user that checks this call has failed, so it was not made.")
@@ -192,7 +179,7 @@ class HookOutcome:
 
     Attributes:
         objection: Why it blocks, or None.
-        fault: Why it counts as failed, or None.
+        fault: Why it failed, or None.
     """
 
     hook: Hook

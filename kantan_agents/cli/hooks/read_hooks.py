@@ -1,4 +1,4 @@
-"""Reads the user's hooks file, and rejects one that other users or the tools could change."""
+"""Reads the user's hooks file."""
 
 from __future__ import annotations
 
@@ -36,13 +36,9 @@ class HooksFile:
 
 
 def read_hooks(root: str) -> HooksFile | None:
-    """Read the user's hooks file, and protect it and the files that it names; None without hooks.
+    """Read the user's hooks file, and protect it and the files that it names.
 
-    Args:
-        root: The folder of the tools, without links.
-
-    Raises:
-        HooksFileError: E199, it is unreadable or invalid, or other users or the tools can change it.
+    E199 if it is invalid, or other users or the tools can change it.
     """
     own = config_directory()
     if own is None or not os.path.lexists(own / NAME):

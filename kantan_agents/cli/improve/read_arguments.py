@@ -1,4 +1,4 @@
-"""Reads ``--budget``, ``--cohort`` and ``--reflection-...`` of ``kantan-agents improve``."""
+"""Reads options of ``kantan-agents improve``."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def read_cohort(entries: Iterable[str]) -> tuple[tuple[str, ...], dict[str, Any]
 
 
 def read_reflection_settings(tokens: int | None, timeout: float | None) -> Any:
-    """Return the settings of the reflection model; None if nothing is given."""
+    """Return the settings of the reflection model, or None."""
     if tokens is None and timeout is None:
         return None
     from agents import ModelSettings

@@ -55,7 +55,7 @@ class ImproveArguments:
 
 
 def run_search(asked: ImproveArguments, *, quiet: bool, as_json: bool) -> None:
-    """Search, and print the result. The exit code is 1 if nothing is shown to be better."""
+    """Search, and print the result; exit with 1 without an improvement."""
     store = open_store(asked.path)
     agent = load_agent(asked.agent)
     judge = _read_judge(asked.judge, agent, asked.judge_model)
@@ -121,7 +121,6 @@ def _agent(what: str) -> Agent[Any] | None:
 
 
 def _show_improvement(found: Improvement) -> None:
-    """Print the verdict, diff, candidates and files; the last line is the rollout command."""
     console = wide_terminal()
     new = "none" if found.new is None else found.new.version
     cases = ", ".join(f"{count_text(count)} {part}" for part, count in found.cases.items())

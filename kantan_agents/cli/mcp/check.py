@@ -42,10 +42,9 @@ class Checked:
     """The result of one server's check.
 
     Attributes:
-        error: Why it cannot be used, or None.
         tools: Name and description of each tool.
         verdicts: For each tool, whether the rules allow it, and the deciding rule.
-        stderr: The last lines of standard error, if it cannot be used.
+        stderr: The last lines of standard error, on failure.
     """
 
     entry: ServerEntry

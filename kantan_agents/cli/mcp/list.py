@@ -34,7 +34,7 @@ _COLUMNS = (
 
 
 def list_servers(paths: Sequence[Path] | None, *, as_json: bool) -> None:
-    """Print the configured servers. The exit code is 2 if a server is invalid."""
+    """Print the configured servers; exit with 2 if one is invalid."""
     configuration = read_configuration(paths or None)
     record = TrustRecord.of_user()
     if as_json:

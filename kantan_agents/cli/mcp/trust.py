@@ -56,8 +56,8 @@ def ask_for_trust(
 ) -> None:
     """In a terminal, prompt once about all untrusted files of the folder, if one is needed now.
 
-    Without a yes or a terminal, nothing is recorded. An entry too long for a prompt is only named. Trust is
-    for a file: all of its servers are shown, not only ``entries``.
+    Without a yes, nothing is recorded. An entry too long for a prompt is only named. All servers of a file
+    are shown, since trust is for the file.
     """
     if not sys.stdin or not sys.stdin.isatty() or not sys.stderr.isatty():
         return
@@ -99,8 +99,8 @@ def ask_for_trust(
 def described(entries: Iterable[ServerEntry]) -> Iterator[str]:
     """Yield lines about each server: its command or URL, and its variables and headers.
 
-    Values of a file that is not the user's own are shown unmasked: an apparent secret may be a command.
-    Nothing is shortened: the end of a long command matters as much as its start.
+    Nothing is masked, unless the file is the user's own, or shortened: an apparent secret or the end of a
+    line may be a command.
     """
     for entry in entries:
         is_own = entry.source.is_own

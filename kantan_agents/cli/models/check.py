@@ -61,7 +61,7 @@ class _Checked:
 
 
 def check_model(name: str, *, seconds: float, max_tokens: int, as_json: bool) -> None:
-    """Test a model and print what works. The exit code is 1 if something does not."""
+    """Test a model and print what works; exit with 1 if something does not."""
     if not name.strip():  # such as "$MODEL" without the variable, which would match any model
         raise InvalidOptionError(option="NAME", reason="must not be empty")
     questions = Questions(name, max_tokens)

@@ -37,7 +37,7 @@ class _Server:
 
     Attributes:
         is_configured: Whether a variable names it.
-        is_reachable: None if it was not contacted, because it is not on this machine.
+        is_reachable: None if it is not on this machine and was not contacted.
         problem: Why its models are unknown.
     """
 
@@ -50,7 +50,7 @@ class _Server:
 
 @attrs.frozen
 class _Provider:
-    """A provider: the prefix of its models' names, its variables, and the servers of this machine."""
+    """A provider: its models' prefix, its variables, and the servers of this machine."""
 
     name: str
     variables: Variables
@@ -62,7 +62,7 @@ class _Provider:
 
 
 def list_providers(*, as_json: bool) -> None:
-    """Print the providers and which are usable. It contacts only this machine, and prints no key."""
+    """Print the usable providers; contact only this machine, and print no key."""
     providers = [_Provider(name, variables, _servers(name, variables)) for name, variables in PROVIDERS]
     background_loop.run(lambda: _ask([server for one in providers for server in one.servers]))
     if as_json:

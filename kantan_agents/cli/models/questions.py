@@ -1,4 +1,4 @@
-"""The questions of ``kantan-agents models check``, each a single run of an agent."""
+"""The questions of ``models check``."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _CHANGE = "--change"
 
 
 class _ByArguments(Group):
-    """A group with an optional command: a change means a cohort, anything else recordings in files."""
+    """A group with an optional command, chosen by the arguments: a change means a cohort."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Add the command if it is omitted."""

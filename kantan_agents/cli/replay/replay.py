@@ -65,10 +65,7 @@ def replay_recordings(
     update: bool,
     as_json: bool,
 ) -> None:
-    """Replay recordings and print the results.
-
-    The exit code is 1 if a replay differed or failed, 2 if one was impossible.
-    """
+    """Replay recordings; exit with 1 if one differed or failed, 2 if one was impossible."""
     Checks.of(options.ignore, options.match)
     set_trace_processors([])  # the SDK's exporter would send the runs of --update to OpenAI
     agent = load_agent(agent_name)

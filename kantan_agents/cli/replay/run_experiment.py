@@ -51,7 +51,7 @@ _MOST: Final = 10
 
 @attrs.frozen
 class CohortArguments:
-    """The command-line arguments; ``of`` names the agent to change, None agents with the selected prompt."""
+    """The command-line arguments; ``of`` names the agent to change."""
 
     path: Path
     agent: str
@@ -64,7 +64,7 @@ class CohortArguments:
 
 
 def run_experiment(asked: CohortArguments, *, records: bool, as_json: bool) -> None:
-    """Run the experiment and print it. The exit code is 1 if it stopped early or too many runs failed."""
+    """Run the experiment; exit with 1 if it stopped early or too many runs failed."""
     from kantan_agents.lab.replay import Cohort, replay_cohort
 
     store = open_store(asked.path)
@@ -103,8 +103,6 @@ def run_experiment(asked: CohortArguments, *, records: bool, as_json: bool) -> N
 
 @contextmanager
 def _progress(finished: list[int]) -> Iterator[Callable[[int, int], None]]:
-    """Count finished runs, and show a progress bar on standard error if that is a terminal."""
-
     def count(done: int, total: int) -> None:
         finished[:] = done, total
 
@@ -154,7 +152,6 @@ def _with_prompt(agent: Agent[Any], prompt: str) -> list[str]:
 
 
 def _show_experiment(experiment: Experiment) -> None:
-    """Print an experiment."""
     console = wide_terminal()
     width = line_width(console)
     found = [f"{count} {status}" for status, count in experiment.counts.items() if count]

@@ -37,8 +37,7 @@ def agent_from_file(
     """Return the agent of a file, which may delegate to the others.
 
     In a terminal, the user is prompted to trust the files of its servers and instructions. Standard error
-    names nonexistent tools, skills and servers once for each agent. ``model`` applies if the file has a short
-    model name or none; with ``asks``, calls of MCP servers need an approval.
+    names missing tools, skills and servers. ``model`` applies if the file has a short model name or none.
     """
     (skills,) = named.pinned.skills
     protect_used(named.pinned.directories)
@@ -65,7 +64,6 @@ def agent_from_file(
 
 
 def _servers_of(named: AgentToRun, *, asks: bool) -> list[Any]:
-    """Return the MCP servers of a file; standard error names unconfigured ones."""
     definition = named.definition
     if definition.mcp_servers is None:
         return []
@@ -135,7 +133,6 @@ def _name_missing_tools(definition: AgentDefinition, agent: Agent[Any]) -> None:
 
 
 def _name_missing_servers(definition: AgentDefinition, agent: Agent[Any]) -> None:
-    """Name MCP servers that a subagent's file requests and its parent lacks."""
     if definition.mcp_servers is None:
         return
     from kantan_agents.tools.mcp.configuration.agent_file import wanted_servers  # few files have servers

@@ -1,4 +1,4 @@
-"""Agent options for the instructions of ``AGENTS.md`` or ``CLAUDE.md``."""
+"""Agent options for ``AGENTS.md`` or ``CLAUDE.md``."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from kantan_agents.core.templating import render_template
 def instruction_options(files: InstructionFiles | None) -> dict[str, Any]:
     """Return the options of an agent with instruction files; its subagents inherit them.
 
-    The first run prompts for trust in unknown files, and standard error lists the used ones. Each run's
-    metadata names the files; its recorded request has their text.
+    The first run prompts for trust in unknown files. Each run's metadata names the files.
     """
     if files is None:
         return {}

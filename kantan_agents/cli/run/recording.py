@@ -51,7 +51,7 @@ def checked(target: RecordingTarget) -> RecordingTarget | None:
 
 
 def target_of(options: AgentRunOptions, invocation: typer.Context) -> RecordingTarget | None:
-    """Return the trace database of a command; None without recording."""
+    """Return the trace database of a command, or None."""
     if options.no_record:
         return None
     return checked(RecordingTarget(options.db, required=is_named(invocation)))
@@ -68,10 +68,7 @@ def collect_runs(runs: list[Run]) -> Stage:
 
 
 def check_database(path: Path | None) -> None:
-    """Check that traces can be written to ``path``, without changing the file.
-
-    This precedes the run, because the SDK only logs the errors of a trace processor.
-    """
+    """Check that traces can be written: the SDK would only log the errors."""
     reason = None if path is None else backend_of(path).why_not_writable()
     if reason is not None:
         raise FileArgumentError(path=str(path), reason=reason)
@@ -146,7 +143,6 @@ def _check_tables(path: Path) -> None:
 
 
 def _check_recorded(target: RecordingTarget, recorder: SQLiteRecorder) -> None:
-    """Report a partly missing run, for example because the disk is full."""
     if not recorder.force_flush() or recorder.stats().failed:
         target.report(
             FileArgumentError(path=str(recorder.path), reason="the run could not be recorded in it")

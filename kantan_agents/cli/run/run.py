@@ -54,8 +54,7 @@ def answer(
     """Answer ``question``, and print the answer or the completed context.
 
     Calls that need an approval beyond ``options`` are denied. With ``commands``, ``/read notes.txt`` runs a
-    tool, or sends the Markdown file with this name. If the run cannot be recorded, the error follows the
-    answer.
+    tool or a Markdown file. A failed recording is reported after the answer.
     """
     runs: list[Run] = []
     stated = context.get(USER_RULES)
@@ -127,7 +126,6 @@ async def _finished(
     hooks: Hooks,
     turns: Mapping[str, Any],
 ) -> Run:
-    """Run an agent until no call waits for an approval; return its last run."""
     hooks.guard_runs()
     approvals = AskedApprovals(_refuse, lambda: None, approved)
     token = answer_approvals.set(approvals.decide_inside)
@@ -150,7 +148,7 @@ async def _refuse(asked: AskedCall) -> ApprovalAnswer:
 
 
 def user_rules(rules: Any) -> UserRules:
-    """Return the rules for slash commands: the context's rules for users, else for models."""
+    """Return the rules for slash commands: all tools, limited by the context's rules."""
     stated = {} if rules is None else rules_of(rules)
     return UserRules({**stated, "allow": "*"} if stated.get("allow") is None else stated)
 
@@ -166,7 +164,7 @@ def _as_json(value: Any) -> Any:
 
 
 def result_data(run: Run, *, recorded: bool) -> dict[str, Any]:
-    """Return JSON data of the SDK's ``RunResult`` that is useful outside the process."""
+    """Return the useful part of the SDK's ``RunResult`` as JSON data."""
     result = run_result(run.context)
     return {
         "final_output": json_data(result.final_output),

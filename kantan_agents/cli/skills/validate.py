@@ -26,8 +26,6 @@ _COMMANDS: Final = "commands"
 
 @attrs.frozen
 class _Checked:
-    """The number of loaded files, and the problems of all files."""
-
     loaded: int
     problems: tuple[Problem, ...]
 
@@ -81,6 +79,5 @@ def _all_effects(files: Iterable[Skill | CommandFile]) -> Iterator[Problem]:
 
 
 def _effects(file: Skill | CommandFile) -> Iterator[Problem]:
-    """Yield a warning for the keys of a file that have no effect here."""
     if file.extra:
         yield Problem(file.path, 1, f"kept, no effect here: {', '.join(file.extra)}", "warning")

@@ -1,1 +1,1 @@
-"""Shared by all commands: console, tables, safe text, input, quantities and exit codes."""
+"""Shared by all commands: console, tables, input, quantities and exit codes."""

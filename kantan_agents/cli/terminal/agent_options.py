@@ -25,7 +25,7 @@ OPTIONS_OF_TOOLS: Final = {
     **dict.fromkeys(("Bash", "BashOutput", "KillShell"), "--tools DIR --shell"),
     "WebFetch": "--tools DIR --network",
 }
-"""The toolkit's tools for agents of a command, and the options of each."""
+"""The toolkit's tools, and the options of each."""
 
 TOOLS_OF_CHAT: Final = {
     "AskUserQuestion": "kantan-agents chat, at a terminal,",
@@ -33,7 +33,7 @@ TOOLS_OF_CHAT: Final = {
 }
 """Tools that only exist in a chat, and the source of each."""
 
-# Typer reads the types at run time; older versions do not support `X | None` on Python 3.10.
+# Typer reads these types at run time, and older versions do not support `X | None` on Python 3.10.
 ModelOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(
@@ -47,7 +47,7 @@ ModelOption = Annotated[
 
 @attrs.frozen(kw_only=True)
 class AgentRunOptions:
-    """How a command runs an agent: model, tools, approvals and trace database."""
+    """How a command runs an agent."""
 
     model: ModelOption = None
     instructions: Annotated[
@@ -151,14 +151,14 @@ class AgentRunOptions:
     no_record: Annotated[bool, typer.Option("--no-record", help="Do not record the run.")] = False
 
     def check(self, invocation: typer.Context, agent: str | None) -> None:
-        """Check that ``--agent`` and ``--no-record`` have no option that they exclude."""
+        """Check that no option excludes another."""
         if agent is not None and self.instructions is not None:
             raise InvalidOptionError(option="--agent", reason="cannot be combined with --instructions")
         if self.no_record and is_named(invocation):
             raise InvalidOptionError(option="--no-record", reason="cannot be combined with --db")
 
     def tools(self) -> list[Any]:
-        """Return the toolkit's tools. Tools that change something need an approval."""
+        """Return the toolkit's tools. Changes need an approval."""
         if self.sandbox not in _SANDBOXES:
             reason = f"must be {', '.join(_SANDBOXES[:-1])} or {_SANDBOXES[-1]}, not {self.sandbox!r:.60}"
             raise InvalidOptionError(option="--sandbox", reason=reason)
@@ -188,10 +188,7 @@ class AgentRunOptions:
         return [*given, todo_write()]
 
     def turns_of(self, agent: Agent[Any]) -> dict[str, Any]:
-        """Return ``max_turns``, unless the agent's file sets it.
-
-        The SDK's default of ten turns is too low for work on files.
-        """
+        """Return ``max_turns``, unless the agent's file sets it: the SDK's ten are too few for files."""
         if self.max_turns is None and agent.sdk_agent.turn_limit is not None:
             return {}
         return {"max_turns": self.max_turns or _TURNS}

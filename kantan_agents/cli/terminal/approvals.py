@@ -28,7 +28,7 @@ REFUSED = "The user did not approve this call."
 
 @attrs.frozen
 class ApprovalAnswer:
-    """The user's decision; ``"always"`` also approves later similar calls."""
+    """The decision; ``"always"`` also approves later similar calls."""
 
     decision: Literal["yes", "no", "always"]
     reason: str = ""
@@ -41,7 +41,7 @@ class AskedCall:
     Attributes:
         change: Its change of a file, if any.
         protected: The protected path that it names, and why it is protected.
-        always: The calls that "always" would cover; None if each call needs a separate answer.
+        always: The scope of "always"; None if each call needs a separate answer.
     """
 
     call: PendingCall
@@ -55,10 +55,7 @@ Ask = Callable[[AskedCall], Awaitable[ApprovalAnswer | None]]
 
 
 FirstDecision = Callable[[PendingCall, Any, ToolFacts, bool], Awaitable[ApprovalAnswer | None]]
-"""Decides before the user, or returns None.
-
-Takes a call, its tool, its known values, and whether it names a protected file.
-"""
+"""Decides before the user, or returns None."""
 
 
 def approving(asked: AskedCall) -> str:
@@ -68,7 +65,7 @@ def approving(asked: AskedCall) -> str:
 
 
 class AskedApprovals:
-    """Decides on waiting calls, one after another. ``first`` decides before all else.
+    """Decides on waiting calls, ``first`` before all else.
 
     For a protected file, only an entry of ``approved`` with its path counts.
     """
@@ -113,7 +110,7 @@ class AskedApprovals:
         return state
 
     async def decide_inside(self, result: Any) -> RunState[Any, Any] | None:
-        """Do the same for a run inside the current one, which ends with it."""
+        """Do the same for a nested run, which ends with its parent."""
         state = await self.decide(result)
         if self.was_stopped:
             self._stop()
@@ -121,7 +118,7 @@ class AskedApprovals:
         return state
 
     async def answer(self, call: PendingCall, tool: Any) -> ApprovalAnswer | None:
-        """Return the earlier or new answer about a call; None without one."""
+        """Return the earlier or new answer about a call, or None."""
         facts = ToolFacts(call.names, guessed=True) if tool is None else facts_of_listed(tool)
         change, protected = await anyio.to_thread.run_sync(partial(_change, tool, call))
         if self._first is not None:
@@ -142,7 +139,6 @@ class AskedApprovals:
 
 
 def _change(tool: Any, call: PendingCall) -> tuple[FileChange | None, tuple[str, str] | None]:
-    """Return a call's change of a file, and the protected path that it names. May block."""
     # Imported here: many chats have no call that needs an approval.
     from kantan_agents.toolkit.files.editing.changes import change_of
     from kantan_agents.toolkit.protected import named_protected

@@ -25,10 +25,7 @@ MAX_WIDTH = 100
 
 
 def terminal(*, stderr: bool = False) -> Console:
-    """Return a console for text: readable line lengths, no markup in strings.
-
-    Rich omits colors and the spinner if the output is not a terminal.
-    """
+    """Return a console for text, with readable line lengths."""
     console = wide_terminal(stderr=stderr)
     console.width = min(console.width, MAX_WIDTH)
     return console
@@ -46,7 +43,7 @@ def working(console: Console, what: str) -> AbstractContextManager[object]:
 
 @contextmanager
 def suppress_output() -> Iterator[None]:
-    """Discard all output in the block, as of loading tool providers."""
+    """Discard all output in the block."""
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         yield
 

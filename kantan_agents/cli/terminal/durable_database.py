@@ -36,10 +36,9 @@ ApplicationOption = Annotated[
 
 
 def database_url(given: str) -> str:
-    """Return the URL of a database given as a URL or as the path of a SQLite file.
+    """Return the URL for a URL or the path of a SQLite file.
 
-    Raises:
-        DurableDatabaseError: E156, the default file is a link, which may have come with the folder.
+    E156 if the default file is a link, which may have come with the folder.
     """
     from kantan_agents.traces.database_url import has_pairs
 

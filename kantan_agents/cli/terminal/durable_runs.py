@@ -1,4 +1,4 @@
-"""Opens a database's durable runs for one command, without starting them."""
+"""Opens a database's durable runs, without starting them."""
 
 from __future__ import annotations
 

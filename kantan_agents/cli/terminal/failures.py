@@ -1,4 +1,4 @@
-"""Turns any exception into one line for users and an exit code for scripts."""
+"""Turns any exception into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ def exit_code(error: BaseException) -> int:
 def describe(error: BaseException) -> str:
     """Return ``error`` as one line that starts with ``[package][code]``.
 
-    The code of an HTTP error is its status, ``[openai][401] ...``, the code of other errors their class name,
-    ``[agents][MaxTurnsExceeded] ...``.
+    Other packages' codes are the HTTP status, or the class name, as in ``[agents][MaxTurnsExceeded] ...``.
     """
     return one_line(_coded_message(error))
 
@@ -59,7 +58,7 @@ def _message(error: BaseException) -> str:
 
 
 def _with_reason(error: ModelNotFoundError) -> str:
-    """Add kantan-llm's reason, such as a missing key, unless the name is unknown."""
+    """Add kantan-llm's reason, such as a missing key."""
     from kantan_llm.errors import ProviderInferenceError
 
     cause = error.__cause__
@@ -78,7 +77,7 @@ def _is_about_a_reply(error: BaseException) -> bool:
 
 
 def _missing_path(error: BaseException) -> str:
-    """Return the URL of a request with an unknown path: the usual mistake in a base URL."""
+    """Return a request's unknown URL: the usual mistake in a base URL."""
     url = getattr(getattr(error, "request", None), "url", None)
     if url is None or getattr(error, "status_code", None) not in _NO_SUCH_PATH:
         return ""

@@ -13,10 +13,7 @@ R = TypeVar("R")
 
 
 def grouped(command: Callable[..., R]) -> Callable[..., R]:
-    """Replace each parameter of an attrs class by one option per field.
-
-    A field's annotation and default become the option's.
-    """
+    """Replace each parameter of an attrs class by one option per field."""
     # Not `get_type_hints`: before Python 3.11, it hides an option with the default None inside `Optional`.
     given_parameters = inspect.signature(command, eval_str=True).parameters.values()
     groups = {one.name: one.annotation for one in given_parameters if attrs.has(one.annotation)}

@@ -45,10 +45,7 @@ def _checked(option: str, text: str) -> str:
 
 
 def read_context(path: Path | None) -> dict[str, Any]:
-    """Return the JSON object in a file; without a path, an empty one.
-
-    A misspelled permission key would have no effect and is E79.
-    """
+    """Return the JSON object in a file, or an empty one; E79 for a misspelled permission key."""
     if path is None:
         return {}
     text = read_text(path)

@@ -13,10 +13,7 @@ from kantan_agents.cli.terminal.new_app import Group, new_app
 
 
 class CommandHome(NamedTuple):
-    """The location of a command or group: ``MODULE:NAME``.
-
-    ``summary`` is the first paragraph of a command's docstring.
-    """
+    """``MODULE:NAME`` of a command or group, and the first paragraph of its docstring."""
 
     place: str
     summary: str
@@ -37,7 +34,7 @@ class LazyGroup(Group):
         return list(self.homes)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command for lists, without parameters; None if it does not exist."""
+        """Return the command for lists, without parameters, or None."""
         del ctx
         home = self.homes.get(cmd_name)
         return TyperCommand(cmd_name, help=home.summary, rich_markup_mode="rich") if home else None

@@ -23,7 +23,7 @@ class Group(TyperGroup):
     """A command group without types in its help."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Return the parameters, without types next to names that need none."""
+        """Return the parameters, without types."""
         return _adapted(super().get_params(ctx))
 
 
@@ -38,7 +38,7 @@ def new_app(**options: Any) -> typer.Typer:
 
 
 def new_group(**options: Any) -> typer.Typer:
-    """Return such an application for a group, which shows its help without a command."""
+    """Return such an application, which shows its help without a command."""
     app = new_app(**options)
     app.callback(invoke_without_command=True)(_show_help)
     return app

@@ -25,10 +25,7 @@ _SHOWN = 20
 
 
 def most_of(limit: int | None, *, as_json: bool) -> int | None:
-    """Return the number of list entries to print; None for all.
-
-    Users see the latest 20; a program that reads JSON would take 20 for all.
-    """
+    """Return how many entries to print: users see 20, but a program would take them for all."""
     return _SHOWN if limit is None and not as_json else limit
 
 

@@ -1,4 +1,4 @@
-"""Makes text from models, providers and files safe for a terminal."""
+"""Makes foreign text safe for a terminal."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 def printable(text: str) -> str:
     """Return ``text`` with invisible characters as codes, such as ``[U+001B]``.
 
-    Control characters could move the cursor; others could hide text or imitate other text. Line ends, tabs
-    and joiners in emoji and words stay.
+    They could move the cursor, hide text or imitate other text. Line ends, tabs and joiners in emoji and
+    words stay.
     """
     return by_code(text)
 
@@ -46,7 +46,7 @@ def one_line(text: str) -> str:
 
 
 def json_text(data: Any, default: Callable[[Any], Any] | None = None) -> str:
-    """Return ``data`` as JSON for standard output; on one line unless it is a terminal."""
+    """Return ``data`` as JSON, on one line unless standard output is a terminal."""
     return _json(data, default, indent=2 if sys.stdout.isatty() else None)
 
 

@@ -1,4 +1,4 @@
-"""Protects the files that a command uses from the tools of its agent."""
+"""Protects files in use from the agent's tools."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TOOLKIT = "kantan_agents.toolkit.factory"
 
 
 def protect_database(path: str | os.PathLike[str]) -> None:
-    """Protect a database that this process writes, if an agent has tools for files or commands."""
+    """Protect a database that this process writes from agents with tools."""
     if _TOOLKIT in sys.modules:
         from kantan_agents.toolkit.protected import TRACES, protect
 
@@ -18,9 +18,9 @@ def protect_database(path: str | os.PathLike[str]) -> None:
 
 
 def protect_used(paths: Iterable[str | os.PathLike[str] | None], *, has_tools: bool = False) -> None:
-    """Protect paths that control permissions or started programs, such as the file of ``--rules``.
+    """Protect paths that control permissions or programs, such as the file of ``--rules``.
 
-    ``has_tools``: the agent will get tools for files that do not exist yet.
+    ``has_tools``: tools for files will follow.
     """
     if not has_tools and _TOOLKIT not in sys.modules:
         return

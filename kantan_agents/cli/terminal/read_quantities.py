@@ -36,7 +36,7 @@ def read_duration(text: str, option: str) -> timedelta:
 
 
 def read_size(text: str, option: str) -> int:
-    """Return a size such as ``2GB`` in bytes; KB, MB, GB are powers of 1000, KiB, MiB, GiB of 1024."""
+    """Return a size in bytes; KB, MB, GB are powers of 1000, KiB, MiB, GiB of 1024."""
     amount = _AMOUNT.fullmatch(text.strip())
     factor = _BYTES.get(amount["unit"].upper()) if amount else None
     size = 0

@@ -24,8 +24,7 @@ def say_replaced(
 ) -> None:
     """Name the user's files that a project's files of the same name replace.
 
-    Users know their own files: a different behavior in one folder must not be silent. ``shadowed`` is a
-    catalog's data about unused files; each has ``name``, ``path`` and ``by``.
+    Users know their own files: a different behavior in one folder must not be silent.
     """
     places = tuple(directories)
     keys = None if names is None else {name_key(name) for name in names}

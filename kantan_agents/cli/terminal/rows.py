@@ -49,7 +49,7 @@ class Column:
 
 
 def line_width(console: Console) -> int | None:
-    """Return the maximum length of a line; None in a pipe, where a record is one line."""
+    """Return the maximum length of a line; None in a pipe."""
     if console.file.isatty() or os.environ.get("COLUMNS", "").isdecimal():
         return max(console.width, 1)
     return None
@@ -84,9 +84,9 @@ def row_lines(
     width: int | None,
     below: Sequence[Sequence[Text]] = (),
 ) -> Iterator[Text]:
-    """Yield a table with a heading or, if it is wider than ``width``, a few lines per row.
+    """Yield a table without empty columns or, if too wide, a few lines per row.
 
-    Empty columns are omitted. ``width`` is None in a pipe; ``below`` has more lines for each row.
+    ``width`` is None in a pipe; ``below`` has more lines for each row.
     """
     used = [index for index in range(len(columns)) if any(row[index].plain for row in rows)]
     columns = [columns[index] for index in used]
@@ -128,7 +128,6 @@ def fitted(columns: Sequence[Column], widths: Sequence[int], width: int) -> dict
 
 
 def _with_rest(columns: Sequence[Column], shown: dict[int, int], width: int) -> dict[int, int] | None:
-    """Return the widths with the last one set to the remainder; None if that is too small."""
     last = max(shown)
     leaves = max(columns[index].leaves for index in shown)
     taken = sum(shown.values()) - shown[last] + len(GAP) * (len(shown) - 1)
@@ -140,7 +139,6 @@ def _with_rest(columns: Sequence[Column], shown: dict[int, int], width: int) -> 
 
 
 def _longest(column: Column, width: int | None) -> int | None:
-    """Return a column's maximum width; a pipe does not limit names and the last column."""
     if column.own_line and not (column.rest and width is None):
         return column.longest or LONGEST_REST
     return column.aligned if width is None else column.longest

@@ -14,10 +14,9 @@ _BASH: Final = "Bash"
 
 
 def say_where_commands_run(tools: Iterable[Any], approved: Collection[str], choice: str) -> str:
-    """Report on standard error whether ``Bash`` runs in a sandbox.
+    """Report on standard error whether ``Bash`` runs in a sandbox; return it in words.
 
-    ``"required"`` fails (E168) without a sandbox, even if the tools do not require one. Return the words for
-    questions; "" if no tool runs commands.
+    ``"required"`` fails (E168) without a sandbox, even if the tools do not require one.
     """
     given = [tool for tool in tools if getattr(tool, "name", None) == _BASH]
     if not given:

@@ -12,10 +12,10 @@ _LONGEST: Final = 60
 
 
 def shell_words(choices: Iterable[tuple[str, str]], incomplete: str) -> Iterator[tuple[str, str]]:
-    """Yield the choices (value, explanation) that start with ``incomplete``.
+    """Yield the choices that start with ``incomplete``.
 
-    They come from files of unknown authors, and the zsh script evaluates the output: names with shell
-    metacharacters are omitted, and descriptions are reduced to words.
+    Names come from unknown authors, and the zsh script evaluates the output: shell metacharacters are
+    omitted.
     """
     for value, explanation in choices:
         if value.startswith(incomplete) and _WORD.fullmatch(value):

@@ -1,4 +1,4 @@
-"""The scope of "always": a folder, first words of commands, a host, or one call."""
+"""The scope of "always"."""
 
 from __future__ import annotations
 
@@ -133,10 +133,7 @@ class GivenApprovals:
         return cls(frozenset(given).difference(entries), entries)
 
     def cover(self, call: PendingCall, facts: ToolFacts, *, is_protected: bool) -> bool:
-        """Return whether a call needs no question.
-
-        For a protected file, only an entry with exactly its path counts.
-        """
+        """Return whether a call needs no question; a protected file needs an entry with its exact path."""
         # An MCP tool is known by its full name and by its server's name.
         if not is_protected and not self.names.isdisjoint(call.names):
             return True

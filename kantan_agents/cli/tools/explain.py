@@ -28,10 +28,9 @@ def explain_tool(
     skill: str | None = None,
     as_json: bool,
 ) -> None:
-    """Print the explanation for a tool or call; for an agent from a file, as in its runs.
+    """Print the explanation for a tool or call; for an agent of a file, as in its runs.
 
-    ``skill`` is one that the agent has chosen before. A line on stderr reports an allowed tool that the agent
-    lacks.
+    ``skill`` was chosen before. A line on stderr reports an allowed tool that the agent lacks.
     """
     missing = False
     if skill is not None and agent is None:
@@ -58,7 +57,6 @@ def explain_tool(
 
 
 def _agent_of(named: AgentToRun) -> Agent[Any]:
-    """Return the agent as ``run --agent`` builds it, with a model that needs no key."""
     # Imported here: without an agent, explaining a tool does not need the SDK.
     from kantan_agents.agent import Agent
     from kantan_agents.agent.delegation import task_tool

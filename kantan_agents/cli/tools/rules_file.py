@@ -30,7 +30,7 @@ class _Object(dict[str, Any]):
 
 
 def check_rules(file: str) -> None:
-    """Print the mistakes in ``file``; warnings go to stderr. The exit code is 2 for mistakes."""
+    """Print the mistakes in ``file``; exit with 2 for any."""
     try:
         rules = read_rules(file)
     except InvalidToolRulesError as error:
@@ -43,11 +43,7 @@ def check_rules(file: str) -> None:
 
 
 def read_rules(file: str) -> dict[str, Any]:
-    """Return the rules in ``file``, in the public dict shape; ``-`` is standard input.
-
-    Raises:
-        InvalidToolRulesError: E20, with every mistake and its path, including duplicate keys.
-    """
+    """Return the rules in ``file``, or standard input for ``-``; E20 has every mistake."""
     content = _parse(file)
     try:
         variants = [_variant(content, index) for index in range(_max_duplicates(content))]
@@ -61,11 +57,7 @@ def read_rules(file: str) -> dict[str, Any]:
 
 
 def add_rules(context: dict[str, Any], file: str, question: str) -> None:
-    """Set the rules in ``file`` as ``tool_rules`` of ``context``.
-
-    Raises:
-        InvalidOptionError: E75, the context has other rules, or standard input is also the question.
-    """
+    """Set the rules in ``file`` as ``tool_rules`` of ``context``; E75 if it has other rules."""
     if file == STDIN == question:
         raise InvalidOptionError(option="--rules", reason="standard input is already read for the question")
     rules, present = read_rules(file), context.get(CONTEXT_KEY)
@@ -142,7 +134,6 @@ def _duplicate_keys(content: _Object) -> Iterator[str]:
 
 
 def _values(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every value with its path, including the values of duplicate keys."""
     yield path, value
     if isinstance(value, dict):
         for key, inner in value.pairs if isinstance(value, _Object) else value.items():

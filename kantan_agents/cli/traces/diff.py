@@ -62,7 +62,6 @@ def diff_runs(path: Path, run: str, other: str, *, as_json: bool) -> None:
 
 
 def _side(trace: StoredTrace, wanted: str) -> _Side:
-    """Return the run with this id, otherwise the trace's outermost run."""
     named = [run for run in trace.runs if run.id.startswith(wanted)]
     ids = {run.id for run in trace.runs}
     outermost = [run for run in trace.runs if run.parent_run not in ids]

@@ -14,9 +14,9 @@ _STYLES = {"-": "red", "+": "green"}
 
 
 def diff_lines(console: Console, diff: str, indent: str, width: int | None) -> Iterator[Text]:
-    """Yield the lines of a diff; long lines wrap with the same indent, unless ``width`` is None."""
+    """Yield the lines of a diff; long lines wrap with the same indent."""
     for line in diff.split("\n") if diff else ():
-        # A leading control character must not let content imitate a line of the diff.
+        # A control character must not let content imitate a line of the diff.
         sign, rest = line[:1], line[1:]
         is_head = line.startswith(("--- ", "+++ ", "@@ "))
         style = LABEL if is_head else _STYLES.get(sign, "")

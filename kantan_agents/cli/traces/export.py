@@ -25,10 +25,7 @@ from kantan_agents.traces.backend import backend_of
 def export_traces(
     path: Path, filters: dict[str, Any], *, output: str | None, force: bool, limit: int | None
 ) -> None:
-    """Write the runs that pass all filters, latest first.
-
-    An output file appears only when it is complete.
-    """
+    """Write the runs that pass all filters; an output file appears only when complete."""
     target = _target(path, output, force=force)
     _export(open_store(path).export(**filters, limit=limit), target, output, "run")
 
@@ -36,7 +33,7 @@ def export_traces(
 def export_experiments(
     path: Path, filters: dict[str, Any], *, output: str | None, force: bool, limit: int | None
 ) -> None:
-    """Write the experiments with all their runs, latest first. Filters of runs are E75."""
+    """Write the experiments with all their runs. Filters of runs are E75."""
     if any(value is not None for value in filters.values()):
         reason = "filters choose runs, and an experiment is exported as a whole; leave them out"
         raise InvalidOptionError(option="--experiments", reason=reason)
@@ -92,10 +89,7 @@ def _write(records: Iterator[dict[str, Any]], file: TextIO) -> int:
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[TextIO]:
-    """Yield a temporary file that replaces ``target`` on success.
-
-    A new file is readable by its owner only; an existing one retains its mode.
-    """
+    """Yield a file that replaces ``target`` on success; a new one is private, an old one retains its mode."""
     beside = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
         try:

@@ -34,17 +34,7 @@ def open_page(
     prices: Mapping[str, tuple[float, float]],
     browser: bool,
 ) -> None:
-    """Serve the page until Ctrl-C.
-
-    Args:
-        path: The trace database.
-        trace_id: The run to open.
-        host: The host to bind.
-        port: 0 for a free port.
-        token: Required by every request; None for a random one.
-        prices: From ``read_prices``.
-        browser: Whether to open a browser.
-    """
+    """Serve the page until Ctrl-C; port 0 is a free one, token None a random one."""
     require_extra("page")
     store = open_store(path)
     from kantan_agents.page.listening import listen
@@ -64,7 +54,7 @@ def open_page(
         typer.echo("Ctrl-C ends it", err=True)
         ticket = secrets.token_urlsafe()
         if browser:
-            # A browser may start slowly, as do the imports below, and the socket already listens.
+            # A browser may start slowly, and the socket already listens.
             address = place.address_for(ticket, run)
             threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
         try:

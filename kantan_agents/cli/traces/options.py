@@ -9,7 +9,7 @@ import typer
 
 from kantan_agents.cli.terminal.agent_names import complete_agent
 
-# Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
+# Typer reads these types at run time, and older versions do not support `X | None` on Python 3.10.
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print JSON Lines, one object a run.")]
 AgentOption = Annotated[
     Optional[str],  # noqa: UP045

@@ -73,7 +73,7 @@ COLUMNS = (
 
 
 def compare_prompts(path: Path, prompt: str | None, *, as_json: bool) -> None:
-    """Print a row per prompt version, or the versions of one prompt side by side."""
+    """Print a row per prompt version, or one prompt's versions side by side."""
     stats = open_store(path).prompts(prompt)
     if as_json:
         typer.echo(json_text([stats_data(version) for version in stats]))
@@ -91,7 +91,7 @@ def compare_prompts(path: Path, prompt: str | None, *, as_json: bool) -> None:
 
 
 def stats_data(stats: PromptStats) -> dict[str, Any]:
-    """Return a prompt version as one flat object, with rates computed from the counts."""
+    """Return a prompt version as one flat object, with rates."""
     return {
         **attrs.asdict(stats),
         "text": stats.text,

@@ -39,7 +39,7 @@ class _Match:
 def search_traces(
     path: Path, words: Sequence[str], filters: dict[str, Any], *, limit: int | None, as_json: bool
 ) -> None:
-    """Print the latest runs whose inputs and outputs contain all words."""
+    """Print the latest runs that contain all words."""
     store = open_store(path)
     traces = store.traces(keywords=tuple(words), **filters, limit=limit)
     matches = [_match(store, trace, words) for trace in traces]

@@ -41,15 +41,7 @@ _Entry = tuple[str, Text]
 
 @attrs.frozen
 class TraceView:
-    """The parts of a run to show.
-
-    Attributes:
-        full: Complete inputs and outputs.
-        depth: Number of levels of the tree; None for all.
-        sdk_spans: The SDK's task and turn spans.
-        instructions: Instructions and settings of each model call.
-        tools: Tools of each model call, and decisions of the tool rules.
-    """
+    """The parts to show; ``depth`` None means all levels."""
 
     full: bool = False
     depth: int | None = None
@@ -132,7 +124,7 @@ class RequestLines:
         self._full = full
 
     def of(self, trace: StoredTrace) -> Iterator[Text]:
-        """Yield the lines, with a heading per run if there are several."""
+        """Yield the lines, with headings for several runs."""
         for reason in trace.missing:
             yield Text()
             yield from self._hanging(plain("not recorded  ", NOTICE), plain(one_line(reason)))

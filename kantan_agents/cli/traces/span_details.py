@@ -1,4 +1,4 @@
-"""Formats one span: its line, and below it input, output, tool calls and error."""
+"""Formats one span: its line, and details below it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def draw_span(*, full: bool) -> Callable[[SpanRecord], tuple[Text, Sequence[Bloc
 
 
 def readable(text: str, style: str = "", *, full: bool) -> Text:
-    """Return the complete ``text`` or, on one line, its start and length."""
+    """Return the whole ``text``, or its start and length on one line."""
     if full:
         return plain(text.strip("\r\n"), style)
     beginning = " ".join(printable(" ".join(text[: 4 * _MAX_READABLE].split())).split())

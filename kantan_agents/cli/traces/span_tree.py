@@ -47,12 +47,9 @@ Draw = Callable[["SpanRecord"], tuple[Text, Sequence[Block]]]
 
 @attrs.frozen
 class SpanTree:
-    """A rich renderable: a title, and below it the spans.
+    """A rich renderable: a title, and below it the spans of one trace, in any order.
 
-    Attributes:
-        spans: The spans of one trace, in any order.
-        draw: Returns a span's line and the blocks below it.
-        sdk_spans: Whether to show the SDK's task and turn spans.
+    ``draw`` returns a span's line and the blocks below it.
     """
 
     title: Text
@@ -79,8 +76,7 @@ def tree_lines(
 ) -> Iterator[Text]:
     """Yield the lines of a tree; without ``width``, lines are not wrapped.
 
-    If the guides of a deep trace exceed the width, the outermost ones are cut. Spans below ``depth`` are
-    counted.
+    In a deep trace, the outermost guides may be cut. Spans below ``depth`` are counted.
     """
     guide_width = None if width is None else max(width - _NARROWEST_TEXT, 0) // 3 * 3
     kept, hidden = _cut_off(spans, depth)
@@ -114,7 +110,7 @@ def wrapped(console: Console, text: Text, width: int | None) -> Iterable[Text]:
 
 
 def hanging(console: Console, first: Text, rest: Text, text: Text, width: int | None) -> Iterator[Text]:
-    """Yield lines of at most ``width`` columns: the first after ``first``, the others after ``rest``."""
+    """Yield lines of at most ``width`` columns, after ``first`` or ``rest``."""
     space = None if width is None else max(width - first.cell_len, 1)
     before = first
     for line in wrapped(console, text, space):
@@ -125,7 +121,6 @@ def hanging(console: Console, first: Text, rest: Text, text: Text, width: int | 
 
 
 def _cut_off(spans: Sequence[SpanRecord], depth: int | None) -> tuple[Sequence[SpanRecord], dict[str, int]]:
-    """Return the first ``depth`` levels, and the number below each span of the last level."""
     if depth is None:
         return spans, {}
     kept, hidden = [], Counter[str]()
@@ -145,7 +140,6 @@ def _clipped(guides: str, width: int | None) -> str:
 
 
 def _in_order(spans: Iterable[SpanRecord], guides: Guides) -> Iterator[tuple[SpanRecord, str, bool, bool]]:
-    """Yield each span with its guides, whether it is the last child, and whether it has children."""
     waiting = sorted(spans, key=_started)
     known = {span.span_id for span in waiting}
     children: dict[str | None, list[SpanRecord]] = defaultdict(list)

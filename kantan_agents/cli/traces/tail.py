@@ -30,7 +30,7 @@ _USUAL_WIDTHS = [8, 11, 6, 6, 9, 12, 12, 7, 16]
 
 
 def tail_traces(path: Path, *, as_json: bool) -> None:
-    """Print each new run until Ctrl-C or a closed output pipe.
+    """Print each new run until Ctrl-C or a closed pipe.
 
     It waits for a missing database: a service creates it at its first run.
     """
@@ -67,7 +67,7 @@ def _open(path: Path, *, waiting: bool) -> TraceStore:
 
 
 class RunLines:
-    """Puts each run on one line; columns only grow, to stay aligned."""
+    """Puts each run on one line; columns only grow."""
 
     def __init__(self, width: int | None) -> None:
         self.width = width

@@ -45,9 +45,9 @@ def spans_view(trace_id: str, spans: Iterable[SpanRecord]) -> RenderableType:
 def failures_view(
     buckets: Mapping[str, Sequence[SpanRecord]], judged: Mapping[str, TraceRecord | None]
 ) -> RenderableType:
-    """Return failed judge spans by bucket, each with the prompt version of the judged answer.
+    """Return failed judge spans by bucket, with the judged prompt versions.
 
-    ``judged`` maps the trace id of each judge to the trace of the judged answer.
+    ``judged`` maps the trace of a judge to the trace of the answer.
     """
     if not buckets:
         return indented(Text("nothing failed", style=LABEL))

@@ -101,7 +101,7 @@ def _let_modules_log() -> None:
 
 
 def _log_to_stderr() -> None:
-    """Log the library's messages, unless the agents' module configures logging."""
+    """Log the library's messages, unless the agents' module does."""
     if logging.getLogger().handlers:
         return
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -135,7 +135,7 @@ class _EndingSignal:
         await self._received.wait()
 
     async def lets_end(self, beginning: Coroutine[Any, Any, None]) -> bool:
-        """Await something and return True; cancel it on a signal and return False."""
+        """Await something and return True; on a signal, cancel it and return False."""
         task, waiting = asyncio.create_task(beginning), asyncio.create_task(self.wait())
         await asyncio.wait((task, waiting), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
@@ -149,11 +149,7 @@ class _EndingSignal:
 
 
 def _read_agents(names: Sequence[str]) -> list[Agent[Any]]:
-    """Return the agents, each once, of ``MODULE:NAME``.
-
-    The object is an agent, a list or tuple of agents, or a function without parameters that returns one of
-    these.
-    """
+    """Return the agents of ``MODULE:NAME``: an agent, several, or a function that returns them."""
     agents: list[Agent[Any]] = []
     for name in names:
         for agent in _agents_of(name):

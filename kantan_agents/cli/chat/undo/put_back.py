@@ -1,4 +1,4 @@
-"""Restores files atomically, through no link, as the user saw the change."""
+"""Restores files atomically, through no link."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ _MOST = 64 << 20  # a longer file has changed since: no tool wrote it
 
 @attrs.frozen(eq=False)
 class PlannedFile:
-    """A changed file, and whether it can be restored.
+    """A changed file.
 
     Attributes:
-        file: The file before the turn.
         path: Absolute, unless its root is the working folder.
         now: Its current state; None if it does not exist.
         has_changed: Whether something other than the tools has changed it.
@@ -50,20 +49,13 @@ class PlannedFile:
 
 
 def plan(changes: Iterable[NotedChange], folder: str) -> list[PlannedFile]:
-    """Return a plan for each changed file of a turn.
-
-    Protected files come first, so that the user sees them in a long list.
-    """
+    """Return a plan for each changed file, protected files first: users must see them."""
     found = (_planned(change, folder) for change in changes if change.kind == "file")
     return sorted(filter(None, found), key=lambda one: one.protected is None)
 
 
 def put_back(chosen: Iterable[PlannedFile], changes: Sequence[NotedChange]) -> list[tuple[PlannedFile, str]]:
-    """Restore files, and remove the turn's new folders that are empty.
-
-    Returns:
-        The files that could not be restored, each with the reason.
-    """
+    """Restore files, and remove new empty folders; return failures with reasons."""
     failed = [(one, problem) for one in chosen if (problem := _put_back(one)) is not None]
     folders = (change for change in changes if change.kind == "folder")
     for folder in sorted(folders, key=lambda folder: len(folder.parts), reverse=True):

@@ -1,4 +1,4 @@
-"""The SQLite file with the changes of chats' tools."""
+"""The SQLite file with changes by tools."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class SnapshotLimits:
 
 @attrs.frozen
 class NotedChange:
-    """A change by a tool in a turn.
+    """A change by a tool.
 
     Attributes:
         root: The tool's root folder; or the command.
@@ -97,8 +97,7 @@ class NotedChange:
 class Snapshots:
     """Stores changes in a file that only its owner may read, or in memory. Several chats may share one file.
 
-    Methods may be called in any thread and block on the disk. They raise ``sqlite3.Error`` and OSError.
-    ``dropped`` counts turns removed to free space.
+    Methods may be called in any thread, block, and raise ``sqlite3.Error`` and OSError.
     """
 
     def __init__(self, path: Path | None, limits: SnapshotLimits | None = None) -> None:
@@ -131,7 +130,7 @@ class Snapshots:
         return file.mode is None or file.content is not None
 
     def turns(self, conversation: str, last: int) -> list[tuple[int, int, float]]:
-        """Return number, count of changed files and time (seconds since 1970) of each turn, latest first."""
+        """Return number, changed files and time (seconds since 1970) of each turn, latest first."""
         with self._transaction() as database:
             return database.execute(_LIST, (conversation, last)).fetchall()
 
@@ -162,7 +161,6 @@ class Snapshots:
         database.execute(_ADD, (*turn, time.time(), change.kind, *values))
 
     def _frees_space(self, database: sqlite3.Connection, turn: Turn, size: int) -> bool:
-        """Remove the oldest other turns as needed; return whether there is space."""
         others = database.execute(_OTHERS, turn).fetchall()
         while (full := _used(database) + size > self.limits.total_bytes) or len(others) >= self.limits.turns:
             if not others:

@@ -13,7 +13,7 @@ from kantan_agents.cli.terminal.show_quantities import size_text
 
 
 class TurnNotes:
-    """Notes the changes of one turn. A failed snapshot stops no tool; ``lost`` has the reasons."""
+    """Notes the changes of one turn. A failed snapshot stops no tool."""
 
     def __init__(self, snapshots: Snapshots, turn: Turn) -> None:
         self.lost: list[str] = []
@@ -23,7 +23,7 @@ class TurnNotes:
         self._commands: list[str] = []
 
     def folder_made(self, root: str, parts: tuple[str, ...]) -> None:
-        """Note a folder, to remove it if it is empty again."""
+        """Note a folder, to remove it once empty."""
         with self._noting(path := "/".join(parts)):
             self._snapshots.add(self._turn, NotedChange("folder", root, path))
 
