@@ -27,7 +27,7 @@ _MOST_CHARACTERS: Final = 2_000
 
 @attrs.frozen
 class InstructionFile:
-    """A file of instructions as it was read.
+    """A file of instructions at the time of reading.
 
     Attributes:
         is_of_user: Whether it is in the user's configuration directory.
@@ -119,8 +119,8 @@ class InstructionFiles:
 def instruction_files_for(root: Path | None, choice: str, *, is_for_project: bool) -> InstructionFiles | None:
     """Return the files for an agent, or None.
 
-    ``choice`` is ``use``, ``off``, or ``ask`` to prompt the user. Agents without tools or file
-    (``is_for_project``) get none.
+    ``choice`` is ``use``, ``off``, or ``ask``, which prompts the user about an agent that is
+    ``is_for_project``: it has tools or comes from a file.
     """
     if choice not in ("ask", "use", "off"):
         reason = f"must be ask, use or off, not {choice!r:.60}"

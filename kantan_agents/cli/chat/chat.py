@@ -95,7 +95,7 @@ class Chat:
             await self._report_changes()
         except EndOfChatError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever fails, the conversation goes on
+        except Exception as error:  # noqa: BLE001 - the conversation continues after any error
             can_retry = may_pass(error) and (kind_of(typed) != "command" or typed.startswith(RETRY))
             self.screen.error(describe(error) + (f" ({RETRY} tries again)" if can_retry else ""))
             return False

@@ -21,12 +21,7 @@ from kantan_agents.errors import ConversationsFileError
 
 
 class Conversation:
-    """A conversation: a new one, until ``start`` loads another.
-
-    Attributes:
-        kept: The turns, stored or not.
-        items: The model's input.
-    """
+    """A conversation: a new one, until ``start`` loads another. ``items`` is the model's input."""
 
     def __init__(
         self, agent: Agent[Any], context: dict[str, Any], store: Conversations | None, screen: Screen

@@ -22,7 +22,6 @@ class Hook:
     """A command that runs at an event.
 
     Attributes:
-        place: Its path in the file.
         matcher: Names of tools, or a regular expression; "" for all.
         seconds: The timeout.
     """

@@ -104,7 +104,7 @@ def _files(command: str, folder: Path, root: str) -> Iterator[Path]:
     for word in words:
         text = Template(word).safe_substitute({**os.environ, PROJECT_VARIABLE: root})
         path = folder / os.path.expanduser(text)  # noqa: PTH111 - never fails
-        if os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for some texts
+        if os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for some strings
             yield path
 
 

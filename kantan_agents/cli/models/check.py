@@ -102,7 +102,7 @@ async def _asked(
     except TimeoutError:
         detail = f"no answer within {seconds:g} s; a server that loads its model first needs more: --timeout"
         return None, _Row(name, works=False, detail=detail, seconds=time.monotonic() - begun)
-    except Exception as error:  # noqa: BLE001 - whatever a server does, the other questions are asked
+    except Exception as error:  # noqa: BLE001 - any failure of one question leaves the others
         refuses_key = has_own_key and getattr(error, "status_code", None) in REFUSED_KEY
         detail = f"{mask(describe(error))}{f'; {KEY_HINT}' if refuses_key else ''}"
         return None, _Row(name, works=False, detail=detail, seconds=time.monotonic() - begun)

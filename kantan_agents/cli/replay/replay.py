@@ -94,7 +94,7 @@ def _replay(path: Path, agent: Agent[Any], options: ReplayOptions, *, update: bo
         replay(recording, agent, **attrs.asdict(options, recurse=False))
     except (ReplayDifferenceError, UnknownRecordedToolError) as error:
         return _record_again(path, recording, agent, error) if update else Result(path, "different", error)
-    except Exception as error:  # noqa: BLE001 - also those of the agent's own code; the next one is replayed
+    except Exception as error:  # noqa: BLE001 - even errors in the agent's code; the next one is replayed
         return Result(path, "refused" if exit_code(error) == EXIT_USAGE else "failed", error)
     return Result(path, "same")
 
