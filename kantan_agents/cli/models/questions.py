@@ -31,7 +31,7 @@ class Answer:
 
 @attrs.frozen
 class Capital:
-    """The requested structured output."""
+    """The structured output that is asked for."""
 
     city: str
     country: str
