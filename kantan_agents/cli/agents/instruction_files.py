@@ -111,7 +111,7 @@ class InstructionFiles:
                 yield from _beginning(diff_lines(known.get(one.path), one.text), one)
 
     def take(self, files: tuple[InstructionFile, ...]) -> None:
-        """Use the versions that the user saw, unless they were omitted before."""
+        """Use the versions that the user saw; unchanged files remain used or omitted."""
         known = {one: one for one in self.files}
         self.files = tuple(known.get(one, one) for one in files)
 

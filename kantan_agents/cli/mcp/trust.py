@@ -99,8 +99,8 @@ def ask_for_trust(
 def described(entries: Iterable[ServerEntry]) -> Iterator[str]:
     """Yield lines about each server: its command or URL, and its variables and headers.
 
-    Nothing is masked, unless the file is the user's own, or shortened: an apparent secret or the end of a
-    line may be a command.
+    Values are masked only if the file is the user's own: an apparent secret may be a command. Nothing is
+    shortened: the end of a long command matters too.
     """
     for entry in entries:
         is_own = entry.source.is_own

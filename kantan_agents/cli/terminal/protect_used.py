@@ -20,7 +20,8 @@ def protect_database(path: str | os.PathLike[str]) -> None:
 def protect_used(paths: Iterable[str | os.PathLike[str] | None], *, has_tools: bool = False) -> None:
     """Protect paths that control permissions or programs, such as the file of ``--rules``.
 
-    ``has_tools``: tools for files will follow.
+    Without tools for files in this process, this does nothing, unless the agent will get some
+    (``has_tools``).
     """
     if not has_tools and _TOOLKIT not in sys.modules:
         return
