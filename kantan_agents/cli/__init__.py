@@ -1,5 +1,6 @@
-"""The command line: ``kantan-agents demo``, ``run``, ``agents``, ``tools`` and ``traces``.
+"""The command line ``kantan-agents``, one package for each command group.
 
-Each command group has a package; ``terminal`` is shared. Importing the SDK takes seconds, so modules that
-need it are imported inside the commands. ``--help`` and wrong arguments are answered at once.
+Importing the SDK takes seconds, so modules that need it are imported inside the commands. ``--help`` and
+invalid arguments respond immediately. Commands raise the library's errors; ``app.invoke`` turns each into one
+line and an exit code.
 """

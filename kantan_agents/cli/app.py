@@ -21,7 +21,7 @@ from kantan_agents.cli.terminal.new_app import new_app
 
 PROGRAM = "kantan-agents"
 
-# Python's own is 700. Searching for garbage in what imports have made takes an eighth of `import agents`.
+# Python's default is 700. Garbage collection then takes an eighth of `import agents`.
 _OBJECTS_BETWEEN_COLLECTIONS = 10_000
 
 _COMMANDS: Final = {
@@ -141,8 +141,8 @@ def main_options(
 
 
 @cache
-def make_commands() -> Any:  # a class of click, or of its copy in Typer
-    """Return the program; a command that was called is made once, and tests run many in one process."""
+def make_commands() -> Any:  # a class of click, or of Typer's copy
+    """Return the program. It is cached because tests run many commands in one process."""
     return typer.main.get_command(app)
 
 
@@ -151,7 +151,7 @@ def invoke(arguments: Sequence[str]) -> int:
     enable_completion(PROGRAM)
     defer_init(
         "kantan_llm"
-    )  # reading traces needs kantan-llm's search, but not openai, which its clients need
+    )  # reading traces needs kantan-llm's search, but not openai, which its clients import
     try:
         code = make_commands().main(args=list(arguments), prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
@@ -171,9 +171,9 @@ def invoke(arguments: Sequence[str]) -> int:
 
 
 def _open_missing_streams() -> None:
-    """Open stdout and stderr on the null device if the program was started without them, as by ``>&-``.
+    """Open stdout and stderr on the null device if they are closed, as by ``>&-``.
 
-    Otherwise a file opened later could get their descriptors and receive the printed text.
+    Otherwise a file opened later could get their descriptors and receive the output.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
@@ -188,7 +188,7 @@ def main() -> None:
         # An answer may contain characters that the terminal's encoding lacks.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    # Keep stderr for the error line: by default libraries log and warn there.
+    # Reserve stderr for the error line: by default libraries log and warn there.
     logging.getLogger().addHandler(logging.NullHandler())
     if not sys.warnoptions:
         warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""Defers what the ``__init__`` of an installed package imports until one of its names is used."""
+"""Defers the ``__init__`` of an installed package until one of its names is used."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ _lock = RLock()
 def defer_init(package: str) -> None:
     """Make the next import of a package run its ``__init__`` on first use of a name in it.
 
-    Its modules can then be imported without what its ``__init__`` imports. Has no effect if the package is
-    already imported or not installed.
-
-    Args:
-        package: Name of the package.
+    Its modules can then be imported without the imports of its ``__init__``. It has no effect if the package
+    is already imported or not installed.
     """
     with _lock:
         if package in sys.modules:
@@ -32,11 +29,11 @@ def defer_init(package: str) -> None:
 
 
 class _Deferred(ModuleType):
-    """A package whose ``__init__`` has not run; it becomes an ordinary module when it has."""
+    """A package before its ``__init__`` has run; afterwards an ordinary module."""
 
     def __getattr__(self, name: str) -> Any:
         with _lock:
-            # In the meantime another thread has run it, or this one is running it.
+            # Another thread has run it meanwhile, or this one is running it.
             if type(self) is _Deferred and "_running_init" not in vars(self):
                 self._running_init = True
                 try:

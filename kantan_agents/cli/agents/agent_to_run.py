@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen(eq=False)
 class AgentToRun:
-    """An agent to run.
-
-    Attributes:
-        definition: Its definition.
-        loader: Loads the agents that it may delegate to.
-        pinned: The files as they were when the agent was read. They are used until the end.
-    """
+    """An agent to run; its ``pinned`` files are used until the end."""
 
     definition: AgentDefinition
     loader: AgentLoader
@@ -30,13 +24,7 @@ class AgentToRun:
 
 
 def find_agent(catalog: AgentCatalog, name: str) -> AgentDefinition:
-    """Return the agent with this name.
-
-    Raises:
-        AgentNotFoundError: E32, there is no such agent.
-        AgentFileError, InvalidDefinitionError: E30, E31, there is no such agent, but a file with this name
-            cannot be loaded.
-    """
+    """Return the agent with this name, or raise the error of its file."""
     try:
         return catalog.get(name)
     except AgentNotFoundError:
@@ -49,17 +37,7 @@ def find_agent(catalog: AgentCatalog, name: str) -> AgentDefinition:
 
 
 def read_agent(name: str) -> AgentToRun:
-    """Return the agent to run, and the loader for agents it may delegate to.
-
-    Agents of the project that are used in place of the user's are named on standard error.
-
-    Args:
-        name: The name of an agent, or the path of a file that ends with ``.md``.
-
-    Raises:
-        AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``find_agent``.
-        InvalidOptionError: E75, the agent has no prompt.
-    """
+    """Return the agent of a name or ``.md`` path; report replaced agents."""
     loader = AgentLoader()
     loader.pin()
     is_file = name.endswith(".md")
@@ -68,7 +46,7 @@ def read_agent(name: str) -> AgentToRun:
         reason = f"{definition.name} has no prompt, its file ends with the frontmatter: {definition.path}"
         raise InvalidOptionError(option="--agent", reason=reason)
     say_replaced("agent", loader.load_agents_now().shadowed, loader.directories)
-    # Imported here: what only finds an agent, or does not, needs neither of them.
+    # Imported here: finding an agent needs neither.
     from kantan_agents.cli.agents.pinned_files import PinnedFiles
     from kantan_agents.tools.skills import SkillLoader
 

@@ -23,27 +23,23 @@ class PlaceBelow:
     """A file in a directory that was reached without links.
 
     Attributes:
-        name: The name of the file, relative to ``directory``.
-        directory: The descriptor of its directory; None where the system has none. Then ``name`` is a path.
+        name: Relative to ``directory``.
+        directory: Its directory's descriptor; None if the system has none: ``name`` is then a path.
     """
 
     name: str
     directory: int | None
 
     def beside(self, name: str) -> str:
-        """Return the name of another file in the same directory, as ``name`` is given."""
+        """Return the name of another file in the same directory."""
         return name if self.directory is not None else str(Path(self.name).with_name(name))
 
 
 def boundary_of(tree: Path) -> Path:
     """Return the directory below which no link is followed.
 
-    That is the root of the repository that contains the directory, by its path as it is written; the
-    outermost root if there are several. Outside a repository it is the working directory, or the parent of
-    a directory elsewhere.
-
-    Args:
-        tree: The directory that was named or is searched.
+    It is the outermost repository around ``tree``, by its path as written, or else the working directory or
+    the parent of a directory elsewhere.
     """
     lexical = _absolute(tree)
     above = (lexical, *lexical.parents)
@@ -56,17 +52,7 @@ def boundary_of(tree: Path) -> Path:
 
 @contextmanager
 def place_below(boundary: Path, path: Path, *, create: bool = False) -> Iterator[PlaceBelow]:
-    """Open the directory of a file, and give the file's place in it.
-
-    Args:
-        boundary: An absolute directory above the file. Links in its own path are followed.
-        path: The file.
-        create: Whether to create directories that are missing.
-
-    Raises:
-        FileArgumentError: E79, a directory between the two is a link.
-        OSError: A directory cannot be opened or created.
-    """
+    """Open the directory of a file, and yield its location; E79 for a link below ``boundary``."""
     file = _absolute(path)
     *parents, name = file.relative_to(boundary).parts
     if not _USES_DESCRIPTORS:
@@ -91,7 +77,7 @@ def place_below(boundary: Path, path: Path, *, create: bool = False) -> Iterator
 
 
 def link_error(link: Path, path: Path) -> FileArgumentError:
-    """Return the error for a file that only a link leads to."""
+    """Return the error for a file behind a link."""
     which = "it is a link" if _absolute(path) == link else f"a link leads to it, {link}"
     reason = f"{which}, and links are not followed; name the file itself, {os.path.realpath(path)}"
     return FileArgumentError(path=str(path), reason=reason)
@@ -118,6 +104,6 @@ def _open(name: str, directory: int, whole: Path, path: Path) -> int:
 def _check_parents(boundary: Path, parents: list[str], path: Path) -> None:
     for number in range(len(parents)):
         directory = boundary.joinpath(*parents[: number + 1])
-        # A junction of Windows is not a symbolic link, but leads elsewhere too.
+        # A Windows junction is not a symbolic link, but leads elsewhere too.
         if directory.is_symlink() or getattr(directory, "is_junction", bool)():
             raise link_error(directory, path)

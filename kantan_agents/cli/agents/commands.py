@@ -1,4 +1,4 @@
-"""The options of ``kantan-agents agents``: lists, searches, validates, creates and fixes subagent files."""
+"""The commands of ``kantan-agents agents`` and their options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kantan_agents.cli.terminal.output_options import JsonOption, StrictOption
 
 app = new_group()
 
-# Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
+# Typer reads these types at run time, and older versions do not support `X | None` on Python 3.10.
 NameArgument = Annotated[
     str,
     typer.Argument(
@@ -27,7 +27,7 @@ PathsArgument = Annotated[
     typer.Argument(
         metavar="PATHS",
         help="Files, or directories with .md files; by default the usual directories.",
-        readable=False,  # an unreadable file is reported like any other mistake in a file
+        readable=False,  # an unreadable file is reported like other mistakes in files
         show_default=False,
     ),
 ]

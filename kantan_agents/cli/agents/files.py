@@ -1,4 +1,4 @@
-"""Finds and reads the subagent files named on the command line: files, and all files in directories."""
+"""Finds and reads the subagent files of the command line."""
 
 from __future__ import annotations
 
@@ -26,13 +26,9 @@ class AgentFile:
     """A file that was read.
 
     Attributes:
-        path: The file.
-        tree: The directory in which it was found, perhaps in a subdirectory.
-        data: Its bytes.
-        definition: Its definition; None if it cannot be loaded.
-        errors: The reasons why it cannot be loaded.
-        is_agent: Whether it is meant as an agent; False for a Markdown file without frontmatter that was
-            found in a directory.
+        tree: The searched directory above it.
+        definition: None if it cannot be loaded, because of ``errors``.
+        is_agent: False for a Markdown file without frontmatter that was not named.
     """
 
     path: Path
@@ -43,7 +39,7 @@ class AgentFile:
     is_agent: bool = True
 
     def line_of(self, key: str) -> int:
-        """Return the first line with a key or with another key of the same field, or 1."""
+        """Return the first line with a key or its aliases, or 1."""
         field = field_of(key)
         lines = _LINE_END.split(self.data.decode("utf-8", "replace"))
         for number, line in enumerate(lines, start=1):
@@ -55,13 +51,7 @@ class AgentFile:
 
 @attrs.frozen
 class FoundPath:
-    """The path of a file.
-
-    Attributes:
-        path: The path.
-        tree: The directory in which it was found, perhaps in a subdirectory.
-        is_named: Whether it was named itself.
-    """
+    """A path, found in ``tree`` or named by the user."""
 
     path: Path
     tree: Path
@@ -70,13 +60,7 @@ class FoundPath:
 
 @attrs.frozen
 class FoundFiles:
-    """The subagent files that paths on the command line lead to.
-
-    Attributes:
-        files: The paths of the files.
-        problems: Directories that cannot be read.
-        directories: The directories that were searched.
-    """
+    """The subagent files of the command line, and unreadable directories."""
 
     files: Sequence[FoundPath]
     problems: Sequence[Problem]
@@ -84,11 +68,7 @@ class FoundFiles:
 
 
 def find_files(paths: Sequence[Path]) -> FoundFiles:
-    """Find the files at ``paths``; without paths, those in the default directories.
-
-    Raises:
-        FileArgumentError: E79, a path does not exist.
-    """
+    """Find the files at ``paths``, by default in the default directories."""
     if paths:
         directories = [path for path in paths if stat.S_ISDIR(_status(path).st_mode)]
     else:
@@ -109,7 +89,7 @@ def find_files(paths: Sequence[Path]) -> FoundFiles:
 
 
 def read_files(files: Iterable[FoundPath]) -> Iterator[AgentFile]:
-    """Yield the files, each read when it is needed; skip files that no longer exist."""
+    """Yield the files, each read on demand; skip files that no longer exist."""
     for found in files:
         file = _read(found)
         if file is not None:

@@ -1,4 +1,4 @@
-"""``kantan-agents agents fix``: rewrites invalid files as valid YAML, after showing the changes."""
+"""``agents fix``: makes invalid files valid YAML."""
 
 from __future__ import annotations
 
@@ -35,18 +35,11 @@ _GROUP, _OTHERS = 0o070, 0o007
 
 
 def fix_agents(paths: Sequence[Path], *, dry_run: bool) -> None:
-    """Print the changes that turn invalid files into valid YAML; write them unless ``dry_run``.
-
-    The changes go to stdout, the results to stderr.
-
-    Raises:
-        FileArgumentError: E79, a path does not exist.
-        Exit: With code 1, a file cannot be read or fixed.
-    """
+    """Print the changes to stdout and results to stderr; write them unless ``dry_run``."""
     found = find_files(paths)
     problems, fixed, count = list(found.problems), 0, 0
-    # Each file is read just before it is fixed: if two paths lead to one file, the second is fixed already.
-    # Files behind links come last, because they are not written.
+    # Each file is read just before its fix: of two paths to one file, the second finds it fixed. Files behind
+    # links come last, because they are not written.
     for file in read_files(sorted(found.files, key=_is_behind_a_link)):
         if not file.is_agent:
             continue
@@ -63,7 +56,7 @@ def fix_agents(paths: Sequence[Path], *, dry_run: bool) -> None:
 
 
 def _fix(file: AgentFile, *, dry_run: bool) -> tuple[Problem, ...]:
-    """Show and write the changes to one file; return the reasons if that is impossible."""
+    """Show and write one file's changes; return why that is impossible."""
     if file.definition is None or not file.definition.is_repaired:
         return ()
     text = _fixed_text(file)
@@ -91,14 +84,13 @@ def _is_behind_a_link(found: FoundPath) -> bool:
 
 
 def _unfixable(path: Path, repairs: Sequence[Problem]) -> Problem:
-    """Return the problem of a file that cannot be rewritten without changing its meaning."""
     places = "; ".join(f"line {repair.line}: {repair.message}" for repair in repairs)
     message = f"cannot be fixed: no valid YAML has the same meaning ({places})"
     return Problem(path, repairs[0].line, message, "error", AgentFileError.code)
 
 
 def _fixed_text(file: AgentFile) -> str | None:
-    """Return a repaired file as valid YAML; None unless its definition stays the same."""
+    """Return a repaired file as valid YAML, or None if its definition would change."""
     text = fixed_text(file.data.decode())
     if text is None:
         return None
@@ -124,20 +116,10 @@ def _lines(text: str) -> list[str]:
 
 
 def replace_file(path: Path, before: bytes, after: bytes, *, boundary: Path) -> None:
-    """Replace the content of a file atomically; no link below ``boundary`` is followed.
+    """Replace a file's content atomically, without following links below ``boundary``.
 
-    Readers see either the old or the new content. The file keeps its mode and, as far as the system allows,
-    its owner and group. It never becomes readable for more users than before.
-
-    Args:
-        path: The file.
-        before: Its content when it was read.
-        after: The new content.
-        boundary: A directory above the file; see ``boundary_of``.
-
-    Raises:
-        FileArgumentError: E79, a link leads to it, it has changed since it was read, has hard links, or
-            cannot be written.
+    The file retains its mode and, if possible, owner and group. It never becomes readable for more users. E79
+    if it is behind a link, has changed since, has hard links, or cannot be written.
     """
     with _place(path, boundary) as place:
         status = _checked_status(path, place)
@@ -148,7 +130,7 @@ def replace_file(path: Path, before: bytes, after: bytes, *, boundary: Path) -> 
             _write(beside, place, after, status)
             if _read(place) != before:
                 raise FileArgumentError(path=str(path), reason="it was changed by another program")
-            # If the name has become a link by now, the link is replaced and not its target.
+            # If the name has become a link by now, the link is replaced, not its target.
             os.replace(beside, place.name, src_dir_fd=place.directory, dst_dir_fd=place.directory)
         finally:
             with suppress(FileNotFoundError):
@@ -156,11 +138,7 @@ def replace_file(path: Path, before: bytes, after: bytes, *, boundary: Path) -> 
 
 
 def check_replaceable(path: Path, *, boundary: Path) -> None:
-    """Raise if links prevent ``replace_file``.
-
-    Raises:
-        FileArgumentError: E79, a link leads to the file, it has hard links, or it does not exist.
-    """
+    """Raise E79 if links prevent ``replace_file``, or the file does not exist."""
     with _place(path, boundary) as place:
         _checked_status(path, place)
 
@@ -193,7 +171,6 @@ def _read(place: PlaceBelow) -> bytes:
 
 
 def _write(name: str, place: PlaceBelow, content: bytes, like: os.stat_result) -> None:
-    """Write a new file with the owner, group and mode of another."""
     descriptor = os.open(name, _FLAGS, _OWNER_ONLY, dir_fd=place.directory)
     with open(descriptor, "wb") as file:  # noqa: PTH123 - the flags
         file.write(content)
@@ -205,7 +182,7 @@ def _write(name: str, place: PlaceBelow, content: bytes, like: os.stat_result) -
 
 
 def _copy_ownership(file: int, like: os.stat_result) -> None:
-    """Copy group, owner and mode to a file, in this order, because each step may reset a later one."""
+    """Copy group, owner and mode to a file, in this order: each step may reset a later one."""
     mode = like.st_mode & 0o777
     if not _chown(file, -1, like.st_gid):
         # The file has a different group, which must not get more permissions than all other users have.
@@ -218,6 +195,6 @@ def _chown(file: int, owner: int, group: int) -> bool:
     try:
         os.fchown(file, owner, group)
     except OSError:
-        # Without the permission to change it, the file belongs to the current user.
+        # Without the permission to change it, the current user owns the file.
         return False
     return True

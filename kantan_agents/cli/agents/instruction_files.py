@@ -1,4 +1,4 @@
-"""``InstructionFiles``: ``AGENTS.md`` or ``CLAUDE.md`` of the user and of the project."""
+"""``AGENTS.md`` or ``CLAUDE.md`` of the user and of the project."""
 
 from __future__ import annotations
 
@@ -27,14 +27,12 @@ _MOST_CHARACTERS: Final = 2_000
 
 @attrs.frozen
 class InstructionFile:
-    """A file of instructions as it was read.
+    """A file of instructions at the time of reading.
 
     Attributes:
-        path: The file.
-        is_of_user: Whether it is in the user's own configuration directory.
-        text: Its text; empty if it cannot be read.
-        source: What trust in it is recorded for.
-        reason: Why it is not used; empty if it is.
+        is_of_user: Whether it is in the user's configuration directory.
+        source: The key of its trust record.
+        reason: Why it is not used.
     """
 
     path: Path
@@ -50,7 +48,7 @@ class InstructionFile:
 
     @property
     def extent(self) -> str:
-        """Its size, with what a reader does not see of it, or why it is not used."""
+        """Its size and number of invisible characters, or why it is not used."""
         hidden = without_invisible(self.text)[1]
         parts = [
             size_text(len(self.text.encode())) if self.text else "",
@@ -62,23 +60,14 @@ class InstructionFile:
 
     @property
     def section(self) -> str:
-        """The text as the model gets it."""
+        """The text for the model."""
         whose = "user" if self.is_of_user else "project"
         head = f"# {whose.capitalize()} instructions ({self.name})\n\nThis file of the {whose} says:"
         return f"{head}\n\n{cut_to(self.text, MAX_CHARS)}"
 
 
 class InstructionFiles:
-    """The files of instructions for one conversation, as they were when it began.
-
-    Args:
-        folder: The folder that the agent works in. Its nearest file is used, after the user's own.
-        is_agreed: Whether the person has agreed to the file of the project, whatever it says.
-
-    Attributes:
-        files: The files; those that are not used have a reason.
-        is_settled: Whether the person was asked about them.
-    """
+    """The instruction files at the start of a conversation: the user's, then the nearest of ``folder``."""
 
     def __init__(self, folder: Path, *, is_agreed: bool = False) -> None:
         self._folder = folder
@@ -88,7 +77,7 @@ class InstructionFiles:
         self._unasked = () if is_agreed else self.files
 
     def read(self) -> tuple[InstructionFile, ...]:
-        """Return the files as they are now."""
+        """Return the files in their current state."""
         own = config_directory()
         of_user = [] if own is None else [own / name for name in NAMES if os.path.lexists(own / name)]
         files = [_read(path, Path(os.path.realpath(path)).parent, is_of_user=True) for path in of_user[:1]]
@@ -96,12 +85,12 @@ class InstructionFiles:
         if nearest is not None:
             files.append(_read(*nearest, is_of_user=False))
         found: dict[Path, InstructionFile] = {}
-        for one in files:  # both are the same in the user's own directory
+        for one in files:  # both are the same in the user's configuration directory
             found.setdefault(one.source.path, one)
         return tuple(found.values())
 
     def questions(self) -> dict[ServerSource, list[str]]:
-        """Return what the person may have to agree to, with lines that show it; nothing the second time."""
+        """Return files to accept, with lines to show; nothing the second time."""
         files, self._unasked = self._unasked, ()
         usable = (one for one in files if not one.reason)
         return {
@@ -111,32 +100,27 @@ class InstructionFiles:
 
     @property
     def used(self) -> tuple[InstructionFile, ...]:
-        """The files that an agent gets."""
+        """The files for the agent."""
         return tuple(one for one in self.files if not one.reason)
 
     def changes(self, now: tuple[InstructionFile, ...]) -> Iterator[str]:
-        """Yield lines that show how the texts have changed, with their invisible characters by code."""
+        """Yield lines with the changes of the files, invisible characters as codes."""
         known = {one.path: one.text for one in self.files}
         for one in now:
             if known.get(one.path) != one.text:
                 yield from _beginning(diff_lines(known.get(one.path), one.text), one)
 
     def take(self, files: tuple[InstructionFile, ...]) -> None:
-        """Use what the person was shown. What has not changed stays left out if it was."""
+        """Use the versions that the user saw; unchanged files remain used or omitted."""
         known = {one: one for one in self.files}
         self.files = tuple(known.get(one, one) for one in files)
 
 
 def instruction_files_for(root: Path | None, choice: str, *, is_for_project: bool) -> InstructionFiles | None:
-    """Return the files for an agent; None if it gets none.
+    """Return the files for an agent, or None.
 
-    Args:
-        root: The folder of its tools; None for the working folder.
-        choice: ``use`` if the person has agreed to them, ``off`` for none, ``ask`` to ask.
-        is_for_project: Whether the agent works on a project: it has tools, or is from a file.
-
-    Raises:
-        InvalidOptionError: E75, there is no such choice.
+    ``choice`` is ``use``, ``off``, or ``ask``, which prompts the user about an agent that is
+    ``is_for_project``: it has tools or comes from a file.
     """
     if choice not in ("ask", "use", "off"):
         reason = f"must be ask, use or off, not {choice!r:.60}"
@@ -147,7 +131,7 @@ def instruction_files_for(root: Path | None, choice: str, *, is_for_project: boo
 
 
 def _read(path: Path, boundary: Path, *, is_of_user: bool) -> InstructionFile:
-    from kantan_agents.tools.mcp.configuration.entry import ServerSource  # it takes long
+    from kantan_agents.tools.mcp.configuration.entry import ServerSource  # slow import
 
     try:
         text, reason = text_of(path, boundary), ""
@@ -160,7 +144,6 @@ def _read(path: Path, boundary: Path, *, is_of_user: bool) -> InstructionFile:
 
 
 def _beginning(lines: Iterable[str], file: InstructionFile) -> Iterator[str]:
-    """Yield the beginning of lines, and a line that says so if there are more."""
     left = _MOST_CHARACTERS
     for number, line in enumerate(lines):
         if number < _MOST_LINES:

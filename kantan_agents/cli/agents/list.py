@@ -1,4 +1,4 @@
-"""``kantan-agents agents list`` and ``search``: prints agents as rows or JSON, and their problems."""
+"""``agents list`` and ``search``: agents as rows or JSON, and their problems."""
 
 from __future__ import annotations
 
@@ -33,11 +33,7 @@ _COLUMNS = (
 
 
 def list_agents(*, show_all: bool, as_json: bool) -> None:
-    """Print the agents of this project and its user.
-
-    Raises:
-        Exit: With code 1, a file cannot be loaded.
-    """
+    """Print the agents of this project and its user."""
     loader = AgentLoader()
     catalog = loader.load_agents_now()
     if as_json:
@@ -53,11 +49,7 @@ def list_agents(*, show_all: bool, as_json: bool) -> None:
 
 
 def search_agents(text: str, *, as_json: bool) -> None:
-    """Print the agents with every word of ``text`` in name or description, the best match first.
-
-    Raises:
-        Exit: With code 1, no agent matches.
-    """
+    """Print agents with every word in name or description, best match first."""
     catalog = AgentLoader().load_agents_now()
     found = catalog.search(text)
     if as_json:
@@ -95,7 +87,6 @@ def as_data(catalog: AgentCatalog) -> dict[str, Any]:
 
 
 def _agent_data(catalog: AgentCatalog, definition: AgentDefinition) -> dict[str, Any]:
-    """Return an agent as JSON data, without its prompt."""
     details = catalog.details(definition.name)
     del details["system_prompt"]
     return details

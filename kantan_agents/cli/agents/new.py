@@ -1,4 +1,4 @@
-"""``kantan-agents agents new``: writes a new subagent file into a directory that is searched for agents."""
+"""``agents new``: writes a subagent file."""
 
 from __future__ import annotations
 
@@ -41,13 +41,7 @@ def new_agent(
     prompt: str | None,
     directory: Path,
 ) -> None:
-    """Write a subagent file into ``directory`` and print its path; name tools that do not exist on stderr.
-
-    Raises:
-        InvalidDefinitionError: E31, name or description are blank, or a text is not valid Unicode.
-        InvalidOptionError: E75, the name gives no file name, the tools are unclear, or the prompt is empty.
-        FileArgumentError: E79, the file or an agent with this name exists, or the file cannot be written.
-    """
+    """Write a subagent file and print its path; name nonexistent tools on stderr."""
     text = f"You are {name}. {description}" if prompt is None else text_or_file("--prompt", prompt)
     if not text.strip():
         raise InvalidOptionError(option="--prompt", reason="must not be empty")
@@ -68,11 +62,7 @@ def new_agent(
 
 
 def agents_directory(directory: Path | None, *, user: bool) -> Path:
-    """Return the directory for a new agent: that of the project, of the user, or ``directory``.
-
-    Raises:
-        InvalidOptionError: E75, both options are given, or the user has no home.
-    """
+    """Return the directory for a new agent: the project's, the user's, or ``directory``."""
     if directory is not None:
         if user:
             raise InvalidOptionError(option="--user", reason="cannot be combined with --dir")
@@ -80,17 +70,13 @@ def agents_directory(directory: Path | None, *, user: bool) -> Path:
     if user:
         base = os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude"
         return given_directories([f"{base}/agents"], BaseDirectories()).directories[0].path
-    # The last one is `.claude/agents` in the outermost directory of the project; Claude Code reads it too.
+    # The last one is `.claude/agents` in the outermost directory, which Claude Code reads too.
     project = [directory for directory in AgentLoader().directories if directory.scope == "project"]
     return project[-1].path
 
 
 def slug_of(name: str) -> str:
-    """Return the letters and digits of a name with words joined by dashes, safe as a file name.
-
-    Raises:
-        InvalidOptionError: E75, the name has no letters or digits.
-    """
+    """Return a name as words of letters and digits joined by dashes, safe as a file name."""
     folded = unicodedata.normalize("NFKC", name).casefold()
     words = "".join(char if char.isalnum() else " " for char in unicodedata.normalize("NFC", folded)).split()
     slug = "-".join(words)[:_MAX_SLUG].strip("-")
@@ -101,14 +87,9 @@ def slug_of(name: str) -> str:
 
 
 def _tools(text: str | None) -> ToolFilter:
-    """Return the tools of a file with this text after ``tools:``.
-
-    Raises:
-        InvalidOptionError: E75, the text is unclear, or a tool in it would not be granted.
-    """
     if text is None:
         return "*"
-    # Quoted, so that any text is the value of this one key.
+    # Quoted, so that any string is the value of this one key.
     file = f"---\nname: x\ndescription: x\ntools: {quote(text)}\n---\n"
     try:
         definition = AgentDefinition.loads(file)

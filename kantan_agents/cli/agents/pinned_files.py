@@ -1,4 +1,4 @@
-"""``PinnedFiles``: the files that say what agents may do, as they were when a conversation began."""
+"""Pins the files that define agents' permissions."""
 
 from __future__ import annotations
 
@@ -24,34 +24,18 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class ChangedFiles:
-    """What the files hold that have changed since they were pinned.
-
-    Attributes:
-        catalogs: The agents, skills or slash commands of each loader.
-        own: The agent of the conversation, if it is from a file.
-        lines: What has changed, a line for each file.
-        instructions: The files with instructions of the user and of the project.
-        texts: What has changed in them, as lines.
-    """
+    """New content of changed files, as ``catalogs`` and ``own``, and the changes as ``lines``."""
 
     catalogs: tuple[FileCatalog[Any], ...] = attrs.field(eq=False)
     own: AgentDefinition | None = attrs.field(eq=False)
     lines: tuple[str, ...]
-    _held: tuple[Any, ...] = attrs.field(repr=False)  # equal for files with equal contents
+    _held: tuple[Any, ...] = attrs.field(repr=False)  # equal for files with equal content
     instructions: tuple[InstructionFile, ...] = attrs.field(default=(), eq=False)
     texts: tuple[str, ...] = ()
 
 
 class PinnedFiles:
-    """The agents, skills, slash commands and MCP servers of a conversation. Changes are only reported.
-
-    Args:
-        agents: Load the agents.
-        skills: Load the skills.
-        own: The agent of the conversation, if it is from a file.
-        instruction_files: Those with instructions of the user and of the project, if the agent gets them.
-        commands: Load the slash commands.
-    """
+    """The files of a conversation's agents and tools. Changes are only reported."""
 
     def __init__(
         self,
@@ -72,15 +56,11 @@ class PinnedFiles:
 
     @property
     def directories(self) -> tuple[Path, ...]:
-        """The directories in which the files are found; they need not exist."""
+        """The searched directories; they need not exist."""
         return tuple(found.path for loader in self._loaders for found in loader.directories)
 
     def configuration(self) -> Configuration:
-        """Return the configuration of the MCP servers, as it was when it was first asked for.
-
-        Raises:
-            KantanAgentsError: E180, E181, a file cannot be used.
-        """
+        """Return the MCP configuration as read on the first call."""
         if self._configuration is None:
             from kantan_agents.tools.mcp.configuration.configuration import read_configuration
 
@@ -89,7 +69,7 @@ class PinnedFiles:
         return self._configuration
 
     def changed(self) -> ChangedFiles | None:
-        """Return what has changed; None if nothing has. Blocks."""
+        """Return the changes, or None. Blocks."""
         catalogs = tuple(loader.read_files() for loader in self._loaders)
         own = self._own_now()
         files = self.instruction_files
@@ -116,7 +96,7 @@ class PinnedFiles:
         return ChangedFiles(catalogs, own, tuple(dict.fromkeys(found)), held, instructions, texts)
 
     def take(self, changed: ChangedFiles) -> None:
-        """Use what has changed: exactly that, whatever the files hold now."""
+        """Use exactly these changes, whatever the files contain now."""
         for loader, catalog in zip(self._loaders, changed.catalogs, strict=True):
             loader.pin(catalog)
         self.own = changed.own
@@ -129,14 +109,11 @@ class PinnedFiles:
         try:
             return AgentDefinition.load(self.own.path)
         except KantanAgentsError:
-            return self.own  # it is used as it was
+            return self.own  # used in its earlier version
 
 
 def pinned_loaders(agent: Agent[Any]) -> PinnedFiles:
-    """Return the pinned files of an agent made in Python.
-
-    They are those of its tools and slash commands, and of the agents that it hands off to.
-    """
+    """Return the pinned files of an agent made in Python."""
     loaders = list(dict.fromkeys(filter(None, _loaders_of(agent, []))))
     return PinnedFiles(
         [one for one in loaders if isinstance(one, AgentLoader)],

@@ -1,4 +1,4 @@
-"""Formats problems in subagent files as lines for editors and as JSON data."""
+"""Formats problems as lines for editors and as JSON data."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def problem_data(problem: Problem) -> dict[str, Any]:
 
 
 def path_text(path: Path | None) -> str:
-    """Return a path on one line with its spaces unchanged; file names may contain line ends."""
+    """Return a path on one line; file names may contain line ends."""
     # plain() removes control characters.
     return plain(" ".join(str(path).replace("\t", " ").splitlines())).plain
 

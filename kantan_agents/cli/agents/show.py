@@ -1,4 +1,4 @@
-"""``kantan-agents agents show``: one agent with all its fields and its prompt."""
+"""``agents show``: one agent with its fields and prompt."""
 
 from __future__ import annotations
 
@@ -30,13 +30,7 @@ _KEPT = "kept, no effect here: "
 
 
 def show_agent(name: str, *, only_prompt: bool, as_json: bool) -> None:
-    """Print an agent.
-
-    Raises:
-        AgentNotFoundError: E32, there is no agent with this name.
-        AgentFileError, InvalidDefinitionError: E30, E31, the file with this name cannot be loaded.
-        InvalidOptionError: E75, ``only_prompt`` and ``as_json`` are combined.
-    """
+    """Print an agent."""
     if only_prompt and as_json:
         raise InvalidOptionError(option="--prompt", reason="cannot be combined with --json")
     catalog = AgentLoader().load_agents_now()
@@ -56,7 +50,7 @@ def show_agent(name: str, *, only_prompt: bool, as_json: bool) -> None:
     elif sys.stdout.isatty():
         typer.echo(printable(definition.system_prompt))
     else:
-        # As bytes, so that the text layer changes no line ends and no characters.
+        # As bytes, so that the text layer changes no line ends or characters.
         typer.echo(definition.system_prompt.encode(), nl=False)
 
 
@@ -84,7 +78,7 @@ def _facts(catalog: AgentCatalog, definition: AgentDefinition) -> Iterator[tuple
         if field not in ("name", "description"):
             yield key, _value(field, getattr(definition, field))
         if field == "tools":
-            # Where its tools come from, apart from those of the program that runs it.
+            # The sources of its tools, apart from the program that runs it.
             yield "providers", plain(", ".join(map(one_line, _provider_names())))
     for key, value in definition.extra.items():
         yield key, plain(text_of(value).strip())
@@ -98,7 +92,6 @@ def _facts(catalog: AgentCatalog, definition: AgentDefinition) -> Iterator[tuple
 
 
 def _provider_names() -> Iterator[str]:
-    """Yield the tool providers whose tools the agent has within the limits of its file."""
     permitted = permitted_providers()
     for declared, _ in declared_providers():
         if permitted is None or declared.name in permitted:

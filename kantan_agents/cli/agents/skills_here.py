@@ -1,4 +1,4 @@
-"""Which of the skills that a subagent file names exist here."""
+"""Checks that a subagent's skills exist here."""
 
 from __future__ import annotations
 
@@ -14,14 +14,9 @@ _BESIDE = "skills"
 
 
 class SkillsHere:
-    """The skills that exist here. They are loaded only if a file names a skill.
+    """The skills that exist here, loaded only if a file names one.
 
-    Args:
-        given: The directory of the skills. By default those of this project and its user, and a directory
-            ``skills`` beside the one in which the file was found.
-
-    Raises:
-        FileArgumentError: E79, ``given`` is not a directory.
+    By default, they are the project's, the user's, and those in ``skills`` next to the file's directory.
     """
 
     def __init__(self, given: Path | None = None) -> None:
@@ -32,17 +27,12 @@ class SkillsHere:
         self._names: dict[Path | None, tuple[str, ...] | None] = {}
 
     def remark_on(self, definition: AgentDefinition, tree: Path | None = None) -> Remark | None:
-        """Return the remark on the skills that a definition names and that do not exist; None if all do.
-
-        Args:
-            definition: The definition.
-            tree: The directory in which its file was found.
-        """
+        """Return a remark on nonexistent skills of a definition, or None."""
         unknown = self.unknown_in(definition, tree)
         return Remark("skills", f"skills: no skill here is named {listed(unknown)}") if unknown else None
 
     def unknown_in(self, definition: AgentDefinition, tree: Path | None = None) -> tuple[UnknownTool, ...]:
-        """Return the skills that a definition names and that do not exist; none if there is no directory."""
+        """Return the nonexistent skills of a definition; none without a directory."""
         if not definition.skills:
             return ()
         if tree not in self._names:
@@ -50,7 +40,7 @@ class SkillsHere:
         names = self._names[tree]
         if names is None:
             return ()
-        from kantan_agents.support.nearest import nearest  # not at the top: files are read without it
+        from kantan_agents.support.nearest import nearest  # not at the top: reading files does not need it
 
         known = set(map(name_key, names))
         return tuple(

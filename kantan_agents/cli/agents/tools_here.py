@@ -1,4 +1,4 @@
-"""Which of the tools that a subagent file names exist here: those that a run gives it."""
+"""Checks that a subagent's tools exist here."""
 
 from __future__ import annotations
 
@@ -19,27 +19,19 @@ from kantan_agents.subagent_files.unknown_tools import (
 from kantan_agents.tools.providers.choice import declared_providers, permitted_providers
 
 TOOLS_OF_RUN: frozenset[str] = frozenset((*SKILL_TOOLS, *OPTIONS_OF_TOOLS, *TOOLS_OF_CHAT))
-"""The tools that ``kantan-agents run --agent`` or ``chat --agent`` gives an agent whose file names them, some
-of them with options such as ``--tools``, besides those of the installed tool providers and ``Task``."""
+"""The tools that ``run`` and ``chat`` give to agents whose files name them, some only with options."""
 
 _BROUGHT = "a program that runs the agent must bring"
 
 
 class ToolsHere:
-    """The tools that exist here: of ``run --agent``, of the installed providers, and those a program brings.
-
-    The providers are loaded only if a file names a tool.
-
-    Args:
-        brought: The tools that a program brings, by name.
-        of_run: The tools that ``run --agent`` gives, by name.
-    """
+    """The tools of ``run --agent``, of installed providers (loaded on demand), and of the user's program."""
 
     def __init__(self, brought: Iterable[str] = (), *, of_run: Iterable[str] = TOOLS_OF_RUN) -> None:
         self._brought = frozenset((*brought, *of_run))
 
     def remark_on(self, definition: AgentDefinition) -> Remark | None:
-        """Return the remark on the tools that a definition names and that do not exist; None if all do."""
+        """Return a remark on nonexistent tools of a definition, or None."""
         unknown = self.unknown_in(definition)
         if not unknown:
             return None
@@ -47,7 +39,7 @@ class ToolsHere:
         return Remark("tools", f"{names_no_tool(unknown, where='here')}; {_BROUGHT} {pronoun}")
 
     def unknown_in(self, definition: AgentDefinition) -> tuple[UnknownTool, ...]:
-        """Return the tools that a definition names and that do not exist."""
+        """Return the nonexistent tools of a definition."""
         return unknown_tools(definition, self._names) if local_tools(definition) else ()
 
     @cached_property

@@ -1,4 +1,4 @@
-"""``kantan-agents agents validate``: prints all problems in subagent files, one line each."""
+"""``agents validate``: prints problems in subagent files."""
 
 from __future__ import annotations
 
@@ -30,19 +30,7 @@ def validate_agents(
     tools: str | None = None,
     skills: Path | None = None,
 ) -> None:
-    """Print the problems of the files at ``paths``, and a summary on stderr.
-
-    Args:
-        paths: Files and directories; the usual directories if there are none.
-        strict: Whether warnings count as errors.
-        as_json: Whether to print JSON.
-        tools: Names of the tools that the user's program brings.
-        skills: The directory of the skills that the files may name.
-
-    Raises:
-        FileArgumentError: E79, a path does not exist, or ``skills`` is not a directory.
-        Exit: With code 1, there are errors or, if ``strict``, warnings.
-    """
+    """Print the problems of the files at ``paths``, and a summary on stderr."""
     found = find_files(paths)
     files = list(read_files(found.files))
     here = ToolsHere(() if tools is None else split_text(tools))
@@ -59,7 +47,7 @@ def validate_agents(
 
 
 def problems_in(files: Iterable[AgentFile], here: ToolsHere, skills: SkillsHere) -> Iterator[Problem]:
-    """Yield the problems of files, in the order of the files and of their lines."""
+    """Yield the problems by file and line."""
     named: dict[tuple[Path, str], AgentFile] = {}
     for file in files:
         problems = list(file.errors)

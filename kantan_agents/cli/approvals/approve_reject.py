@@ -13,25 +13,14 @@ from kantan_agents.errors import InvalidOptionError
 
 
 def approve_call(database: str, run_id: str, call_id: str | None, *, by: str, arguments: str | None) -> None:
-    """Approve a call.
-
-    Raises:
-        ApprovalAnswerError: E158, no such call waits.
-        InvalidOptionError: E75, the arguments are not a JSON object.
-        DurableDatabaseError: E156, the database cannot be used.
-    """
+    """Approve a call."""
     edited = None if arguments is None else _object(arguments)
     with_runs(database, lambda runs: runs.approve(run_id, call_id, by=by, arguments=edited))
     typer.echo(one_line(f"{run_id}: {call_id or 'the call'} approved by {by}"))
 
 
 def reject_call(database: str, run_id: str, call_id: str | None, *, by: str, reason: str | None) -> None:
-    """Reject a call.
-
-    Raises:
-        ApprovalAnswerError: E158, no such call waits.
-        DurableDatabaseError: E156, the database cannot be used.
-    """
+    """Reject a call."""
     with_runs(database, lambda runs: runs.reject(run_id, call_id, by=by, reason=reason))
     typer.echo(one_line(f"{run_id}: {call_id or 'the call'} rejected by {by}"))
 

@@ -1,4 +1,4 @@
-"""``kantan-agents approvals list``: prints the calls that wait for a person."""
+"""``approvals list``: prints the waiting calls."""
 
 from __future__ import annotations
 
@@ -28,11 +28,7 @@ _ANSWERS: Final = (Column("answer"), Column("by", longest=30, drop=2))
 
 
 def print_approvals(database: str, *, answered: bool, run_id: str | None, as_json: bool) -> None:
-    """Print the calls that wait, the oldest first.
-
-    Raises:
-        DurableDatabaseError: E156, the database cannot be read.
-    """
+    """Print the waiting calls, oldest first."""
     found = with_runs(database, lambda runs: runs.list_approvals(answered=answered, run_id=run_id))
     if as_json:
         typer.echo(json_text([call_data(one) for one in found]))
@@ -57,5 +53,5 @@ def _row(call: WaitingCall, *, in_pipe: bool, answered: bool) -> list[Text]:
         cell(call.tool),
         *answer,
         cell(local_time(call.asked_at) if in_pipe else short_time(call.asked_at)),
-        cell(by_code(call.arguments, strict=True)),  # somebody decides by it
+        cell(by_code(call.arguments, strict=True)),  # users decide by it
     ]

@@ -1,4 +1,4 @@
-"""``Activity``: what an answer is waiting for, and how long; ``ticking`` shows it while time passes."""
+"""The status line of an answer."""
 
 from __future__ import annotations
 
@@ -19,19 +19,12 @@ from kantan_agents.core.events import ModelCallStarted, RetryScheduled
 _MINUTE: Final = 60
 _INTERVAL: Final = 0.5
 _PAUSE: Final = 3.0
-"""Seconds without a new piece of text until a pause is worth a status."""
+"""Seconds without output until a pause is shown."""
 
 
 @attrs.frozen
 class Activity:
-    """What goes on since a moment.
-
-    Attributes:
-        what: Who does what, such as ``office is thinking``.
-        since: When it began, or will begin after a wait, by the clock ``monotonic``.
-        silent: For how many seconds it is not shown.
-        wait: The wait before it, if there is one.
-    """
+    """What the agent does since ``since``, by ``monotonic``; hidden for ``silent`` seconds."""
 
     what: str
     since: float
@@ -40,17 +33,17 @@ class Activity:
 
     @classmethod
     def of(cls, event: ModelCallStarted | RetryScheduled) -> Activity:
-        """Return that an agent is thinking: from now on, or after a wait."""
+        """Return that an agent thinks, now or after a wait."""
         wait = event if event.type == "retry_scheduled" else None
         return cls(f"{event.agent} is thinking", monotonic() + (wait.delay if wait else 0), wait=wait)
 
     @classmethod
     def writing(cls, agent: str) -> Activity:
-        """Return that an agent has just written a piece of text: if no other follows soon, it is thinking."""
+        """Return the activity after output: soon the agent is thinking again."""
         return cls(f"{agent} is thinking", monotonic(), silent=_PAUSE)
 
     def text(self) -> str:
-        """Return it with its seconds; empty while it is not to be shown."""
+        """Return the status, or "" while hidden."""
         passed = monotonic() - self.since
         if passed < 0 and self.wait is not None:
             waits = f"{self.wait.agent} waits {math.ceil(-passed)} s"
@@ -73,10 +66,7 @@ def _reason(status: int | None) -> str:
 
 @asynccontextmanager
 async def ticking(screen: Screen, show_status: Callable[[], None]) -> AsyncIterator[None]:
-    """Call ``show_status`` in short intervals during the block, unless somebody writes or is asked meanwhile.
-
-    Without a terminal that has a status, no task is started.
-    """
+    """Call ``show_status`` periodically, except during input and questions."""
     if not screen.shows_status:
         yield
         return

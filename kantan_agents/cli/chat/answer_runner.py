@@ -1,4 +1,4 @@
-"""``AnswerRunner``: runs an agent for an answer: shows what it does, and asks about calls that wait."""
+"""Runs an agent for one answer."""
 
 from __future__ import annotations
 
@@ -25,15 +25,7 @@ from kantan_agents.errors import KantanAgentsError, StreamUsageError
 
 
 class AnswerRunner:
-    """Runs agents, one at a time.
-
-    Args:
-        screen: Where answers are shown.
-        ending: The signals.
-        ask: Asks about a call that needs an approval.
-        plan: The plan mode.
-        options: The limits, and the calls that need no approval.
-    """
+    """Runs agents, one at a time."""
 
     def __init__(
         self, screen: Screen, ending: ChatEnding, ask: Ask, plan: PlanMode, options: AgentRunOptions
@@ -46,11 +38,11 @@ class AnswerRunner:
         self._stop: Callable[[], None] = _nothing
 
     def stop(self) -> None:
-        """End the answer that is being made."""
+        """Cancel the current answer."""
         self._stop()
 
     def forget_approvals(self) -> None:
-        """Ask again about calls that were approved for the conversation."""
+        """Forget the conversation's approvals."""
         self._approvals.forget()
         self._plan.forget()
 
@@ -63,19 +55,10 @@ class AnswerRunner:
         progress: AnswerProgress,
         keep: Callable[[], Awaitable[None]] | None = None,
     ) -> Any:
-        """Run an agent until no call waits for an approval.
+        """Run an agent until no call waits for an approval; None if the user canceled.
 
-        Args:
-            agent: The agent.
-            given: Its input.
-            context: The context of the run.
-            kept: The conversation that it belongs to.
-            progress: Sees the events.
-            keep: Called when a tool call has ended; None for an agent without tools, such as a summarizer,
-                to which the plan mode does not apply.
-
-        Returns:
-            The result of the last run; None if the person has ended the answer.
+        ``keep`` is called after each tool call. It is None for agents without tools, to which plan mode does
+        not apply.
         """
         view = AnswerView(self._screen, partial(_rule_of, agent, context), StepLists(steps_of(kept) or ()))
         token = answer_approvals.set(self._approvals.decide_inside)
@@ -104,7 +87,7 @@ class AnswerRunner:
                         self._screen.end_answer()
                     try:
                         result = run.context["result"]
-                    except StreamUsageError:  # it was cancelled
+                    except StreamUsageError:  # canceled
                         return None
                 given = await self._approvals.decide(result)
                 if self._approvals.was_stopped:
@@ -124,8 +107,8 @@ def _nothing() -> None:
 def _rule_of(agent: Agent[Any], context: dict[str, Any], tool: str, arguments: str) -> str | None:
     try:
         explanation = agent.explain_tool(tool, arguments or None, context)
-    except KantanAgentsError:  # the rules themselves are wrong, which the refusal says
+    except KantanAgentsError:  # the rules are invalid, as the denial states
         return None
     if explanation.allowed:
-        return None  # another agent has refused it, after a hand-off
+        return None  # another agent denied it, after a handoff
     return f"{explanation.rule}, in {explanation.layer}" if explanation.layer else explanation.rule

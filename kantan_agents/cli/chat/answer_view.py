@@ -1,4 +1,4 @@
-"""``AnswerView``: shows the events of an answer, each tool call on one line."""
+"""Shows the events of an answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAX_VALUE: Final = 60
 _MAX_ARGUMENTS: Final = 2000
 
 Refusing = Callable[[str, str], str | None]
-"""Takes the name and arguments of a refused call, and returns the rule that refuses it, if it is known."""
+"""Returns the rule that denies such a call, if known."""
 
 
 @attrs.frozen
@@ -34,13 +34,7 @@ class _Call:
 
 
 class AnswerView:
-    """Shows an answer while it is made.
-
-    Args:
-        screen: Where.
-        refusing: Finds the rule that has refused a call.
-        steps: The lists of steps.
-    """
+    """Shows an answer while it is written."""
 
     def __init__(self, screen: Screen, refusing: Refusing, steps: StepLists) -> None:
         self._screen = screen
@@ -52,17 +46,12 @@ class AnswerView:
         self._activity: Activity | None = None
 
     def show_status(self) -> None:
-        """Show what goes on now, and for how long."""
+        """Show the current activity."""
         if self._activity is not None and (text := self._activity.text()):
             self._screen.status(text)
 
     def show(self, event: Event, run_id: str) -> None:
-        """Show an event.
-
-        Args:
-            event: The event, of the run itself or of one inside of it.
-            run_id: The run itself.
-        """
+        """Show an event of the run or of a nested one."""
         is_own = event.run_id == run_id
         match event.type:
             case "model_call_started" | "retry_scheduled":
@@ -76,7 +65,7 @@ class AnswerView:
                     self._arguments[key] = written + event.arguments
             case "tool_call_started":
                 key = (event.run_id, event.call_id)
-                # The event of a call that is refused at once has no arguments.
+                # The event of an immediately denied call has no arguments.
                 arguments = event.arguments or self._arguments.get(key, "")
                 self._calls[key] = _Call(event.tool, arguments)
                 self._show_running()
@@ -143,10 +132,7 @@ class AnswerView:
 
 
 def call_line(tool: str, state: str, arguments: str, style: str, agent: str | None = None) -> Text:
-    """Return a tool call as one line: its name, what has become of it, and its arguments, shortened.
-
-    The arguments are last, because what does not fit on the line is left out.
-    """
+    """Return a tool call as one line; the arguments, which may be cut, come last."""
     inside = "" if agent is None else f"{short_name(agent)}: "
     return Text.assemble(
         ("! " if style == BAD else "* ", style),
@@ -162,7 +148,7 @@ def short_name(name: str) -> str:
 
 
 def short_arguments(arguments: str) -> str:
-    """Return arguments on one line: ``path=notes.txt limit=5``, each value shortened."""
+    """Return arguments as ``path=notes.txt limit=5``, each value shortened."""
     if len(arguments) > _MAX_ARGUMENTS:
         return one_line(arguments[:_MAX_ARGUMENTS])
     try:

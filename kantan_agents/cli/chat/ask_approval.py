@@ -1,4 +1,4 @@
-"""Asks about tool calls that need an approval: the person at the terminal, or nobody."""
+"""Asks the user about tool calls, or denies them without a terminal."""
 
 from __future__ import annotations
 
@@ -27,13 +27,7 @@ _UNASKED: Final = "Nobody could be asked."
 
 
 class AskAtTerminal:
-    """Asks at the terminal, one question at a time.
-
-    Args:
-        editor: Reads the answers.
-        screen: Shows the questions.
-        place: Where commands run, such as ``no sandbox``.
-    """
+    """Asks at the terminal, one question at a time."""
 
     def __init__(self, editor: Editor, screen: Screen, place: str = "") -> None:
         self._place = f" ({place})" if place else ""
@@ -41,7 +35,7 @@ class AskAtTerminal:
         self._screen = screen
 
     async def __call__(self, asked: AskedCall) -> ApprovalAnswer | None:
-        """Ask about a call; None if the person has pressed Ctrl-C or Ctrl-D instead."""
+        """Ask about a call; None after Ctrl-C or Ctrl-D."""
         call, change = asked.call, asked.change
         async with self._screen.lock:
             place = self._place if call.tool == "Bash" else ""
@@ -52,7 +46,7 @@ class AskAtTerminal:
             )
             rest: list[str] = []
             if change is None or change.problem is not None:
-                # All of it: a person must see what they approve.
+                # In full: users must see what they approve.
                 self._screen.block(by_code(_arguments(call), strict=True))
             else:
                 rest = await self._show_change(change)
@@ -67,7 +61,6 @@ class AskAtTerminal:
                 return None
 
     async def _show_change(self, change: FileChange) -> list[str]:
-        """Show what a call would change; return the lines that are too many."""
         done = "creates" if change.before is None else "changes"
         self._screen.block(f"It {done} {visible(change.path)}:")
         lines = await anyio.to_thread.run_sync(lambda: list(diff_lines(change.before, change.after)))
@@ -100,7 +93,7 @@ class AskAtTerminal:
 
 
 async def refuse(screen: Screen, asked: AskedCall) -> ApprovalAnswer:
-    """Refuse a call, because no person is there to be asked."""
+    """Deny a call: no user is present."""
     reason = f"it needs an approval, and nobody can be asked; --yes {approving(asked)} approves it"
     async with screen.lock:
         screen.line(f"refused {short_name(asked.call.tool)}: {reason}")

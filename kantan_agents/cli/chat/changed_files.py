@@ -1,4 +1,4 @@
-"""``ReportedChanges``: says which pinned files have changed, and uses them if the person agrees."""
+"""Shows changes of pinned files, and applies them on agreement."""
 
 from __future__ import annotations
 
@@ -14,12 +14,7 @@ _FOOT = "/reload uses them as they are now."
 
 
 class ReportedChanges:
-    """Reports the changes of pinned files once each.
-
-    Args:
-        pinned: The files.
-        screen: Where changes are shown.
-    """
+    """Reports each change once."""
 
     def __init__(self, pinned: PinnedFiles, screen: Screen) -> None:
         self._pinned = pinned
@@ -27,18 +22,14 @@ class ReportedChanges:
         self._shown: ChangedFiles | None = None
 
     async def report(self) -> None:
-        """Show what has changed, unless it was shown before."""
+        """Show new changes."""
         changed = await anyio.to_thread.run_sync(self._pinned.changed)
         if changed is not None and changed != self._shown:
             self._show(changed)
         self._shown = changed
 
     async def take(self) -> bool:
-        """Use what the person was shown, and show it first if that was something else.
-
-        Returns:
-            Whether it is used.
-        """
+        """Apply the version that the user saw; show a newer one first, and return False."""
         shown = self._shown
         changed = await anyio.to_thread.run_sync(self._pinned.changed)
         self._shown = changed

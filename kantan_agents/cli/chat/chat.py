@@ -1,4 +1,4 @@
-"""``Chat``: carries out what a person types: a message, a command, or one of the agent's tools."""
+"""Carries out each line of the user."""
 
 from __future__ import annotations
 
@@ -40,18 +40,16 @@ _RECALLED: Final = 2000
 
 
 class EndOfChatError(Exception):
-    """The person has typed ``/exit``."""
+    """The user typed ``/exit``."""
 
 
 @attrs.frozen(eq=False)
 class ChatCommand:
-    """What a person can type after ``/``.
+    """A slash command.
 
     Attributes:
-        usage: How it is typed, such as ``/resume [ID]``.
-        meaning: What it does, in a sentence.
-        run: Carries it out, with the words after its name.
-        choices: Returns what may be typed after it, each with an explanation; None for no completion.
+        usage: For example ``/resume [ID]``.
+        choices: Returns completions with explanations, if any.
     """
 
     usage: str
@@ -67,24 +65,11 @@ class ChatCommand:
 
 @attrs.define(eq=False, kw_only=True)
 class Chat:
-    """A chat: the conversation, and what its commands need.
+    """A chat: the conversation, and everything its commands need.
 
     Attributes:
-        talk: The conversation.
-        screen: Where everything is shown.
-        commands: The commands, by name; they come before tools of the same name.
-        folder: The working folder, whose files may be sent.
-        source: Makes the agent with another model.
-        plan: The plan mode.
-        jobs: The commands that run in the background.
-        undo: Takes back changes of files.
-        history: What was typed at the prompt.
-        costs: The tokens so far.
-        store: The kept conversations; None if none are kept.
-        page: Shows recorded answers; None if they are not recorded.
-        changes: Reports changes of the files that the agent was made from; None if it has none.
-        tools: The agent's tools that the person may run, as far as they were found.
-        recent: The newest kept conversations, each with its title.
+        commands: By name. They precede tools of the same name.
+        tools: The tools found so far that the user may run.
     """
 
     talk: Talk
@@ -104,17 +89,13 @@ class Chat:
     recent: Mapping[str, str] = attrs.field(factory=dict, init=False)
 
     async def handle(self, typed: str) -> bool:
-        """Carry out what was typed, and show errors; return whether it succeeded.
-
-        Raises:
-            EndOfChatError: It was ``/exit``.
-        """
+        """Carry out one input; return whether it succeeded. Raises EndOfChatError for ``/exit``."""
         try:
             await self._handle(typed)
             await self._report_changes()
         except EndOfChatError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever fails, the conversation goes on
+        except Exception as error:  # noqa: BLE001 - the conversation continues after any error
             can_retry = may_pass(error) and (kind_of(typed) != "command" or typed.startswith(RETRY))
             self.screen.error(describe(error) + (f" ({RETRY} tries again)" if can_retry else ""))
             return False
@@ -125,7 +106,7 @@ class Chat:
             await self.changes.report()
 
     async def answer(self, question: str) -> Outcome:
-        """Send a question as it is, whatever it begins with, and show errors; return how the answer ended."""
+        """Send a question unchanged, even with a leading ``/``."""
         outcome: Outcome = "failed"
         try:
             message = ChatMessage({"role": "user", "content": whole(question)})
@@ -143,7 +124,7 @@ class Chat:
             self.screen.line("interrupted", NOTICE)
 
     async def load_tools(self) -> None:
-        """Find the tools of the agent that the person may run."""
+        """Find the tools that the user may run."""
         slash_commands = slash_commands_of(self.talk.agent)
         if slash_commands is None:
             self.tools = []
@@ -152,14 +133,14 @@ class Chat:
         self.tools = [command for command in found if command.name not in self.commands]
 
     async def load_recent(self) -> None:
-        """Read which conversations there are, for completion."""
+        """Read stored conversations for completion."""
         if self.store is not None:
-            with suppress(ConversationsFileError):  # the next turn says what is wrong with the file
+            with suppress(ConversationsFileError):  # the next turn shows the problem
                 listed = await anyio.to_thread.run_sync(self.store.newest, _LISTED)
                 self.recent = {one.id: one.title for one in listed}
 
     def names(self) -> Mapping[str, str]:
-        """Return all commands, each with what it does."""
+        """Return all commands, each with its meaning."""
         tools = {command.name: command.description for command in self.tools}
         return {**{name: command.meaning for name, command in self.commands.items()}, **tools}
 
@@ -183,11 +164,7 @@ class Chat:
             await command.run(self, line.rest)
 
     async def run_tool(self, typed: str) -> None:
-        """Run one of the agent's tools with a command such as ``/read notes.txt``.
-
-        Raises:
-            UnknownCommandError: E54, neither the chat nor the agent has the command.
-        """
+        """Run one of the agent's tools, as in ``/read notes.txt``."""
         if slash_commands_of(self.talk.agent) is None:
             raise self._unknown(split_line(typed).name)
         try:
@@ -203,7 +180,7 @@ class Chat:
         return unknown_command(name, tuple(names), PREFIX)
 
     def go_on_with(self, kept: KeptConversation) -> None:
-        """Go on with a kept conversation, and show its newest turn."""
+        """Resume a stored conversation."""
         self.talk.resume(kept)
         self.jobs.go_on_after(kept.turns)
         last = next((turn for turn in reversed(kept.turns) if turn.kind != "note"), kept.turns[-1])

@@ -1,4 +1,4 @@
-"""``ChatHooks``: the hooks of a chat, shown on its screen and ended by Ctrl-C."""
+"""The hooks of a chat."""
 
 from __future__ import annotations
 
@@ -21,13 +21,7 @@ T = TypeVar("T")
 
 
 class ChatHooks:
-    """Runs hooks for a chat.
-
-    Args:
-        hooks: The hooks.
-        screen: Where warnings are shown.
-        ending: The signals.
-    """
+    """Runs hooks for a chat."""
 
     def __init__(self, hooks: Hooks, screen: Screen, ending: ChatEnding) -> None:
         self._hooks = hooks
@@ -37,16 +31,12 @@ class ChatHooks:
         hooks.warn = self._warn
 
     def lead(self, session: Callable[[], str]) -> None:
-        """Apply to every run of the chat, in whose task this is called.
-
-        Args:
-            session: Returns the id of the conversation.
-        """
+        """Apply to every run in the current task."""
         self._hooks.session = session
         self._hooks.guard_runs()
 
     def before(self, ask: Ask) -> Ask:
-        """Return what asks about a call after the hooks, which may refuse it."""
+        """Wrap ``ask``: hooks run first and may deny a call."""
 
         async def ask_after_hooks(asked: AskedCall) -> ApprovalAnswer | None:
             refusal = await self._interruptible(lambda: self._hooks.ask_early(asked.call))
@@ -58,7 +48,7 @@ class ChatHooks:
         return ask_after_hooks
 
     async def submit(self, message: ChatMessage, text: str) -> ChatMessage | Outcome:
-        """Return a message with what hooks add to it, or how the turn has ended if it is not sent."""
+        """Return the extended message, or the turn's outcome if a hook blocks it."""
         submitted = await self._interruptible(lambda: self._hooks.submit(text))
         if submitted is None:
             return "interrupted"
@@ -73,8 +63,7 @@ class ChatHooks:
         await self._interruptible(lambda: self._hooks.stop(answer))
 
     async def _interruptible(self, function: Callable[[], Awaitable[T]]) -> T | None:
-        """Return what a function returns; None if Ctrl-C has ended it."""
-        async with self._lock:  # subagents may ask at the same time
+        async with self._lock:  # subagents may ask concurrently
             with anyio.CancelScope() as scope, self._ending.interrupting(scope.cancel):
                 return await function()
         return None

@@ -22,12 +22,6 @@ CONVERSATIONS_VARIABLE = "KANTAN_AGENTS_CONVERSATIONS"
 
 
 def _complete_conversation(invocation: typer.Context, incomplete: str) -> Iterable[tuple[str, str]]:
-    """Return the newest conversations, each with its first question.
-
-    Args:
-        invocation: The options that were typed before, such as ``--conversations``.
-        incomplete: What was typed of the id.
-    """
     from kantan_agents.cli.chat.conversations import Conversations
     from kantan_agents.cli.chat.folders import conversations_file
     from kantan_agents.errors import ConversationsFileError

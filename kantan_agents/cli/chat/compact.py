@@ -1,4 +1,4 @@
-"""``/compact``: a conversation in one message, written by the agent's own model."""
+"""``/compact``: replaces a conversation by a summary."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _MAX_RECORD: Final = 400_000
 
 
 def summarizer(agent: Agent[Any]) -> Agent[str]:
-    """Return an agent that writes summaries with the model and settings of another one, and has no tools."""
-    # The limit of the agent's answers is not one of summaries.
+    """Return an agent without tools, with the model and settings of ``agent``."""
+    # The token limit of answers does not apply to summaries.
     settings = dataclasses.replace(
         agent.model_settings, tool_choice=None, parallel_tool_calls=None, max_tokens=None
     )
@@ -48,13 +48,13 @@ def _unchanged(text: str, _context: dict[str, Any]) -> str:
 
 
 def record_of(items: Iterable[Item]) -> list[Item]:
-    """Return a conversation as the input of a summary. Of long texts and results, the middle is left out."""
+    """Return a conversation as input for a summary; long strings lose their middle."""
     record = "\n\n".join(filter(None, map(_line, items)))
     return [{"role": "user", "content": f"<record>\n{_cut(record, _MAX_RECORD)}\n</record>"}]
 
 
 def summary_items(summary: str) -> list[Item]:
-    """Return the conversation that goes on with a summary."""
+    """Return the conversation that continues from a summary."""
     return [{"role": "user", "content": f"{HEADING}\n\n{summary}"}]
 
 

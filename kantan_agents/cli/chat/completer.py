@@ -1,4 +1,4 @@
-"""Completes what is typed: commands after ``/`` at the beginning, files after ``@``."""
+"""Completes commands and files."""
 
 from __future__ import annotations
 
@@ -26,13 +26,7 @@ Choices = Callable[[], Mapping[str, str]]
 
 
 class ChatCompleter(Completer):
-    """Completes commands, their arguments, and the files of a folder. It reads the disk: run it in a thread.
-
-    Args:
-        commands: The commands, without their ``/``.
-        arguments: By command, the values of its argument.
-        folder: The folder; nothing outside of it is listed.
-    """
+    """Completes commands, their arguments and files. It blocks: run it in a thread."""
 
     def __init__(self, commands: Choices, arguments: Mapping[str, Choices], folder: Path) -> None:
         self._commands = commands
@@ -40,7 +34,7 @@ class ChatCompleter(Completer):
         self._folder = folder
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Yield the completions of the text before the cursor."""
+        """Yield completions for the text before the cursor."""
         del complete_event
         before = document.text_before_cursor
         if mention := _MENTION.search(before):
@@ -85,7 +79,7 @@ def _names_in(root: Path, folder: str, beginning: str) -> Iterator[tuple[str, bo
                     return
                 name = entry.name
                 is_hidden = name.startswith(".") and not beginning.startswith(".")
-                # A name with control characters or quotes cannot be typed, and must not reach the terminal.
+                # Names that cannot be typed must not reach the terminal either.
                 if is_hidden or not name.startswith(beginning) or not _is_visible(name) or '"' in name:
                     continue
                 if not entry.is_symlink():

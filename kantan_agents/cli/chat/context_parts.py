@@ -1,4 +1,4 @@
-"""What fills the context window: the parts of the next request, each with its estimated tokens."""
+"""The parts of the next request with their estimated tokens."""
 
 from __future__ import annotations
 
@@ -25,13 +25,7 @@ from kantan_agents.tools.server_names import server_of
 
 @attrs.frozen
 class ContextPart:
-    """A piece of a request.
-
-    Attributes:
-        kind: What it is, such as ``your messages``.
-        origin: Where it comes from: the beginning of a text, or the name of a tool.
-        tokens: Its estimated tokens.
-    """
+    """A part of a request; ``origin`` is the start of a string, or a tool's name."""
 
     kind: str
     origin: str
@@ -41,16 +35,7 @@ class ContextPart:
 async def parts_before(
     agent: Agent[Any], context: dict[str, Any], added: Mapping[str, str], offered: Iterable[FunctionTool] = ()
 ) -> list[ContextPart]:
-    """Return what a request has before the conversation: instructions, tools and hand-offs.
-
-    No MCP server is started or asked: the tools are those that it has listed last.
-
-    Args:
-        agent: The agent that the next request goes to.
-        context: The context of the conversation.
-        added: What files add to the instructions of the agent, by path.
-        offered: The tools that the chat gives it.
-    """
+    """Return the parts before the conversation. MCP servers are not called: their last tools count."""
     context = copy.copy(context)
     files = [ContextPart("project instructions", path, tokens_of_text(text)) for path, text in added.items()]
     own = tokens_of_text(await agent.render(context)) - sum(one.tokens for one in files)
@@ -108,7 +93,6 @@ def parts_of(items: Iterable[Item]) -> Iterator[ContextPart]:
 
 
 def _split(kind: str, content: Any, origin: str = "") -> Iterator[ContextPart]:
-    """Yield the parts of a message or of a result: its text, the files sent with it, and its images."""
     for number, part in enumerate(content if isinstance(content, list) else [content or ""]):
         is_image = isinstance(part, dict) and part.get("type") == "input_image"
         text = str(part.get("text", "")) if isinstance(part, dict) else str(part)

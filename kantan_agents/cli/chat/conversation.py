@@ -1,4 +1,4 @@
-"""``Conversation``: what has been said, as the model gets it, and each turn of it stored."""
+"""The current conversation, with each turn stored."""
 
 from __future__ import annotations
 
@@ -21,19 +21,7 @@ from kantan_agents.errors import ConversationsFileError
 
 
 class Conversation:
-    """A conversation. It is a new one until ``start`` gives it the turns of another.
-
-    Args:
-        agent: The agent that it starts with.
-        context: The context that each conversation starts with.
-        store: Where turns are kept; None to keep none.
-        screen: Where is shown that they can no longer be kept.
-
-    Attributes:
-        kept: Its turns.
-        items: What the model gets.
-        context: The context of its runs.
-    """
+    """A conversation: a new one, until ``start`` loads another. ``items`` is the model's input."""
 
     def __init__(
         self, agent: Agent[Any], context: dict[str, Any], store: Conversations | None, screen: Screen
@@ -44,18 +32,18 @@ class Conversation:
         self.start(Conversations.begin(agent.name), agent)
 
     def start(self, kept: KeptConversation, agent: Agent[Any]) -> None:
-        """Go on with the turns of another conversation, or with those of a new one."""
+        """Continue a stored conversation, or start a new one."""
         self.kept = kept
         self.items: list[Item] = portable(kept.items())
         self.context: dict[str, Any] = copy.deepcopy(self._first_context)
         self.restore_steps(agent)
 
     def restore_steps(self, agent: Agent[Any]) -> None:
-        """Set the list of steps in the context to the one that the model knows."""
+        """Set the context's todo list to the one that the model knows."""
         give_steps(self.kept, agent, self.context)
 
     def make_portable(self) -> None:
-        """Go on with another model, to which ids of items and what a model has reasoned mean nothing."""
+        """Remove ids and reasoning, which another model cannot use."""
         self.items = portable(self.items)
 
     @property
@@ -64,16 +52,11 @@ class Conversation:
         return len(self.kept.turns) + 1
 
     def go_on_after(self, before: Iterable[Item], turn: ChatTurn) -> None:
-        """Give the model these items and those of a turn from now on."""
+        """From now on, send these items and the turn's items."""
         self.items = [*before, *turn.items]
 
     async def note(self, typed: str, text: str) -> None:
-        """Let the model know, with the next message, what the person has done.
-
-        Args:
-            typed: What was typed.
-            text: What the model gets.
-        """
+        """Add a note to the next message."""
         turn = ChatTurn(self.next, "note", typed, "", (said(text),), "finished")
         await self.add(turn)
         self.go_on_after(self.items, turn)
@@ -83,11 +66,11 @@ class Conversation:
         await self._keep(Conversations.add, turn)
 
     async def change(self, turn: ChatTurn) -> None:
-        """Store what has become of the newest turn."""
+        """Update the latest turn."""
         await self._keep(Conversations.change, turn)
 
     async def remove(self, turn: ChatTurn) -> None:
-        """Remove the newest turn, of which nothing has been done."""
+        """Remove the latest turn, which had no effect."""
         await self._keep(Conversations.remove, turn)
 
     async def _keep(

@@ -1,4 +1,4 @@
-"""``Conversations``: the SQLite file that conversations are kept in."""
+"""The SQLite file with stored conversations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kantan_agents.errors import ConversationNotFoundError, ConversationsFileErr
 from kantan_agents.support.private_files import create_private
 
 _APPLICATION: Final = 0x6B616368
-"""In the header of the file, so that no other database is taken for one of conversations."""
+"""In the file's header, so that other databases are not mistaken for this one."""
 _VERSION: Final = 1
 _PATIENCE: Final = 10.0
 _TITLE: Final = 80
@@ -58,15 +58,10 @@ FROM turns WHERE conversation = ? AND number < ?
 
 
 class Conversations:
-    """Keeps conversations in a file that only its owner may read. Several chats may use one file.
+    """Stores conversations in a file that only its owner may read. Several chats may share one file.
 
-    Its methods wait for the disk: call them in a thread.
-
-    Args:
-        path: The file; it and its folder are created if they are missing.
-
-    Raises:
-        ConversationsFileError: E195, the file cannot be used, or is another kind of file.
+    Methods block: call them in a thread. They raise E195 if the file cannot be used or is another kind of
+    file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -105,17 +100,13 @@ class Conversations:
 
     @staticmethod
     def begin(agent: str) -> KeptConversation:
-        """Return a new conversation. It is in the file once it has a turn."""
+        """Return a new conversation, stored with its first turn."""
         return KeptConversation(secrets.token_hex(4), agent)
 
     def add(self, kept: KeptConversation, turn: ChatTurn) -> KeptConversation:
-        """Store a new turn, and return the conversation with it.
+        """Store a new turn and return the conversation with it.
 
-        If another chat has added a turn to the conversation since it was read, both go on: the returned
-        conversation is a copy under another id, up to where they part.
-
-        Raises:
-            ConversationsFileError: E195, the turn cannot be stored.
+        If another chat has extended the conversation meanwhile, the result is a copy under another id.
         """
         with self._errors(), self._transaction():
             if self._numbers(kept.id) != [one.number for one in kept.turns]:
@@ -134,11 +125,7 @@ class Conversations:
         return KeptConversation(kept.id, kept.agent, (*kept.turns, turn))
 
     def change(self, kept: KeptConversation, turn: ChatTurn) -> KeptConversation:
-        """Store what has become of the newest turn, and return the conversation with it.
-
-        Raises:
-            ConversationsFileError: E195, it cannot be stored.
-        """
+        """Store the changed latest turn."""
         with self._errors(), self._transaction():
             self._connection.execute(
                 "UPDATE turns SET question = ?, answer = ?, items = ?, outcome = ?, trace_id = ? "
@@ -148,11 +135,7 @@ class Conversations:
         return KeptConversation(kept.id, kept.agent, (*kept.turns[:-1], turn))
 
     def remove(self, kept: KeptConversation, turn: ChatTurn) -> KeptConversation:
-        """Remove the newest turn, of which nothing has been done, and return the conversation without it.
-
-        Raises:
-            ConversationsFileError: E195, it cannot be removed.
-        """
+        """Remove the latest turn, which had no effect."""
         with self._errors(), self._transaction():
             row = (kept.id, turn.number)
             self._connection.execute("DELETE FROM turns WHERE conversation = ? AND number = ?", row)
@@ -161,18 +144,16 @@ class Conversations:
         return KeptConversation(kept.id, kept.agent, kept.turns[:-1])
 
     def load(self, beginning: str) -> KeptConversation:
-        """Return the conversation whose id begins with a text; ``last`` is the newest one.
+        """Return the conversation whose id starts with ``beginning``, or the ``last`` one.
 
-        Raises:
-            ConversationNotFoundError: E194, there is none, or more than one.
-            ConversationsFileError: E195, the file cannot be read.
+        Raise E194 unless one matches.
         """
         with self._errors(), self._lock:
             if beginning == "last":
                 query = "SELECT id, agent FROM conversations ORDER BY changed_at DESC LIMIT 1"
                 found = self._connection.execute(query).fetchall()
             else:
-                # Not `?1`: Python 3.12 takes it for a named placeholder, and warns.
+                # Not `?1`: Python 3.12 takes it for a named placeholder and warns.
                 query = "SELECT id, agent FROM conversations WHERE substr(id, 1, length(?)) = ? LIMIT 2"
                 values = (whole(beginning), whole(beginning))
                 found = self._connection.execute(query, values).fetchall() if beginning else []
@@ -192,20 +173,12 @@ class Conversations:
             return KeptConversation(name, agent, tuple(map(self._turn, rows)))
 
     def newest(self, limit: int) -> list[ListedConversation]:
-        """Return the newest conversations, the newest first.
-
-        Raises:
-            ConversationsFileError: E195, the file cannot be read.
-        """
+        """Return the latest conversations, latest first."""
         with self._errors(), self._lock:
             return [ListedConversation(*row) for row in self._connection.execute(_LIST, (limit,))]
 
     def search(self, words: str, limit: int) -> list[ListedConversation]:
-        """Return conversations with a text in a question or an answer, in any case; the newest first.
-
-        Raises:
-            ConversationsFileError: E195, the file cannot be read.
-        """
+        """Search questions and answers, ignoring case; latest first."""
         sought = whole(words).casefold()
         found: dict[str, ListedConversation] = {}
         with self._errors(), self._lock:

@@ -1,4 +1,4 @@
-"""``Costs``: the tokens of a chat, by model, and what they cost."""
+"""The tokens of a chat by model, and their cost."""
 
 from __future__ import annotations
 
@@ -13,11 +13,7 @@ _SMALLEST: Final = 0.0001
 
 
 class Costs:
-    """Counts the tokens of all model calls, also those of subagents and those that middleware makes.
-
-    Args:
-        prices: The prices, from ``read_prices``.
-    """
+    """Counts the tokens of all model calls, even of subagents and middleware."""
 
     def __init__(self, prices: Mapping[str, tuple[float, float]]) -> None:
         self._prices = Prices.of(prices)
@@ -25,7 +21,7 @@ class Costs:
         self._unknown = 0
 
     def see(self, event: Event) -> None:
-        """Count an event; a handler for ``subscribe``."""
+        """Count an event."""
         if event.type != "model_call_finished" or event.usage is None:
             return
         counts = self._tokens.setdefault(event.model or "?", [0, 0])
@@ -35,11 +31,11 @@ class Costs:
 
     @property
     def model(self) -> str | None:
-        """The model that was called last; None before the first call."""
+        """The last called model; None before the first call."""
         return next(reversed(self._tokens), None)
 
     def lines(self) -> list[str]:
-        """Return what was used so far, a line for each model, and the sum of the costs."""
+        """Return one line per model, and the total cost."""
         if not self._tokens:
             return ["No model was called yet."]
         lines: list[str] = []

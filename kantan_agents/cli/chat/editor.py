@@ -1,4 +1,4 @@
-"""``Editor``: reads what a person types, with completion, and asks short questions."""
+"""Reads the user's input with completion, and asks short questions."""
 
 from __future__ import annotations
 
@@ -26,12 +26,7 @@ PROMPT = "> "
 
 
 class Editor:
-    """The input line of a chat, on a terminal.
-
-    Args:
-        ending: The signals; one that ends the chat ends a question too.
-        history: What was typed before. Answers to questions are not in it.
-    """
+    """The input line of a chat. A signal that ends the chat also ends a question."""
 
     def __init__(self, ending: ChatEnding, history: InputHistory) -> None:
         self._ending = ending
@@ -47,14 +42,14 @@ class Editor:
         self._questions: PromptSession[str] = PromptSession()
 
     def complete_with(self, completer: Completer) -> None:
-        """Complete what is typed with this completer, which runs in a thread."""
+        """Set the completer. It runs in a thread."""
         self._lines.completer = ThreadedCompleter(completer)
 
     async def read(self, prompt: str = PROMPT) -> str:
-        """Return what was typed after a prompt.
+        """Return the input after a prompt.
 
         Raises:
-            KeyboardInterrupt: Ctrl-C, and nothing was typed.
+            KeyboardInterrupt: Ctrl-C on an empty line.
             EOFError: Ctrl-D, the terminal is closed, or the chat is ending.
         """
         await self._history.refresh()
@@ -63,12 +58,7 @@ class Editor:
         return typed
 
     async def ask(self, question: str) -> str:
-        """Ask a short question and return the answer. What was typed before it is not taken for an answer.
-
-        Raises:
-            KeyboardInterrupt: Ctrl-C.
-            EOFError: As for ``read``.
-        """
+        """Ask a short question. Earlier keystrokes do not count; raises like ``read``."""
         discard_input()
         clear_typeahead(self._questions.app.input)
         return await self._ask(self._questions, question)
@@ -83,21 +73,21 @@ class Editor:
         with self._ending.interrupting(end):
             if self._ending.is_requested:
                 raise EOFError
-            # As fragments, so that a name in it cannot be read as markup.
+            # As fragments: a name in it must not be read as markup.
             return await session.prompt_async(
                 FormattedText([("", text)]), handle_sigint=False, set_exception_handler=False
             )
 
 
 def discard_input() -> None:
-    """Discard what was typed and not read yet."""
+    """Discard typed but unread input."""
     if termios is not None:
         with suppress(termios.error, OSError, ValueError):
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 class Silence:
-    """A block in which the terminal does not show what is typed, so that it does not mix with an answer."""
+    """Turns off the terminal's echo, so that typing does not mix with an answer."""
 
     def __init__(self) -> None:
         self._before: list[Any] | None = None

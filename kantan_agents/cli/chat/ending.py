@@ -1,4 +1,4 @@
-"""``ChatEnding``: what Ctrl-C, SIGTERM and a closed terminal do at each moment of a chat."""
+"""Ctrl-C, SIGTERM and a closed terminal in a chat."""
 
 from __future__ import annotations
 
@@ -15,14 +15,8 @@ _ENDING: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") i
 class ChatEnding:
     """Receives the signals of a chat. Create it on the event loop, in the main thread.
 
-    SIGINT interrupts what is being done. SIGTERM and SIGHUP, which a closed terminal sends, interrupt it and
-    end the chat; the second one ends the process at once.
-
-    Args:
-        is_interactive: Whether a person types. If not, SIGINT ends the chat too.
-
-    Attributes:
-        number: The signal that ends the chat; None as long as it goes on.
+    SIGINT interrupts the current work, or ends a chat that is not interactive. SIGTERM and SIGHUP (a closed
+    terminal) end the chat; a second one ends the process.
     """
 
     def __init__(self, *, is_interactive: bool) -> None:
@@ -45,20 +39,20 @@ class ChatEnding:
         self._loop.call_soon_threadsafe(self.interrupt)
 
     def interrupt(self) -> None:
-        """Interrupt what is being done, if anything is."""
+        """Interrupt the current work, if any."""
         if self._interrupts:
             self._interrupts[-1]()
 
     @property
     def is_requested(self) -> bool:
-        """Whether a signal has come that ends the chat."""
+        """Whether a signal has ended the chat."""
         return self.number is not None
 
     @contextmanager
     def interrupting(self, interrupt: Callable[[], object]) -> Iterator[None]:
-        """Call ``interrupt`` if a signal comes inside of the block, or the chat is ending already.
+        """Call ``interrupt`` on a signal in the block, or at its start if the chat is ending.
 
-        Of several blocks, the one that was entered last counts. Those of subagents end in any order.
+        The last entered block counts. Blocks of subagents end in any order.
         """
         self._interrupts.append(interrupt)
         if self.is_requested:
@@ -69,6 +63,6 @@ class ChatEnding:
             self._interrupts.remove(interrupt)
 
     def restore(self) -> None:
-        """Set the handlers again that were set before."""
+        """Restore the previous handlers."""
         for number, handler in self._before.items():
             signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""Where the user's data is."""
+"""The locations of the user's data."""
 
 from __future__ import annotations
 
@@ -9,20 +9,12 @@ from kantan_agents.support.data_folder import data_folder
 
 
 def conversations_file() -> Path:
-    """Return the file that conversations are kept in unless another one is named.
-
-    Raises:
-        ConversationsFileError: E195, the user has no home folder.
-    """
+    """Return the default file of conversations; E195 without a home folder."""
     return _file("conversations.sqlite3")
 
 
 def history_file() -> Path:
-    """Return the file that what is typed is kept in.
-
-    Raises:
-        ConversationsFileError: E195, the user has no home folder.
-    """
+    """Return the file of the input history; E195 without a home folder."""
     return _file("history.jsonl")
 
 

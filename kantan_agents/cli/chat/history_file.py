@@ -1,4 +1,4 @@
-"""``HistoryFile``: what was typed in the user's chats, in one file for all of them."""
+"""The input of all of the user's chats."""
 
 from __future__ import annotations
 
@@ -33,12 +33,7 @@ _FLAGS: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLO
 
 @attrs.frozen
 class Entry:
-    """What was typed.
-
-    Attributes:
-        at: When, in seconds since 1970.
-        text: The text, with all its lines.
-    """
+    """One input, ``at`` seconds since 1970."""
 
     at: float
     text: str
@@ -46,42 +41,29 @@ class Entry:
 
 @attrs.frozen
 class HistoryFile:
-    """A file with a line of JSON for each entry, the latest last, that only its owner may read.
+    """A file with one JSON line per entry, the latest last, that only its owner may read.
 
-    Several chats may use it at the same time. It is changed in place and never replaced: a sandbox that hides
-    it from a command would lose sight of another file of its name. Its methods wait for the disk.
-
-    Attributes:
-        path: The file.
+    Several chats may share it. It is changed in place: a sandbox that hides it from commands would not hide a
+    new file of this name. Methods block on the disk. They raise ``OSError`` if it is not a plain file of the
+    user.
     """
 
     path: Path
 
     def create(self) -> None:
-        """Create the file and its folder, unless they exist. It waits for no other chat.
-
-        Raises:
-            OSError: It cannot be created, or is not a plain file of the user.
-        """
+        """Create the file and its folder, without waiting for other chats."""
         self._open().close()
 
     def read(self) -> list[Entry]:
-        """Return the latest entries, the oldest first; damaged lines are omitted.
-
-        Raises:
-            OSError: It cannot be read, or is not a plain file of the user.
-        """
+        """Return the latest entries, oldest first, without damaged lines."""
         with self._locked() as file:
             return [entry for _, entry in _entries(_end_of(file).split(b"\n"))][-MOST:]
 
     def add(self, entry: Entry) -> bool:
-        """Store an entry, and remove old ones if there are too many.
+        """Store an entry and remove the oldest above the limit, or leave the file unchanged on an error.
 
         Returns:
-            Whether it is stored: not if it begins with a space, is very long, or seems to have a secret.
-
-        Raises:
-            OSError: It cannot be stored; the file is as it was.
+            False for an entry with a leading space, a very long one, or one with a probable secret.
         """
         line = json.dumps((entry.at, whole(entry.text))).encode() + b"\n"
         if entry.text[:1].isspace() or len(line) > _LONGEST or mask(entry.text) != entry.text:
@@ -99,11 +81,7 @@ class HistoryFile:
         return True
 
     def clear(self) -> None:
-        """Remove all entries.
-
-        Raises:
-            OSError: The file cannot be changed, or is not a plain file of the user.
-        """
+        """Remove all entries."""
         with self._locked() as file:
             file.truncate(0)
 
@@ -116,7 +94,7 @@ class HistoryFile:
             if len(kept) == MOST or size > _MOST_BYTES // 2:
                 break
             kept.append(line + b"\n")
-        # Written before the rest is cut off: a crash in between repeats old entries, and loses none.
+        # Written before truncation: a crash in between repeats old entries but loses none.
         file.seek(0)
         file.write(b"".join(reversed(kept)))
         file.truncate()
@@ -150,7 +128,6 @@ def _end_of(file: FileIO) -> bytes:
 
 
 def _entries(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Entry]]:
-    """Yield the lines that have an entry, with it."""
     for line in lines:
         try:
             at, text = json.loads(line)

@@ -1,4 +1,4 @@
-"""``InputHistory``: what the arrow keys and Ctrl-R find at the prompt, also from other chats."""
+"""The input history for the arrow keys and Ctrl-R, across chats."""
 
 from __future__ import annotations
 
@@ -18,13 +18,9 @@ T = TypeVar("T")
 
 
 class InputHistory(History):
-    """The history of a prompt. It is read in a thread: the first time beside the prompt, later before it.
+    """The history of a prompt, read in a thread: first while the prompt waits, later before each prompt.
 
-    What the file does not take, such as a text with a secret, is in it until the chat ends.
-
-    Args:
-        file: Where entries are kept; None to keep none.
-        warn: Is called with a line, once, if the file cannot be used.
+    Input that the file does not accept, such as a secret, stays in memory.
     """
 
     def __init__(self, file: HistoryFile | None, warn: Callable[[str], None]) -> None:
@@ -36,13 +32,13 @@ class InputHistory(History):
         self._own: list[Entry] = []
 
     async def refresh(self) -> None:
-        """Read what was typed before the next prompt; beside the first one, ``load`` does it."""
+        """Read the entries before a prompt other than the first."""
         if self._has_prompted:
             await self._read()
         self._has_prompted = True
 
     async def load(self) -> AsyncGenerator[str, None]:
-        """Yield the entries, the latest first."""
+        """Yield the entries, latest first."""
         if not self._loaded:
             await self._read()
         for text in self._loaded_strings:
@@ -54,7 +50,7 @@ class InputHistory(History):
         self._loaded = True
 
     async def keep(self, text: str) -> None:
-        """Keep what was typed, and say so if that does not work."""
+        """Store an input, and warn on failure."""
         if not text.strip():
             return
         entry = Entry(time.time(), text)
@@ -65,21 +61,17 @@ class InputHistory(History):
             self._problem = ""
 
     async def clear(self) -> None:
-        """Remove all entries.
-
-        Raises:
-            OSError: The file cannot be changed.
-        """
+        """Remove all entries."""
         if self.file is not None:
             await anyio.to_thread.run_sync(self.file.clear)
         self._own = []
 
     async def _on_disk(self, work: Callable[[HistoryFile], T]) -> T | None:
-        """Do something with the file; None without one. Once that has failed, there is none any more."""
+        """Call ``work`` with the file, if any. After a failure, it is no longer used."""
         if self.file is None:
             return None
         try:
-            with anyio.fail_after(_PATIENCE):  # another chat may hold it, and a disk may hang
+            with anyio.fail_after(_PATIENCE):  # another chat may lock it, and a disk may hang
                 return await anyio.to_thread.run_sync(work, self.file, abandon_on_cancel=True)
         except OSError as error:
             reason = error.strerror or str(error) or "it takes too long"

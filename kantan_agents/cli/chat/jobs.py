@@ -1,4 +1,4 @@
-"""``Jobs``: the commands that a conversation has in the background, for the person and for the model."""
+"""Background commands of a conversation."""
 
 from __future__ import annotations
 
@@ -23,14 +23,7 @@ _ID: Final = re.compile(r"\bbash_(\d{1,9})\b")
 
 
 class Jobs:
-    """The commands in the background. Whatever is said of them is shown on one line or as text.
-
-    Args:
-        screen: Where it is said.
-
-    Attributes:
-        shells: The commands.
-    """
+    """The background commands of a conversation."""
 
     def __init__(self, screen: Screen) -> None:
         self.shells = BackgroundShells()
@@ -39,10 +32,9 @@ class Jobs:
         self._said: object = None
 
     def report(self, moment: object) -> None:
-        """Say which commands have ended since the last call, and how many are running.
+        """Report ended commands since the last call.
 
-        Args:
-            moment: That they are running is said again once this has another value.
+        Repeat the number of running ones when ``moment`` changes.
         """
         self._report_ended()
         running = [shell.id for shell in self.shells.listed() if not shell.command.is_over]
@@ -52,22 +44,22 @@ class Jobs:
         self._said = moment, running
 
     def go_on_after(self, turns: Iterable[ChatTurn]) -> None:
-        """Give no command an id that one of these turns has."""
+        """Reserve the command ids that appear in these turns."""
         results = (str(item.get("output")) for turn in turns for item in turn.items if is_result(item))
         self.shells.skip(max((int(number) for text in results for number in _ID.findall(text)), default=0))
 
     def remind(self) -> None:
-        """Let the next report say again that commands are running."""
+        """Let the next report repeat the running commands."""
         self._said = None
 
     def with_news(self, message: ChatMessage) -> ChatMessage:
-        """Return a message with a note about the commands that have ended without the model's knowledge."""
+        """Add a note to a message about ended commands unknown to the model."""
         notes = []
         for shell in self.shells.listed():
             if shell.command.is_over and not shell.is_known_to_end:
                 shell.is_known_to_end = True
                 how = "stopped by the user" if shell.is_stopped else _state(shell)
-                # Nothing that a command could have written: this is part of what the user says.
+                # No output of a command: the note is part of the user's message.
                 notes.append(f"{shell.id} has ended ({how}).")
         if not notes:
             return message
@@ -78,7 +70,7 @@ class Jobs:
         return {shell.id: shell.line for shell in self.shells.listed()}
 
     def show_all(self) -> None:
-        """Show a line about each command, with the last one that it has printed."""
+        """Show each command with its last line of output."""
         listed = self.shells.listed()
         if not listed:
             self._screen.line("No command is in the background.")
@@ -88,21 +80,13 @@ class Jobs:
             self._screen.line(plain(f"{shell.id}  {_state(shell)}  {_time(shell)}  {command}  | {last}"))
 
     def show(self, shell_id: str) -> None:
-        """Show a command, and the latest of what it has printed.
-
-        Raises:
-            UnknownShellError: E169, there is none of this id.
-        """
+        """Show a command's latest output; E169 for an unknown id."""
         shell = self.shells.get(shell_id)
         self._screen.block(f"{shell.line}\n{_time(shell)}: {state_of(shell.command)}", LABEL)
         self._screen.block(_latest(shell).rstrip() or "No output.")
 
     async def stop(self, shell_id: str) -> None:
-        """End a command with all of its processes.
-
-        Raises:
-            UnknownShellError: E169, there is none of this id.
-        """
+        """End a command; E169 for an unknown id."""
         shell = self.shells.get(shell_id)
         if shell.command.is_over:
             self._screen.line(f"{shell.id} had already ended.")
@@ -112,7 +96,7 @@ class Jobs:
         self._report_ended()
 
     async def end(self) -> None:
-        """End all commands, and say which: the conversation is over."""
+        """End and list all commands."""
         self._report_ended()
         running = [shell for shell in self.shells.listed() if not shell.command.is_over]
         await self.shells.end()
@@ -126,7 +110,7 @@ class Jobs:
                 self._say_end(shell, "has ended")
 
     def _say_end(self, shell: BackgroundShell, what: str) -> None:
-        # The command comes last: nothing in it can be taken for what is said about it.
+        # The command comes last, so that none of it is mistaken for its state.
         state = one_line(state_of(shell.command))
         self._screen.block(f"{shell.id} {what}. {state} It was: {shortened(shell.line, _COMMAND)}", NOTICE)
 

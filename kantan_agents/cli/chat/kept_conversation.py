@@ -1,4 +1,4 @@
-"""What is kept of a conversation: its turns, each stored when it is made."""
+"""A stored conversation and its turns."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any, Final, Literal
 import attrs
 
 Outcome = Literal["open", "finished", "interrupted", "failed"]
-"""How the answer of a turn ended; ``"open"`` while it is being made, and after a crash."""
+"""How a turn's answer ended; ``"open"`` while it is written, and after a crash."""
 
 Kind = Literal["turn", "command", "note", "retry", "summary"]
-"""A question with its answer, a command of the agent's tools, a note about what the person has done, another
-answer in place of the turn before it and its notes, or a summary that stands for all turns before it."""
+"""A question with its answer, a command, a note about the user, a retry, or a summary.
+
+A retry replaces the previous turn and its notes; a summary replaces all previous turns.
+"""
 
 Item = dict[str, Any]
 """An input item of the SDK, as JSON data."""
@@ -20,26 +22,13 @@ LOST: Final = "[This answer was not finished: the chat ended while it was being 
 
 
 def said(text: str) -> Item:
-    """Return a text of the model as an item.
-
-    It has a type, although OpenAI needs none: llama.cpp's Responses API refuses an answer without one.
-    """
+    """Return a message of the model. Its type is required by llama.cpp's Responses API."""
     return {"type": "message", "role": "assistant", "content": text}
 
 
 @attrs.frozen
 class ChatTurn:
-    """A turn of a conversation.
-
-    Attributes:
-        number: Its position, from 1.
-        kind: What it is.
-        question: What the person typed.
-        answer: The text of the answer, as far as there is one.
-        items: The input items that it adds to the conversation.
-        outcome: How the answer ended.
-        trace_id: The trace of the answer; None if it was not recorded.
-    """
+    """A turn of a conversation; it adds ``items`` to the model's input."""
 
     number: int
     kind: Kind
@@ -51,27 +40,21 @@ class ChatTurn:
 
     @property
     def sent(self) -> list[Item]:
-        """The items as the model gets them; an answer that a crash has ended is marked."""
+        """The items for the model; an answer cut off by a crash gets a note."""
         lost = [said(LOST)] if self.outcome == "open" else []
         return [*self.items, *lost]
 
 
 @attrs.frozen
 class KeptConversation:
-    """A conversation with its turns.
-
-    Attributes:
-        id: Its id.
-        agent: Name of the agent that it was begun with.
-        turns: The turns, in order.
-    """
+    """A conversation; ``agent`` is the name of its first agent."""
 
     id: str
     agent: str
     turns: tuple[ChatTurn, ...] = ()
 
     def items(self) -> list[Item]:
-        """Return what the model gets: from the newest summary on, without answers that were tried again."""
+        """Return the model's input, from the latest summary on, without retried answers."""
         summaries = [index for index, turn in enumerate(self.turns) if turn.kind == "summary"]
         recent = self.turns[summaries[-1] if summaries else 0 :]
         left: list[ChatTurn] = []
@@ -88,12 +71,9 @@ class ListedConversation:
     """A conversation in a list.
 
     Attributes:
-        id: Its id.
-        agent: Name of the agent.
-        title: The beginning of its first question.
-        turns: The number of its turns.
-        changed_at: When its newest turn began, in seconds since 1970.
-        found: The text around what was searched for; empty in a plain list.
+        title: The start of its first question.
+        changed_at: Start of its latest turn, in seconds since 1970.
+        found: The text around a search hit.
     """
 
     id: str

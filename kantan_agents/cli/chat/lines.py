@@ -1,4 +1,4 @@
-"""``Lines``: the lines of standard input, read without holding up the event loop."""
+"""Standard input, read without blocking the event loop."""
 
 from __future__ import annotations
 
@@ -15,16 +15,12 @@ _LONGEST: Final = 1_000_000
 
 
 class Lines:
-    """Reads standard input line by line, one when it is asked for.
-
-    A thread of its own waits for the next line, because nothing can end the wait. Python does not wait for it
-    at the end.
-    """
+    """Reads lines on demand, in a daemon thread, because nothing can interrupt a read."""
 
     def __init__(self) -> None:
         if sys.stdin is None:
             raise FileArgumentError(path=STDIN, reason="there is no standard input")
-        # Its own object: Python could not close `sys.stdin` at the end while a thread reads from it.
+        # A separate object: at exit Python could not close `sys.stdin` while a thread reads from it.
         self._file = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
         self._wanted = threading.Semaphore(0)
         self._loop = asyncio.get_running_loop()
@@ -51,12 +47,7 @@ class Lines:
             self._future.set_result(line)
 
     async def next(self) -> str:
-        """Return the next line, without its end.
-
-        Raises:
-            EOFError: There is no other line, or ``stop`` was called.
-            FileArgumentError: E79, the line is too long or not UTF-8 text.
-        """
+        """Return the next line; raise EOFError after the last one and after ``stop``."""
         self._future = self._loop.create_future()
         self._wanted.release()
         line = await self._future

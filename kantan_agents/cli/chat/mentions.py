@@ -1,4 +1,4 @@
-"""Messages with files: ``@notes.txt`` sends the text of a file, ``@picture.png`` an image."""
+"""Messages with files: ``@notes.txt`` sends its text, ``@picture.png`` an image."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kantan_agents.cli.terminal.plain import one_line, whole
 from kantan_agents.cli.terminal.show_quantities import size_text
 from kantan_agents.errors import FileArgumentError, FileMentionError
 
-# At the beginning or after white space, so that aiko@example.com is not one.
+# At the start or after white space: aiko@example.com is not a mention.
 _MENTION: Final = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|(\S+))')
 _MAX_FILES: Final = 20
 _BEHIND: Final = ".,;:!?)]}'\""
@@ -31,14 +31,14 @@ _IMAGES: Final = (
 )
 _IMAGE_NAMES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 NOTE: Final = "[A note of the chat, not of the user: {}]"
-"""What a model gets in a message that the person has not typed. Nothing that others have written is in it."""
+"""Prefix of notes in a message that the user did not type; never foreign text."""
 
 FILE: Final = "The file "
-"""How the part of a message begins that has a file."""
+"""Prefix of the part of a message that holds a file."""
 
 MAX_TEXT: Final = 100_000
 MAX_IMAGE: Final = 5_000_000
-# O_NONBLOCK: opening a pipe would wait for somebody to write into it. Some flags do not exist on Windows.
+# O_NONBLOCK: opening a pipe would wait for a writer. Windows lacks some flags.
 _FLAGS: Final = os.O_RDONLY | sum(
     getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY", "O_NOCTTY")
 )
@@ -46,18 +46,13 @@ _FLAGS: Final = os.O_RDONLY | sum(
 
 @attrs.frozen
 class ChatMessage:
-    """What a person has typed, as the model gets it.
-
-    Attributes:
-        item: The input item.
-        notes: What was done with the files that it names, a line for each.
-    """
+    """A message for the model; ``notes`` inform the user about each named file."""
 
     item: Item
     notes: tuple[str, ...] = ()
 
     def with_text(self, text: str) -> ChatMessage:
-        """Return it with a further text for the model."""
+        """Return it with additional text for the model."""
         content = self.item["content"]
         parts = [{"type": "input_text", "text": content}] if isinstance(content, str) else content
         added = {"type": "input_text", "text": text}
@@ -65,17 +60,10 @@ class ChatMessage:
 
 
 def read_message(text: str, folder: Path) -> ChatMessage:
-    """Return a typed text as an input item, with the files in a folder that it names. Reads the files.
+    """Return a message as an input item with the files of ``folder`` that it names.
 
-    A name that no file has stays a text, and a note says so: people are called ``@aiko`` too.
-
-    Args:
-        text: What was typed.
-        folder: The working folder. No file outside of it is read.
-
-    Raises:
-        FileMentionError: E193, a file is outside of the folder, a link, binary or too large, or there are
-            too many.
+    A name without a file remains text, and a note reports it: ``@aiko`` may be a person. E193 for a file that
+    is outside the folder, a link, binary or too large, and for too many.
     """
     text = whole(text)
     parts: list[dict[str, Any]] = []
@@ -99,7 +87,7 @@ def _names(text: str, folder: Path) -> Iterator[str]:
     for quoted, word in _MENTION.findall(text):
         name = quoted or word
         short = name.rstrip(_BEHIND)
-        # "Look at @notes.txt." ends a sentence, unless there is a file of that name.
+        # "Look at @notes.txt." ends a sentence, unless a file has that name.
         yield name if quoted or not short or is_file_inside(folder, name) else short
 
 
@@ -135,34 +123,25 @@ def _decoded(content: bytes, name: str, *, is_cut: bool) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        longest = 4  # bytes of a character, of which the last may be cut off
+        longest = 4  # bytes of a character; the last one may be cut off
         if is_cut and error.start > len(content) - longest:
             return content[: error.start].decode("utf-8-sig")
         raise FileMentionError(name=name, reason="it is not UTF-8 text") from error
 
 
 def is_file_inside(folder: Path, name: str) -> bool:
-    """Return whether a name is to be read: something in the folder has it, or it leads out of the folder."""
+    """Return whether to read a name: it exists in the folder, or leads out of it, an error."""
     try:
         path = _path(folder, name)
         return not path.is_relative_to(folder) or (os.path.lexists(path) and not path.is_dir())
-    except (OSError, ValueError):  # too long, or with a character that no name has
+    except (OSError, ValueError):  # too long, or has a character that no name has
         return False
 
 
 def _read_inside(folder: Path, name: str, limit: int) -> tuple[bytes, int]:
-    """Return the beginning of a file inside a folder, and its size, which is larger if that is not all.
+    """Return the first bytes of a file in a folder, and its size; raise E193 if it cannot be read.
 
-    The folder is opened first and every part of the path below it on its own, without following links, so
-    that nobody can exchange one in between.
-
-    Args:
-        folder: The folder, an absolute path without links.
-        name: The file, relative to the folder.
-        limit: The most bytes to read.
-
-    Raises:
-        FileMentionError: E193, it is outside of the folder, a link, not a regular file, or cannot be read.
+    Each part of the path is opened below an open folder, without following links: no one can swap one.
     """
     path, shown = _path(folder, name), one_line(name)
     if not path.is_relative_to(folder) or path == folder:

@@ -1,4 +1,4 @@
-"""``ChatPage``: shows a recorded answer on the page of ``traces open``, in a process of its own."""
+"""Shows recorded answers on the page of ``traces open``."""
 
 from __future__ import annotations
 
@@ -22,11 +22,9 @@ _PATIENCE: Final = 30.0
 
 
 class ChatPage:
-    """Opens the page of the trace database. The page ends with the chat.
+    """Opens the page of the trace database; it ends with the chat.
 
-    Args:
-        database: The trace database.
-        flush: Writes what was recorded so far; it waits for the disk.
+    ``flush`` writes recorded spans and blocks.
     """
 
     def __init__(self, database: Path, flush: Callable[[], object]) -> None:
@@ -36,25 +34,21 @@ class ChatPage:
 
     def command(self, trace_id: str) -> list[str]:
         """Return the command that opens the page of a run."""
-        # A URL is shown without its password, and then it is of no use in a command.
+        # A displayed URL lacks its password and would not work in a command.
         place = [] if self._database.file is None else ["--db", str(self._database.file)]
         return [_PROGRAM, "traces", "open", trace_id, *place]
 
     async def open(self, trace_id: str) -> str:
-        """Serve the page of a run, open it in the browser, and return its address.
-
-        Raises:
-            ChatCommandError: E196, it cannot be served.
-        """
+        """Serve a run's page, open it, and return its address; E196 on failure."""
         await anyio.to_thread.run_sync(self._flush)
-        # In the environment, not on the command line, which all users of the machine can read.
+        # In the environment, because all users of the machine can read the command line.
         environment = {**os.environ, DATABASE_VARIABLE: self._database.text}
         process = await anyio.open_process(
             # Not with -m, which would prefer a module of this name in the working directory.
             [*worker_command(_PAGE), "traces", "open", trace_id],
             env=environment,
             stdin=None,
-            start_new_session=True,  # Ctrl-C in the chat is not meant for it
+            start_new_session=True,  # Ctrl-C in the chat does not concern it
         )
         self._processes.append(process)
         address = ""
@@ -69,7 +63,7 @@ class ChatPage:
         return address.strip()
 
     async def close(self) -> None:
-        """End the pages that were opened."""
+        """Stop all open pages."""
         with anyio.CancelScope(shield=True):
             for process in self._processes:
                 if process.returncode is None:

@@ -1,4 +1,4 @@
-"""The permissions that a plan asks for, such as ``Write(src/**)``: checked, and in plain words."""
+"""The permissions that a plan requests, checked and explained."""
 
 from __future__ import annotations
 
@@ -27,13 +27,7 @@ _PROTECTED: Final = "it names a protected file, which is asked for each time"
 
 @attrs.frozen
 class PlanEntry:
-    """A permission that a plan asks for.
-
-    Attributes:
-        text: The entry, as ``--yes`` takes it.
-        words: What it permits, for a person.
-        remarks: What a person should know of it besides.
-    """
+    """A requested permission: its ``--yes`` entry, its effect in words, and remarks for the user."""
 
     text: str
     words: str
@@ -43,12 +37,7 @@ class PlanEntry:
 def read_entries(
     texts: Iterable[str], known: Collection[str]
 ) -> tuple[tuple[PlanEntry, ...], tuple[str, ...]]:
-    """Return the entries, and what is wrong with others.
-
-    Args:
-        texts: The entries, as a model wrote them.
-        known: The names of the tools that there are.
-    """
+    """Return the valid entries, and the problems of the others."""
     entries: list[PlanEntry] = []
     problems: list[str] = []
     for text in dict.fromkeys(one.strip() for one in texts):
@@ -60,11 +49,6 @@ def read_entries(
 
 
 def _entry(text: str, known: Collection[str]) -> PlanEntry:
-    """Read an entry.
-
-    Raises:
-        ValueError: It has a mistake, or permits more than a plan may ask for.
-    """
     if not text.isprintable() or by_code(text, strict=True) != text:
         raise ValueError("it has characters that cannot be seen, or several lines")
     name = text.partition("(")[0].strip()

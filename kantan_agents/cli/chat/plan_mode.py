@@ -1,4 +1,4 @@
-"""``PlanMode``: while it is on, agents only read, until the person agrees to a plan."""
+"""Plan mode: agents only read until the user agrees."""
 
 from __future__ import annotations
 
@@ -57,20 +57,10 @@ _NO_APPROVALS: Final = GivenApprovals.of(())
 
 
 class PlanMode(Middleware):
-    """Refuses the calls of models that may change something, and offers them the tool ``ExitPlanMode``.
+    """Denies model calls that may change something, and offers ``ExitPlanMode``.
 
-    A call is decided by the mode in which the model was asked for it. So an agreement has no effect on calls
-    that the model makes beside ``ExitPlanMode``.
-
-    Args:
-        is_on: Whether the chat starts in it.
-        named: Tools and entries that the person permits in it as well.
-
-    Attributes:
-        is_on: Whether it is on.
-
-    Raises:
-        InvalidOptionError: E75, an entry of ``named`` has a mistake.
+    The mode at the time of the model request decides about a call: an agreement has no effect on calls made
+    together with ``ExitPlanMode``.
     """
 
     def __init__(self, *, is_on: bool = False, named: Collection[str] = ()) -> None:
@@ -80,7 +70,7 @@ class PlanMode(Middleware):
         self.layers: Layers = layers_of([("plan mode", self)])
         self._named = GivenApprovals.of(named, "--plan-tool")
         self._granted = _NO_APPROVALS
-        self._agreed: GivenApprovals | None = None  # from the next request to the model on
+        self._agreed: GivenApprovals | None = None  # from the next model request on
         self._known: frozenset[str] = frozenset()
         self._is_asking = False
         self._answer: str | None = None
@@ -88,17 +78,17 @@ class PlanMode(Middleware):
         self._guarded = guard_function(self._tool)
 
     def ask_at(self, editor: Editor | None, screen: Screen, stop: Callable[[], None], place: str) -> None:
-        """Ask about plans there, as ``PlanQuestion``; without an editor, no one can be asked."""
+        """Ask about plans; without an editor, no one can agree."""
         self._screen = screen
         self._ask = None if editor is None else PlanQuestion(editor, screen, stop, place)
 
     @property
     def offered(self) -> FunctionTool | None:
-        """The tool that an agent has besides its own; None while it has none."""
+        """The tool that plan mode adds to an agent, or None."""
         return self._guarded if self.is_on and self._agreed is None else None
 
     def enter(self) -> None:
-        """Turn it on. What an earlier plan was permitted is asked about again."""
+        """Turn it on and revoke permissions of an earlier plan."""
         self.forget()
         self.is_on = True
 
@@ -107,7 +97,7 @@ class PlanMode(Middleware):
         self._agreed, self.is_on = None, False
 
     def forget(self) -> None:
-        """Forget what was permitted for the conversation."""
+        """Revoke all permissions of the conversation."""
         self._granted, self._agreed = _NO_APPROVALS, None
 
     def prompt(self) -> str:
@@ -131,7 +121,7 @@ class PlanMode(Middleware):
         return ApprovalAnswer("yes") if is_granted else None
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Offer ``ExitPlanMode`` to the agent that the person talks to."""
+        """Offer ``ExitPlanMode`` to the agent that the user talks to."""
         if _is_outermost(run):
             offer_tool(run, lambda: self.offered)
             if not isinstance(run.input, RunState):
@@ -139,8 +129,8 @@ class PlanMode(Middleware):
         await call_next(run)
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Hide tools whose calls cannot be refused; if no one can agree, give the plan as the answer."""
-        if _is_outermost(call.run):  # all calls that the model made before have ended
+        """Hide tools whose calls cannot be denied; if no one can agree, answer with the plan."""
+        if _is_outermost(call.run):  # all earlier calls of the model have ended
             self._settle()
             answer, self._answer = self._answer, None
             if answer is not None:
@@ -152,8 +142,8 @@ class PlanMode(Middleware):
         return await call_next(call)
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Make a call that only reads, that the person has named or made; refuse any other."""
-        if call.tool is self._tool:  # whatever the rules say; hooks may refuse it
+        """Allow calls that only read, or that the user permitted or made."""
+        if call.tool is self._tool:  # regardless of rules; hooks may deny it
             return await make_call(
                 call, partial(self._tool.on_invoke_tool, call.tool_context, call.arguments)
             )
@@ -205,7 +195,6 @@ def _is_outermost(run: Run) -> bool:
 
 
 def _seen(call: ToolCall) -> tuple[PendingCall, Any, ToolFacts]:
-    """Return a call as the person's entries know it: a tool of a server only by names that say so."""
     facts = facts_of_call(call)
     names = facts.names
     if server_of(call.tool) is not None:
@@ -215,7 +204,6 @@ def _seen(call: ToolCall) -> tuple[PendingCall, Any, ToolFacts]:
 
 
 def _names_of(tool: Any) -> Iterator[str]:
-    """Yield the names of a tool that an entry of a plan may have."""
     if isinstance(tool, FunctionTool):
         facts = facts_of_listed(tool)
         names = facts.names if facts.origin is None else facts.origin.names

@@ -1,4 +1,4 @@
-"""``PlanQuestion``: shows a plan and what it asks for, and asks the person whether they agree."""
+"""Shows a plan with its permissions, and asks for agreement."""
 
 from __future__ import annotations
 
@@ -24,12 +24,7 @@ _ALWAYS_ASKED: Final = "Everything else is asked about as usual, and protected f
 
 @attrs.frozen
 class PlanAnswer:
-    """What a person has decided about a plan.
-
-    Attributes:
-        decision: Whether they agree; ``"each"`` agrees to the plan, and to none of its permissions.
-        reason: Why they do not.
-    """
+    """The decision; ``"each"`` agrees to the plan, but to none of its permissions."""
 
     decision: Literal["yes", "each", "no"]
     reason: str = ""
@@ -37,14 +32,7 @@ class PlanAnswer:
 
 @attrs.frozen(eq=False)
 class PlanQuestion:
-    """Asks at the terminal. If the person presses Ctrl-C or Ctrl-D instead, the answer of the model ends.
-
-    Attributes:
-        editor: Reads the answers.
-        screen: Shows the plan.
-        stop: Ends the answer that is being made.
-        place: Where commands run, such as ``no sandbox``.
-    """
+    """Asks at the terminal. Ctrl-C or Ctrl-D cancels the model's answer."""
 
     editor: Editor
     screen: Screen
@@ -52,10 +40,10 @@ class PlanQuestion:
     place: str = ""
 
     async def __call__(self, agent: str, plan: str, entries: tuple[PlanEntry, ...]) -> PlanAnswer:
-        """Ask about a plan of an agent."""
+        """Ask about an agent's plan."""
         async with self.screen.lock:
             self.screen.line(f"{short_name(agent)} proposes a plan:", NOTICE)
-            # Each line is marked: none of them can look like a line of the chat.
+            # The prefix keeps a line from imitating one of the chat.
             self.screen.block("\n".join(f"| {line}" for line in visible(plan).split("\n")))
             if entries:
                 self.screen.block("In this conversation, it wants to do this without a question:", NOTICE)
@@ -66,7 +54,7 @@ class PlanQuestion:
                 return await self._answer(_QUESTION if entries else _SHORT_QUESTION)
             except (KeyboardInterrupt, EOFError):
                 self.stop()
-        await anyio.sleep_forever()  # until the run is cancelled
+        await anyio.sleep_forever()  # until the run is canceled
         raise AssertionError
 
     def _lines(self, entries: tuple[PlanEntry, ...]) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""``ExitPlanMode``: the tool with which a model proposes a plan, and the texts that it gets about it."""
+"""The tool ``ExitPlanMode``, with which a model proposes a plan."""
 
 from __future__ import annotations
 
@@ -37,22 +37,18 @@ _PROPERTIES: Final[dict[str, Any]] = {
 
 
 def plan_tool(propose: Work) -> FunctionTool:
-    """Return the tool.
-
-    Args:
-        propose: Does its work.
-    """
+    """Return the tool; ``propose`` handles its calls."""
     return checked_tool(NAME, _DESCRIPTION, _PROPERTIES, ["plan"], propose)
 
 
 def refusal(tool: str, *, of_subagent: bool) -> PlanModeError:
-    """Return the error for a call in plan mode. A subagent has no plan of its own."""
+    """Return the error for a denied call in plan mode. Subagents have no plan."""
     what = "answer with what should be changed" if of_subagent else f"propose a plan with {NAME}"
     return PlanModeError(tool_name=tool, hint=f"Read what you need to know, then {what}.")
 
 
 def not_shown(problems: Iterable[str]) -> str:
-    """Return the result of a call that asks for what cannot be permitted."""
+    """Return the result if permissions cannot be granted."""
     listed = "\n".join(f"- {one}" for one in problems)
     return (
         f"The user has not seen the plan, because these cannot be permitted:\n{listed}\n"
@@ -61,13 +57,13 @@ def not_shown(problems: Iterable[str]) -> str:
 
 
 def not_agreed(reason: str) -> str:
-    """Return the result of a call whose plan the user has not agreed to."""
+    """Return the result for a rejected plan."""
     because = f" The reason: {reason}" if reason else ""
     return f"The user has not agreed.{because}\nPlan mode goes on. Change the plan and propose it again."
 
 
 def agreed(granted: Sequence[str]) -> str:
-    """Return the result of a call whose plan the user has agreed to."""
+    """Return the result for an accepted plan."""
     permitted = f" Permitted without a question: {', '.join(granted)}." if granted else ""
     return (
         f"The user has agreed to the plan. Carry it out now.{permitted} The user is asked about any other "
@@ -76,6 +72,6 @@ def agreed(granted: Sequence[str]) -> str:
 
 
 def as_answer(plan: str, entries: Iterable[PlanEntry]) -> str:
-    """Return a plan as the answer where no one can agree to it."""
+    """Return a plan as an answer, if no one can agree to it."""
     listed = "\n".join(f"- {entry.text}" for entry in entries)
     return f"{plan}\n\nThe plan asks for:\n{listed}" if listed else plan

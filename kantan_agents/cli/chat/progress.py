@@ -1,4 +1,4 @@
-"""``AnswerProgress``: what has happened of an answer, from its events, to keep it if it is not finished."""
+"""Collects an answer's events, to store an unfinished one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _NO_OUTPUT: Final = "The call was interrupted. It may have had effects."
 
 
 class AnswerProgress:
-    """Collects the texts and tool calls of one answer, in order.
+    """The parts of one answer, in order.
 
-    A run that is cancelled or fails has no result. What its tools have done has happened all the same, and
-    the model must know it in the next turn.
+    A canceled or failed run has no result, yet the model must know its tools' effects.
     """
 
     def __init__(self) -> None:
@@ -33,21 +32,21 @@ class AnswerProgress:
 
     @property
     def text(self) -> str:
-        """The texts of the model so far."""
+        """The model's messages so far."""
         return "\n".join(part["content"] for part in self._parts if "content" in part)
 
     @property
     def ends_with_text(self) -> bool:
-        """Whether the newest part is a text of the model."""
+        """Whether the latest part is a message."""
         return bool(self._parts) and "content" in self._parts[-1]
 
     @property
     def did_nothing(self) -> bool:
-        """Whether nothing was written, and no call was made that the rules have not refused."""
+        """Whether nothing was written and all calls were denied."""
         return all(part.get("call_id") in self._refused for part in self._parts)
 
     def see(self, event: Event) -> bool:
-        """Add an event of the run itself; return whether a tool call has ended."""
+        """Add an event of the outermost run; return whether a tool call has ended."""
         match event.type:
             case "run_started":
                 self.trace_id = event.trace_id
@@ -62,7 +61,7 @@ class AnswerProgress:
             case "tool_arguments_delta":
                 self._arguments.setdefault(event.call_id, []).append(event.arguments)
             case "tool_call_started":
-                # The event of a call that is refused at once has no arguments.
+                # The event of an immediately denied call has no arguments.
                 arguments = event.arguments or "".join(self._arguments.get(event.call_id, ())) or "{}"
                 self._parts.append(_call(event.call_id, event.tool, arguments))
             case "tool_call_finished":
@@ -77,11 +76,7 @@ class AnswerProgress:
         return False
 
     def items(self, ending: str | None = None) -> list[Item]:
-        """Return the parts as input items, each call with its result.
-
-        Args:
-            ending: Why the answer has ended, as a last text.
-        """
+        """Return the parts as input items, with ``ending`` as a final message."""
         items: list[Item] = []
         for part in self._parts:
             if "content" in part:
@@ -94,7 +89,6 @@ class AnswerProgress:
 
 
 def _counted(event: ModelCallStarted | ModelCallFinished) -> tuple[str, int] | None:
-    """Return the model of a request, and the tokens that its provider has counted; None if it has not."""
     if event.type == "model_call_started":
         return None
     usage = event.usage
@@ -108,12 +102,12 @@ def _call(call_id: str, tool: str, arguments: str) -> Item:
         is_object = isinstance(json.loads(arguments), dict)
     except (ValueError, RecursionError):
         is_object = False
-    # A provider refuses a call whose arguments are not an object.
+    # Providers reject a call whose arguments are not an object.
     return call_item(call_id, tool, arguments if is_object else json.dumps({"arguments": arguments}))
 
 
 def portable(items: list[Item]) -> list[Item]:
-    """Return items as any model understands them: texts and calls, without ids and without reasoning."""
+    """Return items for any model: messages and calls, without ids and reasoning."""
     return [_portable(item) for item in items if not is_reasoning(item)]
 
 

@@ -1,4 +1,4 @@
-"""``Questions``: asks the person at the terminal what a model wants to know, for ``AskUserQuestion``."""
+"""Asks the user the questions of ``AskUserQuestion``."""
 
 from __future__ import annotations
 
@@ -20,26 +20,17 @@ _NUMBERS = re.compile(r"\d{1,9}([\s,]+\d{1,9})*,?")
 
 
 class Questions:
-    """Asks one question at a time. The tool gets it before there is a terminal to ask at.
-
-    If the person presses Ctrl-C or Ctrl-D instead of answering, the answer of the model ends.
-    """
+    """Asks one question at a time; Ctrl-C or Ctrl-D cancels the answer."""
 
     def __init__(self) -> None:
         self._terminal: tuple[Editor, Screen, Callable[[], None]] | None = None
 
     def ask_at(self, editor: Editor, screen: Screen, stop: Callable[[], None]) -> None:
-        """Ask there from now on.
-
-        Args:
-            editor: Reads the answers.
-            screen: Shows the questions.
-            stop: Ends the answer that is being made.
-        """
+        """Set the editor and screen; ``stop`` cancels the current answer."""
         self._terminal = editor, screen, stop
 
     async def __call__(self, questions: Sequence[Question]) -> list[list[str]] | None:
-        """Return the words of each answer, empty for a question that is not answered."""
+        """Return the answers, "" for a question without one."""
         if self._terminal is None:
             return None
         editor, screen, stop = self._terminal
@@ -48,7 +39,7 @@ class Questions:
                 return [await _answer(question, editor, screen) for question in questions]
             except (KeyboardInterrupt, EOFError):
                 stop()
-        await anyio.sleep_forever()  # until the run is cancelled
+        await anyio.sleep_forever()  # until the run is canceled
         return None
 
 

@@ -1,4 +1,4 @@
-"""What ``/retry`` sends again, and after which errors it may help."""
+"""``/retry``: its input, and the errors after which it may help."""
 
 from __future__ import annotations
 
@@ -26,35 +26,21 @@ _OF_CONNECTIONS: Final = (APIConnectionError, ProviderRequestError, httpx.Transp
 
 @attrs.frozen
 class Retried:
-    """The turn whose answer is tried again.
-
-    Attributes:
-        question: What the person typed.
-        before: The conversation before it.
-        begun: The items of the turn that stay.
-    """
+    """A turn to retry."""
 
     question: str
     before: list[Item]
     begun: list[Item]
 
     def notes(self) -> list[str]:
-        """Return what the person is shown about it."""
+        """Return notes for the user about it."""
         calls = sum(item.get("type") in CALLS_FOR_SDK for item in self.begun)
         kept = [f"kept, with the results: {counted(calls, 'tool call')}"] if calls else []
         return [f"> {self.question}", *kept]
 
 
 def last_turn(turns: tuple[ChatTurn, ...], items: list[Item]) -> Retried:
-    """Return the last turn of a conversation with the notes after it, to try its answer again.
-
-    Args:
-        turns: The turns.
-        items: The conversation as the model has it.
-
-    Raises:
-        ChatCommandError: E196, there is no turn, or a model has not answered it.
-    """
+    """Return the last turn and the notes after it; E196 without an answer to retry."""
     notes = list(takewhile(lambda turn: turn.kind == "note", reversed(turns)))[::-1]
     if len(notes) == len(turns):
         raise _refused("nothing has been said yet; type a message")
@@ -69,7 +55,7 @@ def last_turn(turns: tuple[ChatTurn, ...], items: list[Item]) -> Retried:
     if items[-len(sent) - len(noted) :] != [*sent, *noted]:
         sent = portable(sent)  # as after `/resume` and `/model`
     begun = [*without_answer(sent), *noted]
-    if noted:  # some models answer only what a user has said
+    if noted:  # some models answer only a user's message
         begun.append({"role": "user", "content": NOTE.format("The user wants another answer.")})
     return Retried(last.question, items[: -len(sent) - len(noted)], begun)
 
@@ -79,10 +65,7 @@ def _refused(reason: str) -> ChatCommandError:
 
 
 def without_answer(items: list[Item]) -> list[Item]:
-    """Return the items of a turn without what a model has written since the message or the last tool call.
-
-    The calls and their results stay: they have happened, and the model goes on after them.
-    """
+    """Return a turn's items up to the message or the last tool call, whose effects stay."""
     end = len(items)
     while end and (is_answer(items[end - 1]) or is_reasoning(items[end - 1])):
         end -= 1
@@ -90,10 +73,10 @@ def without_answer(items: list[Item]) -> list[Item]:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Return whether the same request may succeed later: after a rate limit, or if a server was away."""
+    """Return whether a retry may succeed, as after a rate limit."""
     if is_out_of_credit(error):
         return False
-    if isinstance(error, MaxTurnsExceeded):  # it goes on after the calls of the tools
+    if isinstance(error, MaxTurnsExceeded):  # it continues after the tool calls
         return True
     status = error.status if isinstance(error, ProviderRequestError) else getattr(error, "status_code", None)
     if isinstance(status, int):

@@ -1,4 +1,4 @@
-"""``RowEnd``: where in its row a text on the terminal ends, as far as that is certain."""
+"""Tracks the column in which output ends."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Final
 from rich.cells import get_character_cell_size
 
 _EMOJI: Final = 0x1F000
-"""From here on, terminals differ in how wide characters are, alone and joined."""
+"""From here on, terminals differ in the width of characters, alone and joined."""
 
 
 class RowEnd:
-    """Follows a text that is written from the beginning of a row.
+    """Follows output that starts at the left edge.
 
-    After a character in the last column, a terminal begins a new row only with the next one, and no longer
-    does so if the cursor has moved meanwhile. So the cursor may leave the end of a text only elsewhere.
+    After a character in the last column, terminals wrap only with the next one, and not if the cursor moved
+    in between: it must not leave the output there.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class RowEnd:
         self._width = 0
 
     def follow(self, text: str, width: int) -> None:
-        """Follow a piece of the text on a terminal with so many columns."""
+        """Follow a piece of output on a terminal of this width."""
         _, newline, last = text.rpartition("\n")
         if newline:
             self._column = 0
@@ -38,5 +38,5 @@ class RowEnd:
             self._column = self._column + cells if fits else cells
 
     def may_leave(self, width: int) -> bool:
-        """Return whether the cursor can leave the end of the text and return to it."""
+        """Return whether the cursor can leave the end of the output and return."""
         return self._column is not None and self._column < self._width == width

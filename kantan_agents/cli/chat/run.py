@@ -1,4 +1,4 @@
-"""``kantan-agents chat``: puts a chat together and leads it until it is ended."""
+"""Assembles a chat and runs it until it ends."""
 
 from __future__ import annotations
 
@@ -46,14 +46,9 @@ _PATIENCE_WITH_THREADS: Final = 0.5
 
 
 def lead(settings: Settings) -> None:
-    """Lead a chat: at a terminal, or with the lines of standard input as its questions.
+    """Run a chat at a terminal, or with standard input's lines as questions.
 
-    If a tool still works in a thread that nothing can end, the process ends without it.
-
-    Raises:
-        Exit: With code 1, an answer to a line failed; with 128 and its number, a signal ended the chat.
-        FileArgumentError: E79, a database that ``--db`` names cannot be used, or a line cannot be read.
-        ConversationNotFoundError: E194, there is no conversation to go on with.
+    The process ends even if a tool's thread still works.
     """
     with recording_to(settings.target) as recorder:
         page = None
@@ -126,7 +121,7 @@ async def _converse(chat: Chat, editor: Editor, ending: ChatEnding) -> int:
     screen, talk = chat.screen, chat.talk
     screen.line(f"{talk.agent.name}, {model_of(talk.agent)}. /help lists the commands, Ctrl-D ends.", LABEL)
     with anyio.move_on_after(_PATIENCE), suppress(Exception):
-        await chat.load_tools()  # only for completion: a server of tools may be slow or away
+        await chat.load_tools()  # only for completion: a tool server may be slow or down
     was_interrupted = False
     while not ending.is_requested and not screen.is_closed:
         try:
@@ -151,7 +146,7 @@ async def _converse(chat: Chat, editor: Editor, ending: ChatEnding) -> int:
 
 
 async def _answer_lines(chat: Chat, ending: ChatEnding) -> int:
-    """Answer each line of standard input. Anybody may have written it, so it is never a command."""
+    """Answer each line of standard input. Its author is unknown: it is never a command."""
     lines = Lines()
     failed = False
     while not ending.is_requested:
@@ -175,7 +170,7 @@ def _completer(chat: Chat) -> ChatCompleter:
 
 
 def _leave_closed_terminal() -> None:
-    """Take the standard streams off a terminal that is gone: Python would fail to flush them at the end."""
+    """Detach the standard streams: Python would fail to flush them to a closed terminal."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -194,12 +189,10 @@ class _Unwaited(ThreadPoolExecutor):
 
 
 def _wait_for_no_thread() -> None:
-    """Let the running event loop end without waiting for the threads that it has begun."""
     asyncio.get_running_loop().set_default_executor(_Unwaited(thread_name_prefix="chat"))
 
 
 def _end_threads(code: int) -> None:
-    """Leave the process with an exit code if a thread goes on, for which Python would wait."""
     deadline = time.monotonic() + _PATIENCE_WITH_THREADS
     for thread in threading.enumerate():
         if not thread.daemon and thread is not threading.main_thread():

@@ -1,4 +1,4 @@
-"""``Screen``: what a chat writes to the terminal: streamed text, lines, and one line of status."""
+"""Writes streamed output, lines, and one status line."""
 
 from __future__ import annotations
 
@@ -16,23 +16,17 @@ from kantan_agents.cli.terminal.plain import whole
 from kantan_agents.support.invisible import ByCode
 
 _ERASE = "\r\x1b[K"
-# Index, which makes a row below and stays in the column, and up again; then save the cursor, and go below.
+# Index adds a row below; go up again, save the cursor, go below.
 _BELOW = "\x1bD\x1b[A\x1b7\x1b[B\r"
 _BACK = "\x1b8"
 
 
 class Screen:
-    """Writes to a terminal of any width. Nothing that it is given is read as markup or as a control sequence.
-
-    Once the terminal is closed, it writes nothing more.
-
-    Args:
-        console: The console.
-        notes: Where everything but answers goes, if answers are to be alone, as in a pipe.
+    """Writes to a terminal, until it is closed, without markup and control sequences of its input.
 
     Attributes:
-        lock: Held by who writes or asks, so that nothing is written into a question.
-        shows_status: Whether there is a line of status: not in a pipe, or on a terminal without a cursor.
+        lock: Hold it to write or ask, so that no output lands in a question.
+        shows_status: False in a pipe or on a terminal without a cursor.
     """
 
     def __init__(self, console: Console, *, notes: Console | None = None) -> None:
@@ -59,14 +53,14 @@ class Screen:
                 self._row_end.follow(piece, self._console.width)
 
     def end_answer(self) -> None:
-        """Begin a new line, unless the last one has ended."""
+        """Start a new line, unless the last one has ended."""
         self._write_answer(self._pieces.end())
         self._clear_status()
         if not self._is_at_start:
             self._write_answer("\n")
 
     def line(self, text: str | Text, style: str = "") -> None:
-        """Write a text as one line, which ends with an ellipsis if the terminal is too narrow."""
+        """Write one line, cut to the terminal's width."""
         shown = plain(" ".join(text.split()), style) if isinstance(text, str) else text
         shown.no_wrap = True
         if self._notes is not None:
@@ -76,17 +70,17 @@ class Screen:
         self._print(shown, self._console, is_folded=True)
 
     def block(self, text: str, style: str = "") -> None:
-        """Write a text with all its lines, however long they are."""
+        """Write all lines in full."""
         if self._notes is None:
             self.end_answer()
         self._print(plain(text, style), self._notes or self._console, is_folded=False)
 
     def error(self, text: str) -> None:
-        """Write an error with all its words."""
+        """Write an error in full."""
         self.block(f"error: {' '.join(text.split())}", BAD)
 
     def status(self, text: str) -> None:
-        """Show what goes on, until anything else is written: on this line, or below a text that may go on."""
+        """Show a status until the next output."""
         if not self.shows_status or text == self._status:
             return
         width = self._console.width
@@ -123,5 +117,5 @@ class Screen:
     def _until_closed(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, ValueError):  # the terminal is gone, or the stream is closed
+        except (OSError, ValueError):  # the terminal or the stream is closed
             self.is_closed = True

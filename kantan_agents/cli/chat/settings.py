@@ -1,4 +1,4 @@
-"""``Settings``: what a chat is started with, read from its options."""
+"""The settings of a chat, read from its options."""
 
 from __future__ import annotations
 
@@ -32,23 +32,12 @@ from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
 
 @attrs.frozen(eq=False)
 class Settings:
-    """What a chat is started with.
+    """The settings that a chat starts with.
 
     Attributes:
-        agent: The agent.
-        source: Makes it with another model.
-        context: The context that each conversation begins with.
-        options: How the agent is run.
-        target: The database that records the answers, or None.
-        store: Where conversations are kept, or None.
-        resume: The conversation to go on with: its id, or ``last``.
-        prices: The prices of models.
-        questions: Asks the person what a model wants to know; None if nobody is at a terminal.
-        hooks: The person's hooks.
-        folder: The working folder, whose files may be sent.
-        place_of_commands: Where the commands of the agent run, for questions; empty if it runs none.
-        plan: The plan mode.
-        history: Where what is typed is kept, or None.
+        resume: The id of a conversation to resume, or ``last``.
+        questions: Asks the model's questions; None without a terminal.
+        place_of_commands: Where commands run, for questions.
     """
 
     agent: Agent[Any]
@@ -75,17 +64,11 @@ def read_start(
     questions: Questions | None,
     instruction_files: InstructionFiles | None,
 ) -> tuple[AgentSource, dict[str, Any]]:
-    """Return what makes the agent, and the context of its conversations.
-
-    Raises:
-        FileArgumentError, InvalidToolRulesError: E79, E20, a file cannot be read, or its rules are wrong.
-        InvalidOptionError: E75, an option has a wrong value.
-        KantanAgentsError: The agent cannot be found or read.
-    """
+    """Return the source of the agent, and the context of its conversations."""
     context = read_context(options.context_file)
     stated = context.get(USER_RULES)
     if stated is not None:
-        # The person at the terminal wrote or chose the file, so its rules count as written in code.
+        # The user at the terminal wrote or chose the file, so its rules count like rules in code.
         context[USER_RULES] = UserRules(stated)
     if rules == STDIN:
         raise InvalidOptionError(option="--rules", reason="standard input is already read for the questions")
@@ -99,16 +82,9 @@ def read_start(
 
 
 def open_conversations(path: Path | None, *, resumes: bool) -> Conversations | None:
-    """Open the file of conversations; without a path, the one in the user's folder for data.
+    """Open the file of conversations, by default in the user's data folder.
 
-    If that one cannot be used, a line on standard error says so, and the chat goes on without it.
-
-    Args:
-        path: The file that the user has named.
-        resumes: Whether the chat goes on with a conversation in it.
-
-    Raises:
-        ConversationsFileError: E195, it cannot be used.
+    An unusable default is only reported, unless the chat ``resumes`` (E195).
     """
     try:
         kept = Conversations(conversations_file() if path is None else path)
@@ -122,8 +98,8 @@ def open_conversations(path: Path | None, *, resumes: bool) -> Conversations | N
 
 
 def open_history(*, is_kept: bool) -> HistoryFile | None:
-    """Return the file of what is typed, or None to keep nothing."""
+    """Return the input history, or None to store nothing."""
     try:
         return HistoryFile(history_file()) if is_kept else None
-    except ConversationsFileError:  # which a warning about the conversations has said
+    except ConversationsFileError:  # the warning about conversations has stated it
         return None

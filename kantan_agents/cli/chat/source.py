@@ -1,4 +1,4 @@
-"""``AgentSource``: the agent of a chat, which can be made again with another model."""
+"""Builds a chat's agent, again with another model."""
 
 from __future__ import annotations
 
@@ -33,11 +33,7 @@ _OPTION = "--agent"
 
 @attrs.define(eq=False)
 class AgentSource:
-    """Makes the agent of a chat: with another model, or again after its files have changed.
-
-    Attributes:
-        pinned: The files that it is made from; None if there are none.
-    """
+    """Builds a chat's agent: with another model, or after its files changed."""
 
     _make: Callable[..., Agent[Any]]
     pinned: PinnedFiles | None
@@ -45,15 +41,11 @@ class AgentSource:
     _replaces: bool = attrs.field(default=False, init=False)
 
     def agent(self) -> Agent[Any]:
-        """Return the agent with the model that was chosen last."""
+        """Return the agent with the last chosen model."""
         return self._make(self._model, replace=self._replaces)
 
     def agent_with(self, model: str) -> Agent[Any]:
-        """Return the agent with another model from now on, also in place of a full name in its file.
-
-        Raises:
-            ModelNotFoundError, ModelNotConfiguredError: E19, E47, the model cannot be used.
-        """
+        """Return the agent with another model from now on, even if its file names one."""
         agent = self._make(model, replace=True)
         agent.check_model()
         self._model, self._replaces = model, True
@@ -69,23 +61,10 @@ def agent_source(
     questions: Questions | None = None,
     instruction_files: InstructionFiles | None = None,
 ) -> AgentSource:
-    """Return what makes the agent of a chat.
+    """Return the source of a chat's agent; one of a module has its own rules, tools and files.
 
-    Args:
-        name: The name of an agent, the path of a file that ends with ``.md``, or ``MODULE:NAME`` of an
-            ``Agent`` or of a function that returns one; None for a helpful assistant.
-        instructions: The instructions of that assistant.
-        rules: The rules of the context for slash commands, or None. An agent of a module has its own.
-        options: The model, and the further tools whose calls need an approval. An agent of a module decides
-            about these itself.
-        tools: The tools that the agent gets. An agent of a module has its own.
-        questions: Asks the person for the tool ``AskUserQuestion``, which an agent of a file gets, and any
-            other that gets tools.
-        instruction_files: The files with instructions that the agent gets. One of a module decides itself.
-
-    Raises:
-        AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``read_agent``.
-        InvalidOptionError: E75, there is no such module or name, it is not an agent, or it has its own tools.
+    ``name`` is a name, a path that ends with ``.md``, ``MODULE:NAME`` of an ``Agent`` or of a function that
+    returns one, or None for an assistant with ``instructions``.
     """
     asked, model = options.asked, options.model
     commands: list[Any] = [SlashCommands(user_rules(rules)), *([Approve(asked)] if asked else [])]
@@ -117,7 +96,7 @@ def agent_source(
 
 
 def slash_commands_of(agent: Agent[Any]) -> SlashCommands | None:
-    """Return the middleware that lets a person run the tools of an agent; None if nobody may."""
+    """Return middleware that lets a user run the agent's tools, or None."""
     return next((one for one in agent.layers.middleware if isinstance(one, SlashCommands)), None)
 
 
@@ -143,7 +122,7 @@ def _of_file(
     *,
     replace: bool = False,
 ) -> Agent[Any]:
-    if named.pinned.own is not None:  # that of its file, or what has been taken from it since
+    if named.pinned.own is not None:  # from its file, or the version accepted since
         named = attrs.evolve(named, definition=named.pinned.own)
     if replace and model is not None:
         named = attrs.evolve(named, definition=attrs.evolve(named.definition, model=None))

@@ -1,4 +1,4 @@
-"""The list of steps that ``TodoWrite`` keeps: how a chat shows it, and reads it from a conversation."""
+"""The todo list of ``TodoWrite`` in a chat."""
 
 from __future__ import annotations
 
@@ -24,31 +24,19 @@ _STYLES: Final = {"completed": LABEL, "in_progress": STRONG, "pending": ""}
 
 
 class StepLists:
-    """Shows what each call of ``TodoWrite`` has changed. Each subagent has a list of its own.
-
-    Args:
-        steps: The list of the agent itself, as it was shown before.
-    """
+    """Shows the changes of each ``TodoWrite`` call; each subagent has its own list."""
 
     def __init__(self, steps: Sequence[Todo] = ()) -> None:
         self._lists: dict[str | None, Sequence[Todo]] = {None: steps}
 
     @property
     def active(self) -> str:
-        """The step that the agent itself has in progress, in words; empty if there is none."""
+        """The main agent's active step in words, or ""."""
         active = next((_words(one) for one in self._lists[None] if one["status"] == "in_progress"), "")
         return shortened(active, _MAX_STATUS)
 
     def see(self, event: ToolCallFinished | ToolCallRefused, arguments: str) -> tuple[str, list[Text]] | None:
-        """Accept a tool call that has ended; return a summary and the lines to show.
-
-        Args:
-            event: The event.
-            arguments: The arguments of the call.
-
-        Returns:
-            None if the call has written no list.
-        """
+        """Return a summary and lines for a tool call; None if it wrote no list."""
         if event.tool != NAME or isinstance(event, ToolCallRefused):
             return None
         steps = written_by(arguments, event.output or "")
@@ -67,14 +55,14 @@ class StepLists:
 
 
 def show_steps(steps: Sequence[Todo], screen: Screen) -> None:
-    """Show a whole list, each step on a line."""
+    """Show a whole list, one step per line."""
     screen.line(summary_of(steps), LABEL)
     for one in steps:
         screen.line(step_line(one))
 
 
 def summary_of(steps: Sequence[Todo]) -> str:
-    """Return how far a list is, such as ``1 of 3 steps completed``."""
+    """Return the progress, such as ``1 of 3 steps completed``."""
     done = sum(one["status"] == "completed" for one in steps)
     return f"{done} of {counted(len(steps), 'step')} completed" if steps else "no steps"
 
@@ -85,10 +73,7 @@ def step_line(step: Todo, indent: str = "  ") -> Text:
 
 
 def steps_of(kept: KeptConversation) -> list[Todo] | None:
-    """Return the list as a conversation has it; None if no call has written one.
-
-    A call of a run that was interrupted or failed counts as well: the model knows that it was made.
-    """
+    """Return the conversation's list, or None; even failed runs count, as the model knows of them."""
     for turn in reversed(kept.turns):
         results: dict[str, str] = {}
         for item in reversed(turn.items):
@@ -103,7 +88,7 @@ def steps_of(kept: KeptConversation) -> list[Todo] | None:
 
 
 def give_steps(kept: KeptConversation, agent: Agent[Any], context: dict[str, Any]) -> None:
-    """Set the list in a context to the one that a conversation has, if the agent keeps one there."""
+    """Set the context's list to the conversation's."""
     key = next(filter(None, map(key_of, agent.unguarded_tools)), None)
     steps = steps_of(kept)
     if key is not None and steps is not None:

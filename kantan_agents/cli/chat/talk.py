@@ -1,4 +1,4 @@
-"""``Talk``: asks an agent in a conversation, and goes on after an answer that was not finished."""
+"""Runs an agent in a conversation."""
 
 from __future__ import annotations
 
@@ -28,14 +28,7 @@ from kantan_agents.errors import ChatCommandError
 
 @attrs.define(eq=False)
 class Talk:
-    """A conversation, and the agent it is with.
-
-    Attributes:
-        agent: The agent.
-        conversation: The conversation.
-        trace_id: The trace of the last answer.
-        counted: The model of the last request of the conversation, and the tokens that its provider counted.
-    """
+    """A conversation and its agent; ``counted``: the last request's model and counted tokens."""
 
     agent: Agent[Any]
     conversation: Conversation
@@ -43,43 +36,35 @@ class Talk:
     _hooks: ChatHooks
     _screen: Screen
     _noting: Callable[[tuple[str, int]], AbstractAsyncContextManager[None]]
-    """Returns a block for what the tools of a turn do, by its conversation and its number."""
+    """Notes the tools' changes in a block, by conversation id and turn number."""
     _with_news: Callable[[ChatMessage], ChatMessage]
-    """Adds to a message that is sent what the model does not know yet."""
+    """Adds news for the model to an outgoing message."""
     trace_id: str | None = attrs.field(default=None, init=False)
     counted: tuple[str, int] | None = attrs.field(default=None, init=False)
     _unkept: tuple[str, Callable[[], Awaitable[Outcome]]] | None = attrs.field(default=None, init=False)
-    """What was typed last, if nothing of it is kept, and what sends it again."""
+    """The last input and a function that resends it, if nothing was stored."""
 
     def renew(self) -> None:
         """Start a new conversation."""
         self.resume(Conversations.begin(self.agent.name))
 
     def resume(self, kept: KeptConversation) -> None:
-        """Go on with a conversation that was kept."""
+        """Resume a stored conversation."""
         self.conversation.start(kept, self.agent)
         self.counted = self._unkept = None
         self.forget_approvals()
 
     def change_agent(self, agent: Agent[Any]) -> None:
-        """Go on with another agent, such as the same one with another model."""
+        """Continue with another agent, for example with another model."""
         self.agent = agent
         self.conversation.make_portable()
 
     def forget_approvals(self) -> None:
-        """Ask again about calls that were approved for the conversation: its agents have changed."""
+        """Revoke the approvals: the agents have changed."""
         self._runner.forget_approvals()
 
     async def say(self, message: ChatMessage, text: str) -> Outcome:
-        """Send a message, show the answer, and keep both.
-
-        Args:
-            message: The message.
-            text: What was typed.
-
-        Raises:
-            Exception: The error of the run, after what has happened of the answer was kept.
-        """
+        """Send a message, show the answer, and store both, even parts of a failed run."""
         submitted = await self._hooks.submit(message, text)
         if not isinstance(submitted, ChatMessage):
             self._unkept = text, partial(self.say, message, text)
@@ -88,27 +73,16 @@ class Talk:
         return await self._turn(text, [item], [*self.conversation.items, item])
 
     async def command(self, line: str) -> Outcome:
-        """Run one of the agent's tools with a command such as ``/read notes.txt``.
-
-        Raises:
-            Exception: As for ``say``. A command that is refused before its tool runs is not kept.
-        """
+        """Run one of the agent's tools. A denied command is not stored."""
         message = ChatMessage({"role": "user", "content": line})
         submitted = await self._hooks.submit(message, line)
         if not isinstance(submitted, ChatMessage):
             self._unkept = line, partial(self.command, line)
             return submitted
-        return await self._turn(line, [message.item], line, "command")  # without what hooks add
+        return await self._turn(line, [message.item], line, "command")  # without additions from hooks
 
     async def retry(self) -> Outcome:
-        """Try the last answer again, after what its tools have done, with the files that were sent then.
-
-        The new answer takes the place of the old one, unless nothing comes of it.
-
-        Raises:
-            ChatCommandError: E196, there is no answer to try again.
-            Exception: As for ``say``.
-        """
+        """Ask for the last answer again, after its tool calls. An empty one does not replace it."""
         if self._unkept is not None:
             typed, again = self._unkept
             self._screen.line(f"> {typed}", LABEL)
@@ -119,12 +93,7 @@ class Talk:
         return await self._turn(last.question, last.begun, [*last.before, *last.begun], "retry")
 
     async def compact(self) -> None:
-        """Replace the conversation by a summary of it, which is shown.
-
-        Raises:
-            ChatCommandError: E196, there is nothing to summarise.
-            Exception: The error of the run; the conversation is as it was.
-        """
+        """Replace the conversation by a summary; a failed run leaves it unchanged."""
         conversation = self.conversation
         if not conversation.items:
             raise ChatCommandError(command="/compact", reason="nothing has been said yet")
@@ -182,20 +151,20 @@ class Talk:
                     before = conversation.items if isinstance(given, str) else given[: -len(begun)]
                     conversation.go_on_after(before, done)
                     await conversation.change(done)
-                    if outcome != "finished":  # the run has undone its list, which the model still knows
+                    if outcome != "finished":  # the run has reverted its list, which the model still knows
                         conversation.restore_steps(self.agent)
         if outcome == "finished" and kind != "command":
             await self._hooks.stop(answer)
         return outcome
 
     def _show_silent(self, result: Any, progress: AnswerProgress) -> None:
-        # A command, and an answer that a middleware gives, stream no text.
+        # A command, and an answer of a middleware, stream no text.
         if not progress.ends_with_text:
             self._screen.stream(output_text(result))
             self._screen.end_answer()
 
     async def _keep_unfinished(self, turn: ChatTurn, progress: AnswerProgress) -> None:
-        """Keep what tools have done before the next model call: a crash must not hide it."""
+        """Store the tools' effects before the next model call, in case of a crash."""
         items = (*turn.items, *progress.items())
         await self.conversation.change(
             attrs.evolve(turn, answer=progress.text, items=items, trace_id=progress.trace_id)
@@ -203,7 +172,6 @@ class Talk:
 
 
 def _new_items(result: Any, given: str | list[Item], begun: list[Item]) -> list[Item]:
-    """Return what a run has added to the conversation; empty if it has changed what came before."""
     items: list[Item] = result.to_input_list()
     if isinstance(given, str):
         return items

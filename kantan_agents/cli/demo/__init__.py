@@ -1,1 +1,1 @@
-"""``kantan-agents demo``: the main job from end to end."""
+"""``kantan-agents demo``: the main workflow from end to end."""

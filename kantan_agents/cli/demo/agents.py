@@ -1,4 +1,4 @@
-"""The agents of the demo: a support agent and a judge, and the scripted answers of both."""
+"""The agents of the demo, with scripted answers."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def look_up_order(order_id: str) -> str:
 
 
 def support_agent(model: object, middleware: list[Stage]) -> Agent[SupportAnswer]:
-    """Return the agent that answers; its structured answer goes to ``context["answer"]``."""
+    """Return the support agent; its structured answer goes to ``context["answer"]``."""
     return Agent(
         "support",
         SUPPORT_PROMPT,
@@ -83,12 +83,9 @@ def support_agent(model: object, middleware: list[Stage]) -> Agent[SupportAnswer
 
 
 def judge_agent(model: object, *, judged: str) -> Agent[Rubric]:
-    """Return the agent that judges an answer; its rubric goes to ``context["verdict"]``.
+    """Return the judge; its rubric goes to ``context["verdict"]``.
 
-    Args:
-        model: As for ``Agent``.
-        judged: Trace id of the judged answer. It goes into the metadata of the judge's own trace, so that
-            a low score can be traced to the prompt version.
+    ``judged``, the trace id of the answer, links a low score to the prompt version.
     """
     return Agent(
         "judge",

@@ -10,7 +10,7 @@ import typer
 from kantan_agents.cli.terminal.agent_options import ModelOption
 from kantan_agents.cli.terminal.database import place_of
 
-# Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
+# Typer reads these types at run time, and older versions do not support `X | None` on Python 3.10.
 DemoDatabaseOption = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option(

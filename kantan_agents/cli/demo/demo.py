@@ -1,4 +1,4 @@
-"""``kantan-agents demo``: the main workflow from end to end, in five sections."""
+"""``kantan-agents demo``: the main workflow in five sections."""
 
 from __future__ import annotations
 
@@ -25,17 +25,7 @@ MAX_SHOWN = 5  # enough, if the database already holds older runs
 
 
 def show_demo(*, model: str | None, database: Path | None, keep: bool) -> None:
-    """Run the demo.
-
-    Args:
-        model: A model name for kantan-llm, or None for the scripted model.
-        database: The trace database; None creates a temporary file.
-        keep: Whether to keep the temporary file.
-
-    Raises:
-        KantanAgentsError: E19 for the model, E79 for the database.
-        Exception: Any error of a run.
-    """
+    """Run the demo, by default with the scripted model and a temporary database."""
     check_database(database)
     console = terminal()
     with _database(database, keep=keep) as path:
@@ -56,7 +46,7 @@ def show_demo(*, model: str | None, database: Path | None, keep: bool) -> None:
 
 
 def _play(console: Console, model: object) -> Run:
-    """Run the support agent and the judge, show both, and return the run of the support agent."""
+    """Run and show both agents; return the support agent's run."""
     from kantan_agents.cli.demo import agents as cast
 
     runs: list[Run] = []
@@ -87,7 +77,6 @@ def _run(agent: Agent[Any], question: str, context: dict[str, Any]) -> None:
 
 
 def _search(console: Console, path: Path, support: Run) -> None:
-    """Find the runs with a ``TraceStore``, and show the calls without their ``limit``."""
     from kantan_llm.tracing.analysis import group_failed_by_bucket
 
     from kantan_agents.cli.demo import agents as cast
@@ -118,7 +107,6 @@ def _search(console: Console, path: Path, support: Run) -> None:
 
 @contextmanager
 def _model(name: str | None) -> Iterator[tuple[object, OfflineServer | None]]:
-    """Yield the model for the agents, and the offline server if there is one."""
     if name is not None:
         yield name, None
         return
@@ -131,7 +119,6 @@ def _model(name: str | None) -> Iterator[tuple[object, OfflineServer | None]]:
 
 @contextmanager
 def _database(given: Path | None, *, keep: bool) -> Iterator[Path]:
-    """Yield the path of the database; delete a temporary one at the end unless ``keep``."""
     if given is not None:
         yield given
         return

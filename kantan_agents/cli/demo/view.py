@@ -1,4 +1,4 @@
-"""Renders the sections of the demo: data in, rich renderables out."""
+"""Renders the sections of the demo."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kantan_agents.core.prompt import Prompt
 
 
 def header(model: str | None, database: Path, *, temporary: bool) -> RenderableType:
-    """Return the first section: the model, and the trace database."""
+    """Return the first section: the model and the trace database."""
     if model is None:
         answers = Text.assemble(
             ("The model is scripted.", NOTICE),
@@ -73,7 +73,7 @@ def prompt_view(prompt: Prompt, rendered: str) -> RenderableType:
 
 
 def run_view(run: Run) -> RenderableType:
-    """Return the course of a run: the question, tool calls and their results, the answer."""
+    """Return the course of a run: question, tool calls and results, answer."""
     tree = Tree(plain(f"agent {run.agent.name}", f"bold {ACCENT}"), guide_style=LABEL)
     tree.add(_step("asked", run.input, STRONG))
     items = run_result(run.context).new_items
@@ -92,7 +92,7 @@ def run_view(run: Run) -> RenderableType:
 
 
 def context_view(context: Mapping[str, Any], output_dest: str) -> RenderableType:
-    """Return the structured output and the history in the context after a run."""
+    """Return the context after a run: structured output and history."""
     answer = context.get(output_dest) or {}
     history = context.get("history") or ()
     return indented(
@@ -117,18 +117,12 @@ def verdict_view(rubric: Mapping[str, Any], pass_mark: float) -> RenderableType:
 
 
 def query_view(query: str) -> RenderableType:
-    """Return the heading for a call; its result is shown below."""
+    """Return the heading of a call, whose result is shown below."""
     return indented(Text(query, style=f"bold {ACCENT}"))
 
 
 def unfinished(model: str | None, database: Path, *, kept: bool) -> RenderableType:
-    """Return what can be done after a run has failed, whose error follows.
-
-    Args:
-        model: The name of the model; None for the scripted one.
-        database: The trace database.
-        kept: Whether the file still exists.
-    """
+    """Return advice after a failed run."""
     look = f"kantan-agents traces list --db {shlex.quote(str(database))}"
     check = f"kantan-agents models check {shlex.quote(model or '')}"
     return Group(
@@ -141,13 +135,7 @@ def unfinished(model: str | None, database: Path, *, kept: bool) -> RenderableTy
 
 
 def footer(database: Path, *, kept: bool, requests: int | None) -> RenderableType:
-    """Return the last section: the location of the traces, and the next steps.
-
-    Args:
-        database: The trace database.
-        kept: Whether the file still exists.
-        requests: Number of requests to the offline server; None without one.
-    """
+    """Return the last section: the location of the traces, and next steps."""
     sent = f"{requests} HTTP requests were sent, all of them to 127.0.0.1."
     outcome = "The traces are in" if kept else "Deleted, as neither --db nor --keep was given:"
     return Group(

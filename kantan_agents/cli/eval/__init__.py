@@ -1,1 +1,1 @@
-"""``kantan-agents eval``: evaluates agents on datasets, compares the results, and lets people label them."""
+"""``kantan-agents eval``: evaluates agents, compares results, and collects human labels."""

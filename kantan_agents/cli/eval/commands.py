@@ -1,4 +1,4 @@
-"""The group ``kantan-agents eval``: its commands and their options."""
+"""The commands of ``kantan-agents eval`` and their options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kantan_agents.cli.traces.options import AgentOption, PromptOption, VersionO
 app = new_group()
 
 
-# Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
+# Typer reads these types at run time, and older versions do not support `X | None` on Python 3.10.
 NamesArgument = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Argument(

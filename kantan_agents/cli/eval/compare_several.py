@@ -1,4 +1,4 @@
-"""``kantan-agents eval compare``: of two variants, or of several with one correction for all."""
+"""``eval compare``: two variants, or several with one correction for all."""
 
 from __future__ import annotations
 
@@ -26,15 +26,7 @@ def compare_named(
     conditions: Sequence[Condition],
     form: FormOptions,
 ) -> None:
-    """Print the comparison of variants with the first.
-
-    Raises:
-        EvaluationNotFoundError: E104, there is no such evaluation or variant.
-        NotComparableError: E105, they have no case in common.
-        InvalidOptionError: E75, there is no such metric, only one variant, or an option is invalid.
-        TraceDatabaseError: E60, the database cannot be used.
-        typer.Exit: A condition is met.
-    """
+    """Compare variants with the first one, and print the result."""
     found = find_compared(path, names, evaluation)
     if len(found) == 2:  # noqa: PLR2004 - a pair
         compare_variants(found, options, conditions, form)
@@ -73,7 +65,7 @@ def _show(found: Sequence[FoundVariant], comparisons: Comparisons) -> None:
     console.print(pairs([("control", shown[0]), ("variants", ", ".join(shown[1:])), ("cases", cases)]))
     console.print()
     columns = [Column("variant", longest=24), *columns_of(comparisons.level)]
-    # By metric, so that its variants are below each other.
+    # Grouped by metric, so that its variants are below each other.
     metrics = dict.fromkeys(one.metric for one in comparisons.metrics)
     rows = [
         [cell(one.b), *row_of(one)]

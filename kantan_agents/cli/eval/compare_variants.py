@@ -1,4 +1,4 @@
-"""``kantan-agents eval compare``: prints whether one variant is better than another."""
+"""``eval compare``: prints whether one variant is better than another."""
 
 from __future__ import annotations
 
@@ -34,25 +34,14 @@ _STYLES: Final = {"better": GOOD, "worse": BAD, "cannot tell": LABEL}
 
 @attrs.frozen
 class ComparisonOptions:
-    """Options of ``compare`` and ``compare_all`` that the command line gives.
-
-    Attributes:
-        metrics: The metrics; None for all.
-        missing: What becomes of missing scores.
-        looks: For how many looks the verdicts hold; None for the default.
-    """
+    """Options of ``compare`` and ``compare_all``; ``metrics`` None means all."""
 
     metrics: Sequence[str] | None
     missing: str
     looks: str | None
 
     def made(self, make: Callable[..., Made], results: Sequence[VariantResults]) -> Made:
-        """Return the comparison of results by ``compare`` or ``compare_all``.
-
-        Raises:
-            NotComparableError: E105, they have no case in common.
-            InvalidOptionError: E75, there is no such metric, or an option is invalid.
-        """
+        """Return the comparison by ``compare`` or ``compare_all``."""
         try:
             return make(*results, metrics=self.metrics or None, missing=self.missing, looks=self.looks)
         except InvalidOptionError as error:
@@ -66,13 +55,7 @@ def compare_variants(
     conditions: Sequence[Condition],
     form: FormOptions,
 ) -> None:
-    """Print the comparison of two variants.
-
-    Raises:
-        NotComparableError: E105, they have no case in common.
-        InvalidOptionError: E75, there is no such metric, or an option is invalid.
-        typer.Exit: A condition is met.
-    """
+    """Print the comparison of two variants."""
     comparison = options.made(compare, [one.results for one in found])
     check_conditions(conditions, [comparison])
     changes = changed_cases(comparison, found[0].results, found[1].results)
@@ -107,7 +90,6 @@ def _show(
 
 
 def _other_variants(found: Sequence[FoundVariant]) -> list[str]:
-    """Return that a pair was picked out of several variants, if it was."""
     a, b = (one.evaluation for one in found)
     others = len(a.variants) - 2
     if a.name != b.name or others < 1:

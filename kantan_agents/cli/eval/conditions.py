@@ -1,4 +1,4 @@
-"""The conditions of ``--fail-if``, which give a comparison an exit code."""
+"""The conditions of ``--fail-if``, which set the exit code."""
 
 from __future__ import annotations
 
@@ -23,21 +23,16 @@ _OF_FINISHED_RUNS: Final = ("latency", "tokens", "cost")
 
 @attrs.frozen
 class Condition:
-    """A condition that a comparison must not meet.
-
-    Attributes:
-        kind: ``"worse"``, or ``"not-better"``, which includes "cannot tell".
-        metric: The metric.
-    """
+    """A condition that a comparison must not meet; ``"not-better"`` includes "cannot tell"."""
 
     kind: Literal["worse", "not-better"]
     metric: str
 
     def why_met(self, comparison: Comparison) -> str | None:
-        """Return why a comparison meets it; None if it does not.
+        """Return why a comparison meets it, or None.
 
-        It does as well if no case has a score, as nothing was checked then, and if more runs of ``b`` than of
-        ``a`` have failed and are not among those that a figure is about.
+        It is also met without any score, since nothing was checked, or if more runs of ``b`` than of ``a``
+        failed and the metric excludes them.
         """
         one = comparison[self.metric]
         if not one.cases:
@@ -51,7 +46,7 @@ class Condition:
         return None
 
     def why_never(self, comparison: Comparison) -> str | None:
-        """Return why a comparison could not meet it, whatever its cases say; None if it could, or does."""
+        """Return why no cases can make a comparison meet it, or None."""
         one = comparison[self.metric]
         if self.kind == "not-better" or self.why_met(comparison) is not None:
             return None
@@ -67,11 +62,7 @@ class Condition:
 
 
 def read_conditions(entries: Sequence[str]) -> list[Condition]:
-    """Return the conditions that ``worse:METRIC`` and ``not-better:METRIC`` describe.
-
-    Raises:
-        InvalidOptionError: E75, an entry cannot be read.
-    """
+    """Return the conditions that ``worse:METRIC`` and ``not-better:METRIC`` describe."""
     conditions = []
     for entry in entries:
         kind, _, metric = entry.partition(":")
@@ -83,15 +74,7 @@ def read_conditions(entries: Sequence[str]) -> list[Condition]:
 
 
 def check_conditions(conditions: Sequence[Condition], comparisons: Sequence[Comparison]) -> None:
-    """Check that all metrics of conditions are compared, and that each condition can be met.
-
-    Args:
-        conditions: The conditions.
-        comparisons: Those that are adjusted together, of the same metrics.
-
-    Raises:
-        InvalidOptionError: E75, one is not, or cannot.
-    """
+    """Check that all conditions' metrics are compared, and can be met."""
     names = list(dict.fromkeys(one.metric for comparison in comparisons for one in comparison))
     for condition in conditions:
         if condition.metric not in names:
@@ -106,11 +89,7 @@ def check_conditions(conditions: Sequence[Condition], comparisons: Sequence[Comp
 
 
 def exit_if_met(conditions: Sequence[Condition], comparisons: Sequence[Comparison]) -> None:
-    """Say on standard error which conditions comparisons meet, and why.
-
-    Raises:
-        typer.Exit: There are some.
-    """
+    """Report which conditions are met, and why."""
     met = [
         f"failed {one} with {comparison.b}: {why}" if len(comparisons) > 1 else f"failed {one}: {why}"
         for comparison in comparisons

@@ -1,4 +1,4 @@
-"""``kantan-agents eval diff``: what is different in another version of a dataset."""
+"""``eval diff``: compares two versions of a dataset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the evaluations and variants that the arguments of ``kantan-agents eval`` name."""
+"""Finds evaluations and variants by name."""
 
 from __future__ import annotations
 
@@ -22,24 +22,14 @@ NEWEST: Final = "LAST"
 
 @attrs.frozen
 class FoundVariant:
-    """A variant of a stored evaluation.
-
-    Attributes:
-        evaluation: The evaluation.
-        results: The results of the variant.
-    """
+    """A variant of a stored evaluation, with its results."""
 
     evaluation: Evaluation
     results: VariantResults
 
 
 def find_evaluation(store: TraceStore, name: str | None) -> Evaluation:
-    """Return the evaluation with this name; for None or LAST, the newest.
-
-    Raises:
-        EvaluationNotFoundError: E104, there is none.
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the evaluation with this name (None or LAST: the latest), or raise E104."""
     if name is not None and name != NEWEST:
         return Evaluation.load(store, name)
     found = Evaluation.load_all(store)
@@ -50,17 +40,7 @@ def find_evaluation(store: TraceStore, name: str | None) -> Evaluation:
 
 
 def find_variant(store: TraceStore, given: str, evaluation: str | None) -> FoundVariant:
-    """Return a variant.
-
-    Args:
-        store: The database.
-        given: Name of the variant, or ``EVALUATION:VARIANT``.
-        evaluation: The evaluation, if ``given`` names none; by default the newest.
-
-    Raises:
-        EvaluationNotFoundError: E104, there is no such evaluation or variant.
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return a variant, named ``VARIANT`` or ``EVALUATION:VARIANT``, or raise E104."""
     usual = find_evaluation(store, evaluation)
     if given in usual.variants:
         return FoundVariant(usual, usual[given])
@@ -74,16 +54,7 @@ def find_variant(store: TraceStore, given: str, evaluation: str | None) -> Found
 def find_compared(path: Path, names: Sequence[str], evaluation: str | None) -> tuple[FoundVariant, ...]:
     """Return the variants to compare, the control first.
 
-    Args:
-        path: The database.
-        names: Names of variants as for ``find_variant``. A single one is the control of all other variants of
-            its evaluation; without names, that is the first variant.
-        evaluation: As for ``find_variant``.
-
-    Raises:
-        EvaluationNotFoundError: E104, there is no such evaluation or variant.
-        InvalidOptionError: E75, there is only one variant.
-        TraceDatabaseError: E60, the file cannot be read.
+    A single name is the control of its evaluation's other variants; without names, the first variant is.
     """
     store = open_store(path)
     if len(names) > 1:
@@ -99,7 +70,7 @@ def find_compared(path: Path, names: Sequence[str], evaluation: str | None) -> t
 
 
 def _splits(given: str) -> Iterator[tuple[str, str]]:
-    """Yield all ways to read ``EVALUATION:VARIANT``: both names may contain colons."""
+    """Yield all readings of ``EVALUATION:VARIANT``: both may contain colons."""
     for place, character in enumerate(given):
         if character == ":":
             yield given[:place], given[place + 1 :]

@@ -1,4 +1,4 @@
-"""``FinishedEvaluation``: what ``kantan-agents eval run`` prints and writes at its end."""
+"""The output of ``eval run``."""
 
 from __future__ import annotations
 
@@ -19,20 +19,14 @@ from kantan_agents.support.replace_file import replace_file
 
 @attrs.frozen
 class FinishedEvaluation:
-    """An evaluation, and the comparison of its variants.
-
-    Attributes:
-        evaluation: The evaluation.
-        comparison: The comparison of all variants with the first; None without a second, or without a case in
-            common.
-    """
+    """An evaluation, and the comparison of its variants, if possible."""
 
     evaluation: Evaluation
     comparison: Comparison | Comparisons | None
 
     @classmethod
     def of(cls, evaluation: Evaluation, looks: Looks | None) -> FinishedEvaluation:
-        """Return an evaluation with its comparison, whose verdicts hold for so many looks."""
+        """Return an evaluation with its comparison."""
         first, *others = (evaluation[name] for name in evaluation.variants)
         try:
             if len(others) == 1:
@@ -46,7 +40,7 @@ class FinishedEvaluation:
         return self.evaluation.to_csv()
 
     def to_markdown(self) -> str:
-        """Return the verdict, if there is one, and the scores."""
+        """Return the verdict, if any, and the scores."""
         verdict = "" if self.comparison is None else f"{self.comparison.to_markdown()}\n"
         return verdict + markdown_of_evaluation(self.evaluation)
 
@@ -58,11 +52,7 @@ class FinishedEvaluation:
 
 
 def junit_target(junit: str, database: Path, dataset: Path) -> Path:
-    """Return the file for JUnit XML, before anything is run.
-
-    Raises:
-        FileArgumentError: E79, it cannot be written, or is the database or the dataset.
-    """
+    """Return the file for JUnit XML; called before any run."""
     target = check_target(junit, database, force=True)
     if target.exists() and dataset.exists() and target.samefile(dataset):
         raise FileArgumentError(path=junit, reason="it is the dataset")
@@ -70,11 +60,7 @@ def junit_target(junit: str, database: Path, dataset: Path) -> Path:
 
 
 def write_junit(target: Path, evaluation: Evaluation) -> None:
-    """Write the runs as JUnit XML.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be written.
-    """
+    """Write the runs as JUnit XML."""
     try:
         replace_file(target, junit_xml(evaluation))
     except OSError as error:

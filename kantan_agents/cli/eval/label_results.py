@@ -1,4 +1,4 @@
-"""``kantan-agents eval label``: opens the queue, asks, and prints what was done."""
+"""``eval label``: asks a reviewer about results."""
 
 from __future__ import annotations
 
@@ -26,18 +26,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class LabelArguments:
-    """What the command line asks for.
-
-    Attributes:
-        path: The database.
-        evaluation: Name of the evaluation, or LAST for the newest.
-        metric: What is judged.
-        by: Who answers.
-        sample: How many runs; None for all.
-        seed: Of the draw.
-        scale: What may be answered.
-        variants: The variants; None for all.
-    """
+    """The command-line arguments; None means all."""
 
     path: Path
     evaluation: str
@@ -50,12 +39,7 @@ class LabelArguments:
 
 
 def label_results(asked: LabelArguments, *, as_json: bool) -> None:
-    """Ask a person about results, and print counts and agreement.
-
-    Raises:
-        KantanAgentsError: Any error of ``find_evaluation`` and ``LabelQueue``.
-        KeyboardInterrupt: It was interrupted; a line on standard error says what is kept.
-    """
+    """Ask a reviewer about results, and print a summary."""
     store = open_store(asked.path)
     from kantan_agents.cli.eval.find_variants import find_evaluation
     from kantan_agents.lab.evaluation import LabelQueue, LabelScale
@@ -116,12 +100,7 @@ def _conclude(console: Console, evaluation: Evaluation, queue: LabelQueue, *, as
 
 
 class _Asker:
-    """Asks about the results of a queue.
-
-    Args:
-        queue: The queue.
-        console: Where the questions are printed.
-    """
+    """Asks about the results of a queue."""
 
     def __init__(self, queue: LabelQueue, console: Console) -> None:
         self._queue = queue
@@ -129,12 +108,7 @@ class _Asker:
         self._comment: str | None = None
 
     def ask_all(self) -> None:
-        """Ask until all results are answered, the person quits, or the input ends.
-
-        Raises:
-            FileArgumentError: E79, standard input is not text.
-            TraceDatabaseError: E60, the database cannot be read or changed.
-        """
+        """Ask about all results, until the reviewer quits or the input ends."""
         while (item := self._queue.current) is not None:
             self._comment = None
             _show_item(self._console, item, self._queue.total)
@@ -142,7 +116,6 @@ class _Asker:
                 return
 
     def _ask(self, item: LabelItem) -> bool:
-        """Read lines until one of them ends the question; return whether to go on with another."""
         while True:
             line = self._read(f"{self._queue.scale.text}; c comment, s skip, u undo, q quit > ")
             if line is None or line.lower() in ("q", "quit"):
@@ -181,7 +154,6 @@ class _Asker:
         self._console.print(plain(text, NOTICE))
 
     def _read(self, prompt: str) -> str | None:
-        """Return a line without its end; None at the end of the input."""
         self._console.print(plain(prompt, LABEL), end="", soft_wrap=True)
         self._console.file.flush()
         try:
@@ -189,12 +161,12 @@ class _Asker:
         except UnicodeDecodeError as error:
             raise FileArgumentError(path=STDIN, reason="it is not UTF-8 text") from error
         if not line or not sys.stdin.isatty():
-            self._console.print()  # nobody has typed the end of the line
+            self._console.print()  # the end of the line was not typed
         return whole(line).strip() if line else None
 
 
 def _value(line: str) -> float | None:
-    """Return what was answered; None if it is neither yes, no nor a number."""
+    """Return a bool or number, or None for another answer."""
     answer = line.lower()
     if answer in ("y", "yes", "n", "no"):
         return answer.startswith("y")
@@ -205,14 +177,13 @@ def _value(line: str) -> float | None:
 
 
 def _show_item(console: Console, item: LabelItem, total: int) -> None:
-    """Print a result: what the agent was given, what it did and what it has answered."""
     console.print()
     console.print(plain(f"{item.number} of {total}: {one_line(item.case_id)}", STRONG))
     console.print(pairs(_parts(item)))
 
 
 def _show_answer(console: Console, answered: LabelledItem, metric: str) -> None:
-    """Print what was hidden before the answer: the score of the evaluator, and in the end the variants."""
+    """Print the evaluator's score and, at the end, the variants, all hidden before the answer."""
     said = [f"you say {one_line(answered.label or f'{answered.value:g}')}"]
     score = answered.scores.get(metric)
     if score is not None and score.value is not None:

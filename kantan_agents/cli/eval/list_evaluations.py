@@ -1,4 +1,4 @@
-"""``kantan-agents eval list``: prints the stored evaluations."""
+"""``eval list``: prints the stored evaluations."""
 
 from __future__ import annotations
 
@@ -28,11 +28,7 @@ _COLUMNS: Final = (
 
 
 def list_evaluations(path: Path, *, limit: int | None, as_json: bool) -> None:
-    """Print the newest evaluations.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be used.
-    """
+    """Print the latest evaluations."""
     found = Evaluation.load_all(open_store(path))[:limit]
     counts = [count_runs(one) for one in found]
     if as_json:

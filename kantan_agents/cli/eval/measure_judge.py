@@ -1,4 +1,4 @@
-"""``kantan-agents eval judge``: prints how good a judge is, and what people would say about all cases."""
+"""``eval judge``: the quality of a judge, and estimated human scores."""
 
 from __future__ import annotations
 
@@ -29,11 +29,7 @@ def measure_judge(
     threshold: float,
     as_json: bool,
 ) -> None:
-    """Print the quality of a judge, the agreement of people, and the corrected figures.
-
-    Raises:
-        KantanAgentsError: Any error of ``find_evaluation`` and ``judge_quality``.
-    """
+    """Print the quality of a judge, the reviewers' agreement, and the corrected metrics."""
     store = open_store(path)
     from kantan_agents.cli.eval.find_variants import find_evaluation
     from kantan_agents.lab.evaluation import agreement, judge_quality
@@ -54,7 +50,6 @@ def measure_judge(
 def _figures(
     evaluation: Evaluation, metric: str, people: str | None, by: Sequence[str] | None
 ) -> Iterator[Callable[[], CorrectedComparison | CorrectedScore]]:
-    """Yield what computes the difference of two variants, or else the score of each variant."""
     from kantan_agents.lab.evaluation import corrected_compare, corrected_score
 
     sides = [evaluation[variant] for variant in evaluation.variants]
@@ -67,7 +62,7 @@ def _figures(
 
 
 def _corrected(make: Callable[[], CorrectedComparison | CorrectedScore]) -> dict[str, Any]:
-    """Return figures as JSON data; if the labels do not allow them, the reason."""
+    """Return metrics as JSON data, or why the labels do not allow them."""
     try:
         return make().to_dict()
     except (NotComparableError, UnusableLabelsError) as error:

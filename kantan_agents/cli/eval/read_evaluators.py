@@ -1,4 +1,4 @@
-"""Reads the evaluators of ``kantan-agents eval run``."""
+"""Reads the evaluators of ``eval run``."""
 
 from __future__ import annotations
 
@@ -27,13 +27,7 @@ _NAMED: Final = re.compile(r"(?P<metric>[\w.-]+)=(?P<what>.+)", re.DOTALL)
 
 @attrs.frozen
 class _Kind:
-    """A ready-made evaluator.
-
-    Attributes:
-        make: Creates it from the text after the colon.
-        value: What this text must be; None if there may be none.
-        default: Creates it without a text; None if it needs one.
-    """
+    """A ready-made evaluator, created from a ``value`` after the colon, or without one by ``default``."""
 
     make: Callable[[str], Evaluator] | None
     value: str | None
@@ -85,16 +79,7 @@ def read_evaluators(
 ) -> list[Evaluator]:
     """Return the evaluators that ``[METRIC=]WHAT`` describes.
 
-    Args:
-        entries: The descriptions.
-        agent: The agent whose prompt ``judged`` judges by, and whose tools ``tool_choice`` does.
-        judge_model: The model of the judges; None for that of the agent.
-
-    Raises:
-        InvalidOptionError: E75, there is no such evaluator, its value is invalid, two have one name, or there
-            is a model for a judge and no judge.
-        FileArgumentError: E79, a file cannot be read.
-        ModelNotFoundError: E19, there is no such model for the judge.
+    ``judged`` uses the prompt of ``agent``, ``tool_choice`` its tools.
     """
     asking = _judges(agent, judge_model)
     kinds = {**_KINDS, **asking}
@@ -119,7 +104,7 @@ def read_evaluators(
 
 
 def _judges(agent: Agent[Any], model: str | None) -> Mapping[str, _Kind]:
-    """Return the judges by name; those of sources take the names of tools."""
+    """Return the judges by name; judges of sources take the names of tools."""
     own = agent.model if model is None else model
 
     def kind(one: judges.Criterion) -> _Kind:
@@ -159,7 +144,7 @@ def _read(what: str, kinds: Mapping[str, _Kind]) -> Evaluator:
     try:
         return kind.make(value)
     except InvalidOptionError as error:
-        # The error names the parameter of a Python function, which the user has not written.
+        # The error names the parameter of a Python function, which the user did not write.
         raise InvalidOptionError(option=_OPTION, reason=f"{what}: {error.reason}") from error
 
 

@@ -1,4 +1,4 @@
-"""``kantan-agents eval report``: writes the comparison of variants as a page."""
+"""``eval report``: writes the comparison of variants as a page."""
 
 from __future__ import annotations
 
@@ -26,15 +26,7 @@ def report_comparison(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write the page.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be written, or exists already.
-        EvaluationNotFoundError: E104, there is no such evaluation or variant.
-        NotComparableError: E105, they have no case in common.
-        InvalidOptionError: E75, there is no such metric.
-        TraceDatabaseError: E60, the database cannot be used.
-    """
+    """Write the page."""
     target = check_target(output, path, force=force)
     found = find_compared(path, names, evaluation)
     cases = [case for one in found for case in one.evaluation.cases]

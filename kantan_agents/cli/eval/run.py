@@ -1,4 +1,4 @@
-"""The options of ``kantan-agents eval run``."""
+"""The options of ``eval run``."""
 
 from __future__ import annotations
 

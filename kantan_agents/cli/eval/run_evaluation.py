@@ -1,4 +1,4 @@
-"""``kantan-agents eval run``: makes the runs and prints their scores."""
+"""``eval run``: runs agents on a dataset and prints their scores."""
 
 from __future__ import annotations
 
@@ -46,22 +46,7 @@ _UNSEAL: Final = "--unseal"
 
 @attrs.frozen
 class EvaluationArguments:
-    """What the command line asks for.
-
-    Attributes:
-        path: The database.
-        cases: The file of the dataset.
-        unseal: Why it is opened, if it is sealed; None to leave it sealed.
-        agent: The agent.
-        model: Name of its model; None for its own.
-        variants: Other prompts for it, ``NAME=FILE``.
-        evaluators: What gives the scores.
-        judge_model: Name of the model of the evaluator ``judged``; None for that of the agent.
-        options: Arguments of ``evaluate``.
-        max_failed: How many runs may fail.
-        junit: The file for JUnit XML; None for none.
-        looks: For how many looks the verdicts hold; None for the default.
-    """
+    """The command-line arguments; ``unseal`` is the reason to open a held-out test set."""
 
     path: Path
     cases: Path
@@ -78,12 +63,7 @@ class EvaluationArguments:
 
 
 def run_evaluation(asked: EvaluationArguments, form: FormOptions, *, quiet: bool) -> None:
-    """Make the runs and print the evaluation.
-
-    Raises:
-        KantanAgentsError: Any error of ``evaluate``, of the dataset, the agent or the evaluators.
-        typer.Exit: It was stopped before all runs were made, or too many failed.
-    """
+    """Run the evaluation and print it."""
     looks = checked_looks("--looks", asked.looks)
     agent = _find_agent(asked.agent, asked.model)
     evaluators = read_evaluators(asked.evaluators, agent, asked.judge_model)
@@ -117,28 +97,18 @@ def run_evaluation(asked: EvaluationArguments, form: FormOptions, *, quiet: bool
         show_evaluation(evaluation, found.comparison)
     if evaluation.stopped is not None:
         is_budget = isinstance(evaluation.stopped, EvaluationBudgetError)
-        # The error of a budget says itself how many runs are kept.
+        # A budget error already states how many runs are stored.
         kept = "" if is_budget else f" ({len(evaluation)} of {evaluation.planned} runs are kept)"
         typer.echo(f"error: {describe(evaluation.stopped)}{kept}", err=True)
         raise typer.Exit(EXIT_FAILED if is_budget else EXIT_USAGE)
-    made = [one for one in evaluation.results if one.variant in variants]  # not those of earlier starts
+    made = [one for one in evaluation.results if one.variant in variants]  # not runs of earlier starts
     failed = [one for one in made if one.status == "failed"]
     first = f"{failed[0].case_id}, {failed[0].variant}: {failed[0].error}" if failed else ""
     asked.max_failed.check(len(failed), len(made), first)
 
 
 def _find_agent(name: str, model: str | None) -> Agent[Any]:
-    """Return the agent.
-
-    Args:
-        name: The name of an agent file, the path of one that ends with ``.md``, or ``MODULE:NAME``.
-        model: Replaces the model of an agent in a module; for one from a file, as ``run`` does.
-
-    Raises:
-        AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``read_agent``.
-        InvalidOptionError: E75, there is no such object in a module, or the file has no prompt.
-        ModelNotFoundError: E19, there is no such model.
-    """
+    """Return an agent of ``MODULE:NAME``, with ``model`` if given, or of a file, as ``run`` does."""
     if ":" in name and not name.endswith(".md"):
         agent = load_agent(name)
         return agent if model is None else agent.clone(model=model)
@@ -146,16 +116,7 @@ def _find_agent(name: str, model: str | None) -> Agent[Any]:
 
 
 def _read_variants(agent: Agent[Any], entries: Sequence[str]) -> dict[str, Agent[Any] | str]:
-    """Return the agent and the other prompts for it, by name.
-
-    Args:
-        agent: The agent, which is named by the version of its prompt.
-        entries: Other prompts, ``NAME=FILE``.
-
-    Raises:
-        InvalidOptionError: E75, an entry cannot be read, a file is empty, or two have one name.
-        FileArgumentError: E79, a file cannot be read.
-    """
+    """Return the agent, named by its prompt's version, and its other prompts."""
     prompt = agent.instructions
     first = prompt.version if isinstance(prompt, Prompt) else _BASELINE
     variants: dict[str, Agent[Any] | str] = {first: agent}
@@ -174,17 +135,7 @@ def _read_variants(agent: Agent[Any], entries: Sequence[str]) -> dict[str, Agent
 
 
 def _read_cases(path: Path, reason: str | None) -> Dataset:
-    """Return the dataset in a file.
-
-    Args:
-        path: The file.
-        reason: Why a sealed test set is opened, which is logged; None to leave it sealed.
-
-    Raises:
-        DatasetFileError: E100, the file cannot be read, or is not a dataset.
-        SealedDatasetError: E106, it is sealed, and there is no reason to open it.
-        InvalidOptionError: E75, the reason is empty, or the file is not sealed.
-    """
+    """Return a dataset; ``reason`` opens a held-out one, and is logged."""
     if reason is not None and not reason.strip():
         raise InvalidOptionError(option=_UNSEAL, reason="must say why the test set is opened")
     try:
@@ -201,13 +152,6 @@ def _read_cases(path: Path, reason: str | None) -> Dataset:
 
 @contextmanager
 def _show_progress(reached: list[Progress], *, quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """Note how far an evaluation is, and show it on standard error if that is a terminal.
-
-    Args:
-        reached: Its last item is replaced by the newest progress.
-        quiet: Whether to show nothing.
-    """
-
     def note(progress: Progress) -> None:
         reached[-1] = progress
 
@@ -230,7 +174,6 @@ def _show_progress(reached: list[Progress], *, quiet: bool) -> Iterator[Callable
 
 
 def _spent_text(progress: Progress) -> str:
-    """Return what the runs of this start have used, and how many have failed."""
     parts = [f"{count_text(progress.tokens)} tokens"]
     if progress.cost:
         parts.append(f"cost {progress.cost:.4g}")

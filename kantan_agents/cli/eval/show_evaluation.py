@@ -1,4 +1,4 @@
-"""Prints an evaluation: the mean scores of each variant, what has failed, and the verdicts."""
+"""Prints an evaluation: mean scores, failures, and verdicts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kantan_agents.cli.terminal.show_quantities import count_text, counted
 from kantan_agents.cli.traces.records import short_id
 from kantan_agents.lab.evaluation.report.variant_table import passes_of, variant_table
 
-if TYPE_CHECKING:  # comparing needs numpy, and showing does not
+if TYPE_CHECKING:  # comparing needs numpy, showing does not
     from kantan_agents.lab.evaluation import CaseResult, Comparison, Comparisons, Evaluation, VariantResults
 
 _MOST: Final = 5
 
 
 def show_evaluation(evaluation: Evaluation, comparison: Comparison | Comparisons | None = None) -> None:
-    """Print the scores of an evaluation, its failures, and the comparison of its variants."""
+    """Print scores, failures, and the comparison of variants."""
     console = wide_terminal()
     runs = f"{count_text(len(evaluation))} of {count_text(evaluation.planned)}"
     facts = [("evaluation", evaluation.name), ("dataset", evaluation.dataset), ("runs", runs)]
@@ -42,7 +42,7 @@ def show_evaluation(evaluation: Evaluation, comparison: Comparison | Comparisons
 
 
 def print_section(title: str, lines: Sequence[str]) -> None:
-    """Print lines below a title; nothing if there are none."""
+    """Print lines below a title, or nothing without lines."""
     if not lines:
         return
     console = wide_terminal()
@@ -53,7 +53,6 @@ def print_section(title: str, lines: Sequence[str]) -> None:
 
 
 def _row(row: Sequence[str], failed: int) -> list[Text]:
-    """Return the cells of a variant: its name and its failed runs, if there are any, have a color."""
     styles = {0: ACCENT, failed: BAD if row[failed] != "0" else ""}
     return [cell(text, styles.get(place, "")) for place, text in enumerate(row)]
 
@@ -64,7 +63,7 @@ def _failed_runs(failed: Sequence[CaseResult]) -> list[str]:
 
 
 def trace_note(result: CaseResult) -> str:
-    """Return the trace id of a run in brackets, with a space before it; "" without a trace."""
+    """Return " (TRACE_ID)" of a run; "" without a trace."""
     return "" if result.trace_id is None else f" ({short_id(result.trace_id)})"
 
 

@@ -1,4 +1,4 @@
-"""``kantan-agents eval show``: prints an evaluation and its runs, each with its scores and its trace."""
+"""``eval show``: prints an evaluation and its runs."""
 
 from __future__ import annotations
 
@@ -33,13 +33,7 @@ _PASSING: Final = 0.5
 
 @attrs.frozen
 class WantedRuns:
-    """Which runs are shown.
-
-    Attributes:
-        failed: Only those that have failed, or have a failed or a low score.
-        metric: The only metric; None for all.
-        limit: At most so many; None for all.
-    """
+    """A selection; ``failed`` includes failed and low scores."""
 
     failed: bool
     metric: str | None
@@ -47,13 +41,7 @@ class WantedRuns:
 
 
 def show_runs(path: Path, name: str, wanted: WantedRuns, form: FormOptions) -> None:
-    """Print an evaluation and its runs.
-
-    Raises:
-        EvaluationNotFoundError: E104, there is no such evaluation.
-        InvalidOptionError: E75, it has no such metric.
-        TraceDatabaseError: E60, the database cannot be used.
-    """
+    """Print an evaluation and its runs."""
     evaluation = find_evaluation(open_store(path), name)
     metrics = _metrics(evaluation, wanted.metric)
     chosen = _chosen(evaluation, metrics, wanted)
@@ -121,7 +109,7 @@ def _chosen(evaluation: Evaluation, metrics: Sequence[str], wanted: WantedRuns) 
 
 
 def _is_failing(result: CaseResult, higher: set[str], metrics: Sequence[str]) -> bool:
-    """Return whether a run has failed, has a failed score, or a low one of a metric that should be high."""
+    """Return whether a run failed, or has a failed or low score."""
     if result.status == "failed":
         return True
     scores = {name: result.scores[name] for name in metrics if name in result.scores}
@@ -129,7 +117,7 @@ def _is_failing(result: CaseResult, higher: set[str], metrics: Sequence[str]) ->
 
 
 def _place(score: Score | None, sign: int) -> tuple[int, float]:
-    """Return what sorts scores: failed ones first, then the worst, and runs without one last."""
+    """Sort key: failed scores first, then from worst to best, then runs without a score."""
     if score is None:
         return 2, 0.0
     return (0, 0.0) if score.value is None else (1, score.value * sign)
@@ -165,7 +153,6 @@ def _score(score: Score | None) -> Text:
 
 
 def _what(result: CaseResult, metrics: Sequence[str]) -> str:
-    """Return the error of a run, or else what its scores say, or else its output."""
     if result.error is not None:
         return result.error
     scores = [(name, result.scores[name]) for name in metrics if name in result.scores]

@@ -1,4 +1,4 @@
-"""``kantan-agents eval dataset``: writes a dataset of recorded runs."""
+"""``eval dataset``: writes recorded runs as a dataset."""
 
 from __future__ import annotations
 
@@ -17,14 +17,7 @@ from kantan_agents.cli.traces.records import short_id
 
 
 def write_dataset(path: Path, output: str, filters: Mapping[str, Any], *, force: bool, as_json: bool) -> None:
-    """Write the runs that pass all filters as a dataset.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be written, or exists already.
-        DatasetFileError: E100, its name does not end in .jsonl, .csv or .tsv, or it cannot hold the cases.
-        EmptyDatasetError: E102, no run passes the filters.
-        TraceDatabaseError: E60, the database cannot be used.
-    """
+    """Write the runs that pass all filters as a dataset."""
     target = check_target(output, path, force=force)
     store = open_store(path)
 

@@ -1,1 +1,1 @@
-"""Hooks: commands of the user that run around tool calls, before a prompt is sent and after an answer."""
+"""The user's commands around tool calls, before a prompt is sent, and after an answer."""

@@ -1,4 +1,4 @@
-"""``Hook``: one command of the user, as the file of hooks describes it."""
+"""One command of the user's hooks file."""
 
 from __future__ import annotations
 
@@ -22,11 +22,8 @@ class Hook:
     """A command that runs at an event.
 
     Attributes:
-        place: Its place in the file.
-        event: The event.
-        matcher: The tools whose calls it is for: their names, or a regular expression; empty for all.
-        command: The command, for a shell.
-        seconds: How long it may take.
+        matcher: Names of tools, or a regular expression; "" for all.
+        seconds: The timeout.
     """
 
     place: str
@@ -36,7 +33,7 @@ class Hook:
     seconds: float
 
     def concerns(self, names: Iterable[str]) -> bool:
-        """Return whether it is for calls of a tool with one of these names."""
+        """Return whether it applies to a tool with one of these names."""
         if _NAMES.fullmatch(self.matcher.pattern):
             wanted = {one.strip() for one in self.matcher.pattern.split("|")}
             return wanted == {""} or not wanted.isdisjoint(names)
@@ -70,7 +67,7 @@ class _File(_Strict):
 
 
 def parse_hooks(data: Any) -> tuple[list[Hook], list[str]]:
-    """Return the hooks that a file describes, and every mistake with its place."""
+    """Return the hooks of a file, and every mistake with its path."""
     try:
         events = _File.model_validate(data).hooks
     except ValidationError as error:

@@ -1,7 +1,4 @@
-"""``Hooks``: runs the user's hooks at their events, and says what they object to.
-
-A hook runs in a process group of its own, outside of the sandbox.
-"""
+"""Runs the user's hooks, each in a separate process group, outside the sandbox."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ _REST_SECONDS: Final = 0.2
 
 
 class BlockedByHookError(Exception):
-    """A hook has blocked a call; the text says so to the model."""
+    """A hook has blocked a call; the message is for the model."""
 
 
 async def _warn(text: str) -> None:
@@ -46,16 +43,7 @@ async def _warn(text: str) -> None:
 
 
 class Hooks(Middleware):
-    """The hooks of the user, for all agents of a command.
-
-    Args:
-        file: The file that describes them; None for no hooks.
-        folder: The project's folder, without links.
-
-    Attributes:
-        warn: Shows a line to the person.
-        session: Returns the id of the conversation.
-    """
+    """The user's hooks, for all agents of a command."""
 
     def __init__(self, file: HooksFile | None, folder: str) -> None:
         self.warn: Callable[[str], Awaitable[None]] = _warn
@@ -67,15 +55,7 @@ class Hooks(Middleware):
 
     @classmethod
     def of_user(cls, root: Path | None, *, off: bool = False) -> Hooks:
-        """Read the user's hooks, and name each on standard error.
-
-        Args:
-            root: The folder of the tools; None for the working folder.
-            off: Whether to use none.
-
-        Raises:
-            HooksFileError: E199, as ``read_hooks``.
-        """
+        """Read the user's hooks, unless ``off``, and name each on standard error."""
         folder = os.path.realpath(root or ".")
         file = None if off else read_hooks(folder)
         if file is not None:
@@ -85,12 +65,12 @@ class Hooks(Middleware):
         return cls(file, folder)
 
     def guard_runs(self) -> None:
-        """Apply to every run that starts in this context, also inside of others."""
+        """Apply to every run in this context."""
         if self._file is not None:
             inherited_layers.set(layers_of([self]))
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Let hooks decide when the rules have allowed the call, and show them its result."""
+        """Run hooks before an allowed call, and after it with its result."""
         made: list[tuple[ToolCall, PendingCall]] = []
 
         async def gate(passed: ToolCall) -> str | None:
@@ -109,10 +89,7 @@ class Hooks(Middleware):
         return await self._after(made[-1][1], output)
 
     async def ask_early(self, call: PendingCall) -> str:
-        """Return why a call is not made, before a person is asked about it; empty if it may be.
-
-        The hooks that have run count when the call is made, and do not run again.
-        """
+        """Return why a call is blocked, or "", before the user is prompted. Hooks do not run twice."""
         self._early[call] = outcomes = await self._run("PreToolUse", _about(call), call.names)
         return _refusal_of(outcomes)
 
@@ -122,7 +99,7 @@ class Hooks(Middleware):
         return _refusal_of([*known, *others])
 
     async def submit(self, prompt: str) -> tuple[str, str]:
-        """Return why a prompt is not sent, empty if it is, and what is added to it."""
+        """Return why a prompt is blocked, or "", and additions to it."""
         self._early.clear()  # of calls that were not made
         outcomes = await self._run("UserPromptSubmit", {"prompt": prompt})
         objections = [f"{one.hook.shown}: {one.objection}" for one in outcomes if one.objection]
@@ -149,7 +126,6 @@ class Hooks(Middleware):
     async def _run(
         self, event: Event, data: Mapping[str, Any], names: Sequence[str] = (), done: Sequence[Hook] = ()
     ) -> list[HookOutcome]:
-        """Run the hooks of an event at the same time, and warn of those that fail."""
         file, outcomes = self._file, list[HookOutcome]()
         if file is None:
             return outcomes
@@ -170,7 +146,6 @@ class Hooks(Middleware):
 
 
 def _refusal_of(outcomes: Sequence[HookOutcome]) -> str:
-    """Return what a model gets instead of the result of a call; empty if no hook blocks it."""
     reasons = [f"A hook of the user blocks this call: {one.objection}" for one in outcomes if one.objection]
     if any(one.fault for one in outcomes):
         reasons.append("A hook of the user that checks this call has failed, so it was not made.")
@@ -179,7 +154,7 @@ def _refusal_of(outcomes: Sequence[HookOutcome]) -> str:
 
 def _as_pending(call: ToolCall) -> PendingCall:
     names = tuple(dict.fromkeys((call.name, *facts_of_call(call).names)))
-    # The name with that of the server, if it is a tool of one; so a person is asked about it, too.
+    # For an MCP tool, the name with its server, as in the prompts to the user.
     shown = next((one for one in names if one.startswith("mcp__") and one.count("__") > 1), call.name)
     return PendingCall(call.call_id, shown, call.arguments, call.agent, names=names)
 
@@ -200,13 +175,11 @@ def _environment(folder: str) -> dict[str, str]:
 
 @attrs.frozen
 class HookOutcome:
-    """How a hook has ended.
+    """The outcome of a hook.
 
     Attributes:
-        hook: The hook.
-        stdout: What it wrote to standard output.
-        objection: Why it blocks; None if it does not.
-        fault: Why it counts as failed; None if it has not failed.
+        objection: Why it blocks, or None.
+        fault: Why it failed, or None.
     """
 
     hook: Hook
@@ -216,17 +189,10 @@ class HookOutcome:
 
 
 async def run_hook(hook: Hook, given: bytes, cwd: str, env: Mapping[str, str]) -> HookOutcome:
-    """Run a hook. If this task is cancelled, or the time is up, its processes are killed.
-
-    Args:
-        hook: The hook.
-        given: What it reads from standard input.
-        cwd: Where it starts.
-        env: Its environment.
-    """
+    """Run a hook. Cancellation and the timeout kill its processes."""
     command = ["/bin/sh", "-c", hook.command]
     try:
-        with anyio.CancelScope(shield=True):  # nothing could end a process that was started half
+        with anyio.CancelScope(shield=True):  # a half-started process could never be ended
             process: Any = await anyio.open_process(command, cwd=cwd, env=env, start_new_session=True)
     except (OSError, ValueError) as error:
         return HookOutcome(hook, fault=f"it cannot be started: {error}")
@@ -235,7 +201,7 @@ async def run_hook(hook: Hook, given: bytes, cwd: str, env: Mapping[str, str]) -
     flood = anyio.CancelScope()
 
     async def send() -> None:
-        # It need not read. Before 4.12, anyio raises the error of the pipe itself.
+        # A hook need not read. Before 4.12, anyio raises the pipe's own error.
         with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             await process.stdin.send(given)
             await process.stdin.aclose()
@@ -253,7 +219,7 @@ async def run_hook(hook: Hook, given: bytes, cwd: str, env: Mapping[str, str]) -
                 for stream in written:
                     group.start_soon(receive, stream)
                 await process.wait()
-                # What it has left in the background may have its pipes.
+                # Background processes may still hold its pipes.
                 group.cancel_scope.deadline = anyio.current_time() + _REST_SECONDS
     finally:
         if process.returncode is None:
@@ -271,7 +237,7 @@ async def run_hook(hook: Hook, given: bytes, cwd: str, env: Mapping[str, str]) -
 
 
 def _ignore_broken_input(process: Any) -> None:
-    """Ask how the input of a process has ended: Python 3.10 logs an error if nobody does."""
+    """Retrieve the outcome of a process's input: Python 3.10 logs an error otherwise."""
     if sys.version_info < (3, 11):
         process._process._protocol._stdin_closed.add_done_callback(asyncio.Future.exception)
 
@@ -281,6 +247,6 @@ def _outcome(hook: Hook, code: int, stdout: str, stderr: str) -> HookOutcome:
         return HookOutcome(hook, objection=stderr or "it gave no reason")
     if code:
         return HookOutcome(hook, fault=f"exit code {code}" + (f": {stderr}" if stderr else ""))
-    if stdout.startswith("{") and _DECISION.search(stdout):  # not to take a refusal for a permission
+    if stdout.startswith("{") and _DECISION.search(stdout):  # a denial must not count as a permission
         return HookOutcome(hook, fault="it printed a decision as JSON, but only its exit code decides")
     return HookOutcome(hook, stdout)

@@ -1,4 +1,4 @@
-"""Reads the user's file of hooks, and refuses one that others, or the tools, could change."""
+"""Reads the user's hooks file."""
 
 from __future__ import annotations
 
@@ -28,13 +28,7 @@ _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 @attrs.frozen
 class HooksFile:
-    """The user's hooks.
-
-    Attributes:
-        path: The file.
-        folder: The user's configuration directory, without links. The commands start there.
-        hooks: The hooks.
-    """
+    """The user's hooks; commands run in ``folder``, the configuration directory."""
 
     path: Path
     folder: Path
@@ -42,13 +36,9 @@ class HooksFile:
 
 
 def read_hooks(root: str) -> HooksFile | None:
-    """Read the user's file of hooks, and protect it and the files that it names; None without hooks.
+    """Read the user's hooks file, and protect it and the files that it names.
 
-    Args:
-        root: The folder of the tools, without links.
-
-    Raises:
-        HooksFileError: E199, it cannot be read, has mistakes, or is where others or the tools can change it.
+    E199 if it is invalid, or other users or the tools can change it.
     """
     own = config_directory()
     if own is None or not os.path.lexists(own / NAME):
@@ -77,17 +67,15 @@ class _Places:
     worked_in: tuple[Path, ...]
 
     def faults_of_folder(self) -> Iterator[str]:
-        """Yield why hooks of the user's configuration directory may not be used here."""
         home = Path(os.path.realpath(os.path.expanduser("~")))  # noqa: PTH111 - never fails
         for place in self.worked_in:
-            # The home folder of every user has this directory in it, which is protected there.
+            # Every user's home folder contains this directory, which is protected there.
             is_inside = self.own.is_relative_to(place) and not home.is_relative_to(place)
             if is_inside or place.is_relative_to(self.own):
                 yield f"you work in {place}, and it is in {self.own}; start elsewhere"
         yield from _faults_of_mode(self.own)
 
     def faults(self, file: Path) -> Iterator[str]:
-        """Yield why a file may not be used."""
         for path in {Path(os.path.normpath(file)), Path(os.path.realpath(file))}:
             if any(map(path.is_relative_to, self.worked_in)) and not path.is_relative_to(self.own):
                 yield f"{path} is in the folder that you work in; move it to {self.own}"
@@ -107,17 +95,16 @@ def _faults_of_mode(path: Path) -> Iterator[str]:
 
 
 def _files(command: str, folder: Path, root: str) -> Iterator[Path]:
-    """Yield the files that a command names by their paths."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.commenters, lexer.whitespace_split = "", True
     try:
         words = list(lexer)
-    except ValueError:  # a quotation mark is not closed, which the shell will say
+    except ValueError:  # an unclosed quotation mark, which the shell will report
         words = command.split()
     for word in words:
         text = Template(word).safe_substitute({**os.environ, PROJECT_VARIABLE: root})
         path = folder / os.path.expanduser(text)  # noqa: PTH111 - never fails
-        if os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for some texts
+        if os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for some strings
             yield path
 
 
@@ -136,7 +123,7 @@ def _parsed(path: Path) -> tuple[list[Hook], list[str]]:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:  # a reader may see the first, and the last would count
+        if key in found:  # a reader may see the first, but the last would count
             raise ValueError(f"{key!r} appears several times in an object")
         found[key] = value
     return found

@@ -13,7 +13,7 @@ from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
 from kantan_agents.cli.terminal.output_options import JsonOption
 from kantan_agents.cli.terminal.prices import PriceOption, check_has_prices, read_prices
 
-# Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
+# Typer reads these types at run time, and older versions do not support `X | None` on Python 3.10.
 PromptArgument = Annotated[str, typer.Argument(metavar="PROMPT", help="Name of the prompt, such as support.")]
 JudgeOption = Annotated[
     str,

@@ -1,4 +1,4 @@
-"""Reads ``--budget``, ``--cohort`` and ``--reflection-...`` of ``kantan-agents improve``."""
+"""Reads options of ``kantan-agents improve``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,7 @@ _KEYS: Final = ("last", "limit", "sample", "trace")
 
 
 def read_budget(text: str) -> int:
-    """Return a number of tokens, such as ``500k``.
-
-    Raises:
-        InvalidOptionError: E75, it is not one.
-    """
+    """Return a number of tokens, such as ``500k``."""
     found = _BUDGET.fullmatch(text.strip())
     tokens = 0 if found is None else int(Fraction(found["number"]) * _UNITS[found["unit"]])
     if tokens < 1:
@@ -31,11 +27,7 @@ def read_budget(text: str) -> int:
 
 
 def read_cohort(entries: Iterable[str]) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Return the ids of traces, and the arguments that select runs.
-
-    Raises:
-        InvalidOptionError: E75, an entry is invalid, or there are both.
-    """
+    """Return trace ids or arguments that select runs; both together are E75."""
     traces: list[str] = []
     selection: dict[str, Any] = {}
     for entry in (one.strip() for given in entries for one in given.split(",")):
@@ -56,7 +48,7 @@ def read_cohort(entries: Iterable[str]) -> tuple[tuple[str, ...], dict[str, Any]
 
 
 def read_reflection_settings(tokens: int | None, timeout: float | None) -> Any:
-    """Return the settings of the reflection model; None if nothing is given."""
+    """Return the settings of the reflection model, or None."""
     if tokens is None and timeout is None:
         return None
     from agents import ModelSettings

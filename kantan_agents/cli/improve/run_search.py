@@ -1,4 +1,4 @@
-"""``kantan-agents improve``: searches, and prints what was found."""
+"""``improve``: searches, and prints the result."""
 
 from __future__ import annotations
 
@@ -44,16 +44,7 @@ _COLUMNS = [
 
 @attrs.frozen
 class ImproveArguments:
-    """What the command line asks for.
-
-    Attributes:
-        path: The database.
-        agent: Where the agent is, ``MODULE:NAME``.
-        judge: What gives the scores.
-        judge_model: The model of the judge ``judged``; None for that of the agent.
-        trace_ids: Ids of traces; empty to select them.
-        options: Arguments of ``improve``.
-    """
+    """The command-line arguments."""
 
     path: Path
     agent: str
@@ -64,12 +55,7 @@ class ImproveArguments:
 
 
 def run_search(asked: ImproveArguments, *, quiet: bool, as_json: bool) -> None:
-    """Search, and print what was found.
-
-    Raises:
-        KantanAgentsError: Any error of ``improve``.
-        typer.Exit: Nothing is shown to be better.
-    """
+    """Search, and print the result; exit with 1 without an improvement."""
     store = open_store(asked.path)
     agent = load_agent(asked.agent)
     judge = _read_judge(asked.judge, agent, asked.judge_model)
@@ -91,7 +77,6 @@ def run_search(asked: ImproveArguments, *, quiet: bool, as_json: bool) -> None:
 
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Callable[[ImproveProgress], None] | None]:
-    """Show how far the search is on standard error, if that is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -109,16 +94,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[ImproveProgress], None] | No
 
 
 def _read_judge(what: str, agent: Agent[Any], model: str | None) -> Any:
-    """Return what ``improve`` takes as a judge.
-
-    Args:
-        what: An evaluator as for ``eval run``, or ``MODULE:NAME``, which may be an agent as well.
-        agent: The agent whose prompt ``judged`` judges by.
-        model: The model of ``judged``; None for that of the agent.
-
-    Raises:
-        InvalidOptionError: E75, there is no such judge.
-    """
+    """Return an evaluator as for ``eval run``, or the object ``MODULE:NAME``, which may be an agent."""
     if model is not None and what.rpartition("=")[2] != "judged":
         raise InvalidOptionError(option="--judge-model", reason=f"is for {_OPTION} judged, not for {what!r}")
     try:
@@ -145,7 +121,6 @@ def _agent(what: str) -> Agent[Any] | None:
 
 
 def _show_improvement(found: Improvement) -> None:
-    """Print the verdict, the diff, the candidates and the files; the last line is the rollout command."""
     console = wide_terminal()
     new = "none" if found.new is None else found.new.version
     cases = ", ".join(f"{count_text(count)} {part}" for part, count in found.cases.items())
@@ -180,12 +155,12 @@ def _show_improvement(found: Improvement) -> None:
     if found.new is not None:
         console.print()
         for line in (*found.rollout_code, found.rollout_command):
-            # Not wrapped or cut, as it is pasted.
+            # Not wrapped or cut, because users paste it.
             typer.echo(whole(printable(line)))
 
 
 def progress_text(now: ImproveProgress) -> str:
-    """Return how far a search is, on one line."""
+    """Return the search's progress on one line."""
     parts = {"baseline": "the old version runs", "test": "sealed test"}
     text = parts.get(now.step, f"round {now.round} of {now.rounds}")
     if now.old_score is not None:

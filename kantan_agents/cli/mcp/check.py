@@ -1,4 +1,4 @@
-"""``kantan-agents mcp check``: starts configured servers and prints what they offer."""
+"""``mcp check``: starts configured servers and prints what they provide."""
 
 from __future__ import annotations
 
@@ -39,16 +39,12 @@ _DESCRIPTION = 80
 
 @attrs.define
 class Checked:
-    """What is known about one server after the check.
+    """The result of one server's check.
 
     Attributes:
-        entry: Its configuration.
-        error: Why it cannot be used; None if it can.
-        tools: Its tools: the name and the description of each.
-        verdicts: For each tool, whether the rules allow it, and the rule that says so.
-        prompts: How many prompts it has.
-        resources: How many resources it has.
-        stderr: The last lines that it wrote to standard error, if it cannot be used.
+        tools: Name and description of each tool.
+        verdicts: For each tool, whether the rules allow it, and the deciding rule.
+        stderr: The last lines of standard error, on failure.
     """
 
     entry: ServerEntry
@@ -68,22 +64,10 @@ def check_servers(
     seconds: float,
     as_json: bool,
 ) -> None:
-    """Start the servers and print what they offer.
-
-    Args:
-        name: The server; None for all that are not disabled.
-        paths: The configuration files; None for those that are found.
-        rules: The rules that decide about the tools.
-        seconds: How long each server may take.
-        as_json: Whether to print JSON.
-
-    Raises:
-        KantanAgentsError: E180, E181, a file or the server cannot be used; E184, there is no such server.
-        Exit: With code 1, a server cannot be used.
-    """
+    """Start one server, or all that are not disabled, and print the results."""
     configuration = read_configuration(paths or None)
     names = None if name is None else [name]
-    # Asked before the record is read for the last time.
+    # Read before the trust record is read for the last time.
     wanted = ConfiguredServers(configuration, names).names
     broken = [
         Checked(entry, error="; ".join(entry.mistakes))
@@ -112,7 +96,7 @@ async def _checked(
                 tasks.start_soon(_check, servers, result, seconds)
         usable = [servers[one.entry.name] for one in results if one.error is None]
         with suppress_output():
-            # The providers whose rules apply below may print when they are loaded.
+            # The providers whose rules apply below may print while they load.
             agent: Agent[Any] = Agent("check", "Check.", model=ScriptedModel([]), mcp_servers=usable)
             context = None if rules is None else {"tool_rules": dict(rules)}
             for result in results:
@@ -123,7 +107,7 @@ async def _checked(
 
 
 async def _check(servers: ConfiguredServers, result: Checked, seconds: float) -> None:
-    """Ask one server for everything that it offers; whatever happens to it concerns no other."""
+    """Query one server; its failure affects no other."""
     try:
         server = servers[result.entry.name]
     except (MCPNotTrustedError, MCPVariablesError) as error:

@@ -1,4 +1,4 @@
-"""The options of ``kantan-agents mcp``: lists, checks and trusts configured MCP servers."""
+"""The commands of ``kantan-agents mcp`` and their options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ app = new_group()
 
 CHECK_SECONDS = 30.0
 
-# Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
+# Typer reads these types at run time, and older versions do not support `X | None` on Python 3.10.
 ConfigOption = Annotated[
     Optional[list[Path]],  # noqa: UP045
     typer.Option(

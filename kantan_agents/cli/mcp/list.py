@@ -1,4 +1,4 @@
-"""``kantan-agents mcp list``: prints the configured servers; starts none of them."""
+"""``mcp list``: prints the configured servers without starting them."""
 
 from __future__ import annotations
 
@@ -34,13 +34,7 @@ _COLUMNS = (
 
 
 def list_servers(paths: Sequence[Path] | None, *, as_json: bool) -> None:
-    """Print the configured servers.
-
-    Raises:
-        MCPFileError, InvalidMCPConfigurationError: E180, E181, a file cannot be read, or has mistakes outside
-            of its servers.
-        Exit: With code 2, a server has mistakes.
-    """
+    """Print the configured servers; exit with 2 if one is invalid."""
     configuration = read_configuration(paths or None)
     record = TrustRecord.of_user()
     if as_json:
@@ -58,7 +52,7 @@ def list_servers(paths: Sequence[Path] | None, *, as_json: bool) -> None:
 
 
 def state_of(entry: ServerEntry, configuration: Configuration, record: TrustRecord) -> str:
-    """Return ``ready``, or the first reason that keeps a server from being started."""
+    """Return ``ready``, or the first reason that prevents a server's start."""
     if entry.mistakes:
         return "has mistakes"
     if entry.is_disabled:
@@ -110,7 +104,6 @@ def _row(entry: ServerEntry, configuration: Configuration, record: TrustRecord) 
 
 
 def _short(path: Path) -> str:
-    """Return a path from the working directory on, if it lies in it."""
     try:
         return str(path.relative_to(Path.cwd().resolve()))
     except (OSError, ValueError):

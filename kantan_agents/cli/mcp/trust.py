@@ -1,4 +1,4 @@
-"""``kantan-agents mcp trust``, and the question before a server of a new file is started."""
+"""``mcp trust``, and the prompt before a server of a new file is started."""
 
 from __future__ import annotations
 
@@ -30,15 +30,7 @@ _MOST_CHARACTERS = 6_000
 
 
 def trust_file(path: Path) -> None:
-    """Record that the user trusts a file, and print what may be started now.
-
-    Raises:
-        MCPFileError: E180, the file cannot be read.
-        InvalidMCPConfigurationError: E181, it has mistakes outside of its servers.
-        AgentFileError, InvalidDefinitionError: E30, E31, the same for a subagent file.
-        MCPTrustRecordError: E185, the trust cannot be recorded.
-        InvalidOptionError: E75, a subagent file configures no server.
-    """
+    """Record that the user trusts a file, and print what may start now."""
     source, entries = _read(path)
     for line in described(entries):
         typer.echo(line)
@@ -50,11 +42,7 @@ def trust_file(path: Path) -> None:
 
 
 def forget_file(path: Path) -> None:
-    """Forget that the user trusts a file, which may not exist any longer.
-
-    Raises:
-        MCPTrustRecordError: E185, the record cannot be changed.
-    """
+    """Remove the trust record of a file, which may no longer exist."""
     real = Path(os.path.realpath(path))
     was_trusted = TrustRecord.of_user().forget(real)
     typer.echo(f"{'no longer trusted' if was_trusted else 'was not trusted'}: {one_line(str(real))}")
@@ -66,16 +54,10 @@ def ask_for_trust(
     others: Iterable[ServerEntry] = (),
     texts: Mapping[ServerSource, Sequence[str]] | None = None,
 ) -> None:
-    """In a terminal, ask once about all files of the folder that are not trusted, if one is needed now.
+    """In a terminal, prompt once about all untrusted files of the folder, if one is needed now.
 
-    If the answer is no, or there is no terminal, nothing is recorded. What is too long to be read in a
-    question is not asked about, but named.
-
-    Args:
-        entries: The servers that are to be started.
-        configuration: All that are configured. Trust is for a file, so all servers of the file are shown.
-        others: Further servers of the folder, such as those that its other agents configure themselves.
-        texts: Files whose texts are instructions for agents, each with lines that show it.
+    Without a yes, nothing is recorded. An entry too long for a prompt is only named. All servers of a file
+    are shown, since trust is for the file.
     """
     if not sys.stdin or not sys.stdin.isatty() or not sys.stderr.isatty():
         return
@@ -115,10 +97,10 @@ def ask_for_trust(
 
 
 def described(entries: Iterable[ServerEntry]) -> Iterator[str]:
-    """Yield lines about each server: what it starts or connects to, and with which variables and headers.
+    """Yield lines about each server: its command or URL, and its variables and headers.
 
-    What a file that is not the user's own says is shown as it is: a value that looks like a secret may be a
-    command. Nothing is cut short: the end of a long command matters as much as its beginning.
+    Values are masked only if the file is the user's own: an apparent secret may be a command. Nothing is
+    shortened: the end of a long command matters too.
     """
     for entry in entries:
         is_own = entry.source.is_own
@@ -145,7 +127,6 @@ def _assigned(is_own: bool, name: str, value: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return a text on one line, with each invisible character as its code."""
     return by_code(text.replace("\n", "\\n").replace("\t", "\\t"), strict=True)
 
 

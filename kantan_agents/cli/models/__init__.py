@@ -1,1 +1,1 @@
-"""``kantan-agents models``: what a model can do, and which providers can be used on this machine."""
+"""``kantan-agents models``: checks models, and lists the providers of this machine."""

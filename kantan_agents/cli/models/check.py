@@ -1,4 +1,4 @@
-"""``kantan-agents models check NAME``: asks a model what it can do, and prints what works."""
+"""``models check NAME``: tests a model and prints what works."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Row:
 
 @attrs.frozen
 class _Checked:
-    """What is known of a model after the questions."""
+    """The findings about a model."""
 
     name: str
     origin: ModelOrigin
@@ -61,20 +61,8 @@ class _Checked:
 
 
 def check_model(name: str, *, seconds: float, max_tokens: int, as_json: bool) -> None:
-    """Ask a model, and print what works.
-
-    Args:
-        name: The name of the model.
-        seconds: How long each answer may take.
-        max_tokens: How long each answer may be.
-        as_json: Whether to print JSON.
-
-    Raises:
-        InvalidOptionError: E75, the name is empty.
-        ModelNotFoundError: E19, the model is unknown, or E47, its key or URL is missing.
-        Exit: With code 1, something does not work.
-    """
-    if not name.strip():  # such as "$MODEL" without the variable, which would be any model
+    """Test a model and print what works; exit with 1 if something does not."""
+    if not name.strip():  # such as "$MODEL" without the variable, which would match any model
         raise InvalidOptionError(option="NAME", reason="must not be empty")
     questions = Questions(name, max_tokens)
     questions.agent().check_model()
@@ -114,7 +102,7 @@ async def _asked(
     except TimeoutError:
         detail = f"no answer within {seconds:g} s; a server that loads its model first needs more: --timeout"
         return None, _Row(name, works=False, detail=detail, seconds=time.monotonic() - begun)
-    except Exception as error:  # noqa: BLE001 - whatever a server does, the other questions are asked
+    except Exception as error:  # noqa: BLE001 - any failure of one question leaves the others
         refuses_key = has_own_key and getattr(error, "status_code", None) in REFUSED_KEY
         detail = f"{mask(describe(error))}{f'; {KEY_HINT}' if refuses_key else ''}"
         return None, _Row(name, works=False, detail=detail, seconds=time.monotonic() - begun)
@@ -177,7 +165,7 @@ def _modes(forms: Any) -> str:
 
 
 def _place(origin: ModelOrigin) -> str:
-    """Return the URL of a model without a user or password in it; empty without a URL."""
+    """Return a model's URL without user and password, or ""."""
     parts = urlsplit(origin.base_url)
     shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
     return shown.rstrip("/") if parts.netloc else ""

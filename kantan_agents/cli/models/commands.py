@@ -1,4 +1,4 @@
-"""The options of ``kantan-agents models``: asks a model what it can do, or lists the providers."""
+"""The commands of ``kantan-agents models`` and their options."""
 
 from __future__ import annotations
 

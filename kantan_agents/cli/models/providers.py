@@ -1,4 +1,4 @@
-"""``kantan-agents models check`` without a name: the providers, and which can be used on this machine."""
+"""``models check`` without a name: the providers usable on this machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SECONDS: Final = 2.0
 _LONGEST_BODY: Final = 1 << 20
 _SHOWN: Final = 3
 _USUAL_PORTS: Final = {"ollama": (11434,), "lmstudio": (1234,), "compat": (8080, 8000)}
-"""Where the servers listen by default: those of ``compat`` are llama.cpp and vLLM."""
+"""The servers' default ports; ``compat`` means llama.cpp and vLLM."""
 REFUSED_KEY: Final = (401, 403)
 KEY_HINT: Final = "KANTAN_LLM_API_KEY must be the key with which this server was started"
 _COLUMNS: Final = (Column("names"), Column("variable"), Column("state"))
@@ -33,13 +33,11 @@ _COLUMNS: Final = (Column("names"), Column("variable"), Column("state"))
 
 @attrs.define
 class _Server:
-    """What is known of the server at a URL.
+    """The findings about the server at a URL.
 
     Attributes:
-        url: Its URL.
         is_configured: Whether a variable names it.
-        is_reachable: Whether it answers; None if it was not asked, because it is not on this machine.
-        models: The names of its models, as it lists them.
+        is_reachable: None if it is not on this machine and was not contacted.
         problem: Why its models are unknown.
     """
 
@@ -52,7 +50,7 @@ class _Server:
 
 @attrs.frozen
 class _Provider:
-    """A provider: the beginning of its models' names, its variables, and the servers of this machine."""
+    """A provider: its models' prefix, its variables, and the servers of this machine."""
 
     name: str
     variables: Variables
@@ -64,7 +62,7 @@ class _Provider:
 
 
 def list_providers(*, as_json: bool) -> None:
-    """Print the providers, and which can be used. Only this machine is contacted; no key is printed."""
+    """Print the usable providers; contact only this machine, and print no key."""
     providers = [_Provider(name, variables, _servers(name, variables)) for name, variables in PROVIDERS]
     background_loop.run(lambda: _ask([server for one in providers for server in one.servers]))
     if as_json:
@@ -115,7 +113,7 @@ async def _ask(servers: Sequence[_Server]) -> None:
 
 
 async def _ask_one(server: _Server) -> None:
-    """Ask a server for its models; only a URL that the user has set gets the user's key."""
+    """List a server's models; only a URL that the user has set gets the user's key."""
     key = os.environ.get("KANTAN_LLM_API_KEY") if server.is_configured else None
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     server.is_reachable = False
@@ -178,7 +176,6 @@ def _said(provider: _Provider, server: _Server) -> str:
 
 
 def _shown(url: str) -> str:
-    """Return a URL without a user or password in it."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 

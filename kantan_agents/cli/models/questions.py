@@ -1,4 +1,4 @@
-"""The questions of ``kantan-agents models check``, each an agent that is asked once."""
+"""The questions of ``models check``."""
 
 from __future__ import annotations
 
@@ -22,13 +22,7 @@ _UNRECORDED: Final = RunConfig(tracing_disabled=True)
 
 @attrs.frozen
 class Answer:
-    """What one question has shown.
-
-    Attributes:
-        works: Whether it works.
-        detail: What was answered, or what is wrong.
-        usage: The tokens of the answers as the server reports them; empty if it reports none.
-    """
+    """The result of one question; ``usage`` is empty if the server reports none."""
 
     works: bool
     detail: str
@@ -56,20 +50,14 @@ class _Attempts(Middleware):
 
 @attrs.define
 class Questions:
-    """Asks one model.
-
-    Attributes:
-        model: Its name.
-        max_tokens: How long each answer may be.
-        attempts: The attempts for JSON, once that was asked.
-    """
+    """The questions for one model."""
 
     model: str
     max_tokens: int
     attempts: Sequence[OutputAttempt] = ()
 
     def agent(self, **options: Any) -> Agent[Any]:
-        """Return an agent without anything that was not asked for."""
+        """Return an agent without tools and other additions."""
         settings = ModelSettings(max_tokens=self.max_tokens)
         return Agent(
             "check",
@@ -81,12 +69,12 @@ class Questions:
         )
 
     async def text(self) -> Answer:
-        """Ask for a text."""
+        """Request text."""
         context = await self.agent().run_async("Say hello.", run_config=_UNRECORDED)
         return self._of_text(context)
 
     async def stream(self) -> Answer:
-        """Ask for a text, and count the pieces in which it comes."""
+        """Request text, and count the streamed pieces."""
         pieces = 0
         async with self.agent().stream("Count from one to five.", run_config=_UNRECORDED) as run:
             async for event in run:
@@ -99,7 +87,7 @@ class Questions:
         )
 
     async def tool_call(self) -> Answer:
-        """Give a tool, and ask for what needs it."""
+        """Provide a tool, and request a result that needs it."""
         calls: list[tuple[int, int]] = []
 
         def add(a: int, b: int) -> int:
@@ -119,7 +107,7 @@ class Questions:
         return Answer(works=False, detail=f"the tool was not called; the answer was: {said}")
 
     async def json(self) -> Answer:
-        """Ask for a structured output, in whichever mode works."""
+        """Request a structured output, in any mode that works."""
         noted = _Attempts()
         agent = self.agent(output_type=Capital, middleware=[noted])
         try:

@@ -1,4 +1,4 @@
-"""The group ``kantan-agents replay``: its commands and their options."""
+"""The commands of ``kantan-agents replay`` and their options."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _CHANGE = "--change"
 
 
 class _ByArguments(Group):
-    """A group whose command may be left out: a change means a cohort, anything else recordings in files."""
+    """A group with an optional command, chosen by the arguments: a change means a cohort."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Add the command, if it was left out."""
+        """Add the command if it is omitted."""
         if args and args[0] not in (*self.commands, "--help"):
             is_cohort = any(one.partition("=")[0] == _CHANGE for one in args)
             args = ["cohort" if is_cohort else "recordings", *args]

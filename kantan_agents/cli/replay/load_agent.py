@@ -1,4 +1,4 @@
-"""Finds the agent that ``--agent MODULE:NAME`` names."""
+"""Loads the agent of ``--agent MODULE:NAME``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,7 @@ _OPTION = "--agent"
 
 
 def load_agent(name: str) -> Agent[Any]:
-    """Import a module, also from the current directory, and return the agent in it.
-
-    Args:
-        name: ``MODULE:NAME``, of an agent or of a function without parameters that returns one.
-
-    Raises:
-        InvalidOptionError: E75, there is no such module or name, importing it fails, or it is not one.
-    """
+    """Return the agent ``MODULE:NAME``, or the result of a function without parameters."""
     found = load_object(name, _OPTION, "app.agents:support")
     try:
         agent = found if isinstance(found, Agent) or not callable(found) else found()

@@ -1,4 +1,4 @@
-"""Reads the changes of ``kantan-agents replay cohort``."""
+"""Reads the changes of ``replay cohort``."""
 
 from __future__ import annotations
 
@@ -21,13 +21,7 @@ _OF_TOOLS: Final = ("description", "parameters")
 
 
 def read_changes(entries: Sequence[str]) -> list[Change]:
-    """Return the changes that ``WHAT=VALUE`` describes.
-
-    Raises:
-        InvalidOptionError: E75, an entry cannot be read.
-        InvalidChangeError: E94, a change is invalid.
-        FileArgumentError: E79, a file cannot be read.
-    """
+    """Return the changes that ``WHAT=VALUE`` describes."""
     from kantan_agents.lab.replay import Change
 
     changes: list[Change] = []

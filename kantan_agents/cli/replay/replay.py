@@ -1,4 +1,4 @@
-"""Replays recordings one after the other, and prints how each differs."""
+"""Replays recordings, and prints how each differs."""
 
 from __future__ import annotations
 
@@ -27,13 +27,7 @@ _STYLES = {"same": GOOD, "updated": NOTICE, "different": BAD, "failed": BAD, "re
 
 @attrs.frozen
 class ReplayOptions:
-    """Options of ``replay`` for all recordings.
-
-    Attributes:
-        ignore: Parts that may differ.
-        match: The only parts that must be the same; None for all.
-        accept: What the provider has done or holds, and is taken as it is.
-    """
+    """Options of ``replay`` for all recordings."""
 
     ignore: Sequence[str]
     match: Sequence[str] | None
@@ -42,13 +36,10 @@ class ReplayOptions:
 
 @attrs.frozen
 class Result:
-    """How the replay of one recording has ended.
+    """The result of replaying one recording.
 
-    Attributes:
-        path: The file.
-        outcome: ``"same"``; ``"different"``; ``"updated"`` if it was different and was recorded again;
-            ``"failed"`` with an error of the agent's; ``"refused"`` if it cannot be replayed.
-        error: The error; None if it is the same.
+    ``"updated"`` was different and is recorded again, ``"failed"`` has an error of the agent's, ``"refused"``
+    cannot be replayed.
     """
 
     path: Path
@@ -74,12 +65,7 @@ def replay_recordings(
     update: bool,
     as_json: bool,
 ) -> None:
-    """Replay recordings and print the results.
-
-    Raises:
-        InvalidOptionError: E75, an option is invalid, or the agent cannot be loaded.
-        Exit: With code 1, a replay has differed or failed; with code 2, one could not be made.
-    """
+    """Replay recordings; exit with 1 if one differed or failed, 2 if one was impossible."""
     Checks.of(options.ignore, options.match)
     set_trace_processors([])  # the SDK's exporter would send the runs of --update to OpenAI
     agent = load_agent(agent_name)
@@ -108,7 +94,7 @@ def _replay(path: Path, agent: Agent[Any], options: ReplayOptions, *, update: bo
         replay(recording, agent, **attrs.asdict(options, recurse=False))
     except (ReplayDifferenceError, UnknownRecordedToolError) as error:
         return _record_again(path, recording, agent, error) if update else Result(path, "different", error)
-    except Exception as error:  # noqa: BLE001 - also those of the agent's own code; the next one is replayed
+    except Exception as error:  # noqa: BLE001 - even errors in the agent's code; the next one is replayed
         return Result(path, "refused" if exit_code(error) == EXIT_USAGE else "failed", error)
     return Result(path, "same")
 

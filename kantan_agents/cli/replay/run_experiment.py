@@ -1,4 +1,4 @@
-"""``kantan-agents replay cohort``: makes the runs and prints what became of them."""
+"""``replay cohort``: runs an experiment and prints its result."""
 
 from __future__ import annotations
 
@@ -51,18 +51,7 @@ _MOST: Final = 10
 
 @attrs.frozen
 class CohortArguments:
-    """What the command line asks for.
-
-    Attributes:
-        path: The database.
-        agent: Where the agent is, ``module:name``.
-        changes: The changes.
-        of: Name of the agent that they change; None for those with the selected prompt.
-        trace_ids: Ids of traces; empty to select them.
-        selection: Arguments of ``Cohort.select``.
-        options: Arguments of ``replay_cohort``.
-        max_failed: How many runs may fail.
-    """
+    """The command-line arguments; ``of`` names the agent to change."""
 
     path: Path
     agent: str
@@ -75,12 +64,7 @@ class CohortArguments:
 
 
 def run_experiment(asked: CohortArguments, *, records: bool, as_json: bool) -> None:
-    """Make the runs and print the experiment.
-
-    Raises:
-        KantanAgentsError: Any error of ``Cohort`` and ``replay_cohort``.
-        typer.Exit: It was stopped before all runs were made, or too many failed.
-    """
+    """Run the experiment; exit with 1 if it stopped early or too many runs failed."""
     from kantan_agents.lab.replay import Cohort, replay_cohort
 
     store = open_store(asked.path)
@@ -89,7 +73,8 @@ def run_experiment(asked: CohortArguments, *, records: bool, as_json: bool) -> N
     if asked.trace_ids:
         cohort = Cohort.of(store, asked.trace_ids)
     else:
-        # A filter for the agent and its prompt finds one agent with both; that of a reached agent is another.
+        # A filter for the agent and its prompt finds one agent with both; another agent's prompt is not its
+        # own.
         is_own = prompt in (None, agent.standard_metadata.get("prompt_name"))
         cohort = Cohort.select(store, agent=agent.name if is_own else None, **asked.selection)
     changes = _aim_changes(asked.changes, agent, of=asked.of, prompt=prompt)
@@ -118,8 +103,6 @@ def run_experiment(asked: CohortArguments, *, records: bool, as_json: bool) -> N
 
 @contextmanager
 def _progress(finished: list[int]) -> Iterator[Callable[[int, int], None]]:
-    """Count finished runs, and show a progress bar on standard error if that is a terminal."""
-
     def count(done: int, total: int) -> None:
         finished[:] = done, total
 
@@ -142,16 +125,9 @@ def _progress(finished: list[int]) -> Iterator[Callable[[int, int], None]]:
 def _aim_changes(
     changes: Sequence[Change], agent: Agent[Any], *, of: str | None, prompt: str | None
 ) -> list[Change]:
-    """Return the changes, each for the agents that it is meant for.
+    """Return the changes, each with the agents that it applies to: ``of``, or agents with ``prompt``.
 
-    Args:
-        changes: The changes.
-        agent: The agent that is run.
-        of: Name of the agent to change; None for those with the prompt.
-        prompt: Name of the prompt by which the runs are selected; None to change the agent that is run.
-
-    Raises:
-        InvalidOptionError: E75, no agent that the run can reach has the prompt.
+    E75 if no agent that the run can reach has the prompt.
     """
     names = [of] if of is not None else [agent.name] if prompt is None else _with_prompt(agent, prompt)
     aimed: list[Change] = []
@@ -176,7 +152,6 @@ def _with_prompt(agent: Agent[Any], prompt: str) -> list[str]:
 
 
 def _show_experiment(experiment: Experiment) -> None:
-    """Print an experiment."""
     console = wide_terminal()
     width = line_width(console)
     found = [f"{count} {status}" for status, count in experiment.counts.items() if count]

@@ -1,4 +1,4 @@
-"""``kantan-agents rollout status`` without a name: prints all rollouts."""
+"""``rollout status`` without a name: prints all rollouts."""
 
 from __future__ import annotations
 
@@ -26,11 +26,7 @@ _ROLLOUTS: Final = (
 
 
 def list_rollouts(path: Path, *, as_json: bool) -> None:
-    """Print all rollouts in the database.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be read.
-    """
+    """Print all rollouts in the database."""
     found = rollouts(open_store(path))
     if as_json:
         typer.echo(json_text([state_data(one) for one in found]))
@@ -71,5 +67,5 @@ def _row(state: RolloutState, *, in_pipe: bool) -> list[Text]:
 
 
 def share_text(share: float) -> str:
-    """Return a share in per cent."""
+    """Return a share in percent."""
     return f"{100 * share:.4g}%"

@@ -1,4 +1,4 @@
-"""``kantan-agents rollout history``: prints the changes of a rollout."""
+"""``rollout history``: prints the changes of a rollout."""
 
 from __future__ import annotations
 
@@ -28,12 +28,7 @@ _CHANGES: Final = (
 
 
 def show_history(path: Path, name: str, *, as_json: bool) -> None:
-    """Print the changes of a rollout, the oldest first.
-
-    Raises:
-        RolloutNotFoundError: E112, there is no such rollout.
-        TraceDatabaseError: E60, the database cannot be read.
-    """
+    """Print the changes of a rollout, oldest first."""
     changes = history(name, open_store(path))
     if as_json:
         typer.echo(json_text([{**attrs.asdict(one), "at": iso_time(one.at)} for one in changes]))

@@ -1,4 +1,4 @@
-"""``kantan-agents rollout status``: prints the status of a rollout."""
+"""``rollout status``: prints the status of a rollout."""
 
 from __future__ import annotations
 
@@ -43,12 +43,7 @@ _STYLES: Final = {"promote": GOOD, "stop": BAD, "continue": NOTICE}
 
 
 def show_status(path: Path, name: str, form: FormOptions) -> None:
-    """Print the status of a rollout.
-
-    Raises:
-        RolloutNotFoundError: E112, there is no such rollout.
-        TraceDatabaseError: E60, the database cannot be read.
-    """
+    """Print the status of a rollout."""
     store = open_store(path)
     console = wide_terminal()
     with working(wide_terminal(stderr=True), "reading the runs"):

@@ -15,25 +15,13 @@ from kantan_agents.lab.rollout import RolloutState, promote, stop
 def promote_rollout(
     path: Path, name: str, *, arm: str | None, by: str, reason: str, expect_step: int | None, as_json: bool
 ) -> None:
-    """Promote a rollout, and print what all units get now.
-
-    Raises:
-        RolloutNotFoundError: E112, there is no such rollout.
-        RolloutStepError: E113, it is not running, has no such arm, or is at another step.
-        TraceDatabaseError: E60, the database cannot be changed.
-    """
+    """Promote a rollout, and print the new assignment."""
     state = promote(name, open_store(path), arm=arm, by=by, reason=reason, expect_step=expect_step)
     _print(state, as_json=as_json)
 
 
 def stop_rollout(path: Path, name: str, *, by: str, reason: str, as_json: bool) -> None:
-    """Stop a rollout, and print what all units get now.
-
-    Raises:
-        RolloutNotFoundError: E112, there is no such rollout.
-        RolloutStepError: E113, it is stopped already.
-        TraceDatabaseError: E60, the database cannot be changed.
-    """
+    """Stop a rollout, and print the new assignment."""
     _print(stop(name, open_store(path), by=by, reason=reason), as_json=as_json)
 
 

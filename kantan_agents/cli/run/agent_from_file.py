@@ -1,4 +1,4 @@
-"""Makes a runnable agent of a subagent file, for the commands that run one."""
+"""Builds a runnable agent from a subagent file."""
 
 from __future__ import annotations
 
@@ -36,24 +36,12 @@ def agent_from_file(
 ) -> Agent[Any]:
     """Return the agent of a file, which may delegate to the others.
 
-    It has the skills that its file names, of this project and its user, and the configured MCP servers that
-    the file asks for; in a terminal, the user is asked to trust the files that configure them, and those with
-    instructions. Tools, skills and servers that a file names and that do not exist are named on standard
-    error, once for each agent.
-
-    Args:
-        named: The agent.
-        model: Used if the file has a short name or no model.
-        middleware: The outer middleware.
-        tools: Further tools, as far as the file permits them.
-        asks: Whether the calls of MCP servers wait for an approval.
-
-    Raises:
-        KantanAgentsError: E180 to E183, an MCP server of the file cannot be used; any error of ``Agent``.
+    In a terminal, the user is prompted to trust the files of its servers and instructions. Standard error
+    names missing tools, skills and servers. ``model`` applies if the file has a short model name or none.
     """
     (skills,) = named.pinned.skills
     protect_used(named.pinned.directories)
-    servers = _servers_of(named, asks=asks)  # before the instructions: one question is about both
+    servers = _servers_of(named, asks=asks)  # before the instructions: one prompt covers both
     agent: Agent[Any] = Agent.from_definition(
         named.definition,
         tools=[task_tool(named.loader), *tools],
@@ -76,7 +64,6 @@ def agent_from_file(
 
 
 def _servers_of(named: AgentToRun, *, asks: bool) -> list[Any]:
-    """Return the MCP servers of a file; those that nobody has configured are named on standard error."""
     definition = named.definition
     if definition.mcp_servers is None:
         return []
@@ -98,11 +85,11 @@ def _servers_of(named: AgentToRun, *, asks: bool) -> list[Any]:
             typer.echo(f"warning: {one_line(sentence)}; the agent runs without it", err=True)
     others: list[Any] = []
     for other in named.loader.load_agents_now():
-        with suppress(KantanAgentsError):  # its own run says what is wrong with it
+        with suppress(KantanAgentsError):  # its own run reports the problem
             others += wanted_servers(other).entries
     files = named.pinned.instruction_files
     ask_for_trust(entries, servers.configuration, others, None if files is None else files.questions())
-    # A server is started again after it has failed: by then, its program must not be another one.
+    # A failed server is restarted: its program must be unchanged by then.
     protect_used(program for entry in entries for program in _programs_of(entry))
     return servers.for_definition(definition, known_only=True)
 
@@ -115,7 +102,7 @@ def _programs_of(entry: Any) -> Iterator[str]:
 
 
 def _naming_what_is_missing(loader: AgentLoader, skills: SkillLoader) -> Stage:
-    """Return a stage that names the missing tools, servers and skills of each subagent on stderr, once."""
+    """Return a stage that names each subagent's missing tools, servers and skills once."""
     named: set[str] = set()
 
     async def name_what_is_missing(run: Run, call_next: Next) -> None:
@@ -125,7 +112,7 @@ def _naming_what_is_missing(loader: AgentLoader, skills: SkillLoader) -> Stage:
             try:
                 definition = await loader.get_agent(name)
             except KantanAgentsError:
-                pass  # its file has changed since it was read; the run goes on with what was read
+                pass  # its file has changed since; the run uses the earlier version
             else:
                 _name_missing_tools(definition, run.agent)
                 _name_missing_servers(definition, run.agent)
@@ -146,7 +133,6 @@ def _name_missing_tools(definition: AgentDefinition, agent: Agent[Any]) -> None:
 
 
 def _name_missing_servers(definition: AgentDefinition, agent: Agent[Any]) -> None:
-    """Name the MCP servers that the file of a subagent asks for, and that the agent above it has not."""
     if definition.mcp_servers is None:
         return
     from kantan_agents.tools.mcp.configuration.agent_file import wanted_servers  # few files have servers
@@ -164,7 +150,6 @@ def _name_missing_servers(definition: AgentDefinition, agent: Agent[Any]) -> Non
 
 
 def _ways_to_have(unknown: Sequence[UnknownTool]) -> dict[str, str]:
-    """Return the options or commands that would give some of the tools, with these tools."""
     ways = {**OPTIONS_OF_TOOLS, **TOOLS_OF_CHAT}
     found: dict[str, list[str]] = {}
     for tool in unknown:

@@ -110,7 +110,7 @@ def run(
         context=context,
         target=target,
         as_json=as_json,
-        # Piped text may come from anyone, so it must not run tools.
+        # Piped input may come from anyone, so it must not run tools.
         commands=question != inputs.STDIN and not no_commands,
         instruction_files=instruction_files_for(
             options.root,

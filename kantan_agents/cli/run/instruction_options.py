@@ -1,4 +1,4 @@
-"""The options of an agent that gets the instructions of ``AGENTS.md`` or ``CLAUDE.md``."""
+"""Agent options for ``AGENTS.md`` or ``CLAUDE.md``."""
 
 from __future__ import annotations
 
@@ -14,13 +14,9 @@ from kantan_agents.core.templating import render_template
 
 
 def instruction_options(files: InstructionFiles | None) -> dict[str, Any]:
-    """Return the options of an agent that gets the texts of files; its subagents inherit them.
+    """Return the options of an agent with instruction files; its subagents inherit them.
 
-    The first time, the person is asked about the files that are not trusted, and standard error says what is
-    used. The metadata of each run names the files; the request that is recorded has their texts.
-
-    Args:
-        files: The files; None for none.
+    The first run prompts for trust in unknown files. Each run's metadata names the files.
     """
     if files is None:
         return {}
@@ -37,7 +33,7 @@ def instruction_options(files: InstructionFiles | None) -> dict[str, Any]:
 def _settle(files: InstructionFiles) -> None:
     if not files.files:
         return
-    # Imported here: most folders have no such file, and these imports take long.
+    # Imported here: most folders have no such file, and these imports are slow.
     from kantan_agents.cli.mcp.trust import ask_for_trust
     from kantan_agents.tools.mcp.configuration.trust import TrustRecord
 
@@ -53,6 +49,6 @@ def _settle(files: InstructionFiles) -> None:
         typer.echo(one_line(f"instructions {whose}: {one.path}, {one.extent}"), err=True)
 
 
-# The text of the files is added afterwards, so that no marker in it is filled.
+# The files' text is added after rendering, so that its placeholders are not filled.
 def _render(added: str, text: str, context: dict[str, Any], allow_env: bool) -> str:
     return f"{render_template(text, context, allow_env).rstrip()}\n\n{added}"

@@ -1,4 +1,4 @@
-"""Records the runs of a command: in a trace database that is checked first, and as objects in a list."""
+"""Records a command's runs in a trace database, which is checked first."""
 
 from __future__ import annotations
 
@@ -22,40 +22,26 @@ if TYPE_CHECKING:
     from kantan_agents.cli.terminal.agent_options import AgentRunOptions
     from kantan_agents.traces.recorder import SQLiteRecorder
 
-# The SDK's own switch. Only --db overrides it.
+# The SDK's switch. Only --db overrides it.
 DISABLING_VARIABLE = "OPENAI_AGENTS_DISABLE_TRACING"
 
 
 @attrs.frozen
 class RecordingTarget:
-    """The database that a run is recorded in.
-
-    Attributes:
-        path: The file.
-        required: Whether a run that cannot be recorded is an error. Otherwise a line on standard error says
-            so, and the run goes on.
-    """
+    """The trace database of a run; unless ``required``, a failed recording is only reported."""
 
     path: Path
     required: bool
 
     def report(self, error: FileArgumentError) -> None:
-        """Report that the run cannot be recorded.
-
-        Raises:
-            FileArgumentError: ``error``, the database is required.
-        """
+        """Raise ``error`` if the database is required; otherwise report it."""
         if self.required:
             raise error
         _warn(str(error))
 
 
 def checked(target: RecordingTarget) -> RecordingTarget | None:
-    """Return ``target`` if its database can be used, else report it and return None.
-
-    Raises:
-        FileArgumentError: E79, the database is required and cannot be used.
-    """
+    """Return ``target`` if its database can be used; otherwise report it."""
     try:
         check_database(target.path)
     except FileArgumentError as error:
@@ -65,18 +51,14 @@ def checked(target: RecordingTarget) -> RecordingTarget | None:
 
 
 def target_of(options: AgentRunOptions, invocation: typer.Context) -> RecordingTarget | None:
-    """Return the database for the runs of a command; None if they are not recorded.
-
-    Raises:
-        FileArgumentError: E79, ``--db`` names it, and it cannot be used.
-    """
+    """Return the trace database of a command, or None."""
     if options.no_record:
         return None
     return checked(RecordingTarget(options.db, required=is_named(invocation)))
 
 
 def collect_runs(runs: list[Run]) -> Stage:
-    """Return a stage that appends each run to ``runs``, for its id, trace and instructions."""
+    """Return a stage that appends each run to ``runs``."""
 
     async def collect_run(run: Run, call_next: Next) -> None:
         runs.append(run)
@@ -86,13 +68,7 @@ def collect_runs(runs: list[Run]) -> Stage:
 
 
 def check_database(path: Path | None) -> None:
-    """Check that traces can be written to ``path``, if there is one, without changing the file.
-
-    This happens before the run, because the SDK only logs the errors of a trace processor.
-
-    Raises:
-        FileArgumentError: E79, with the reason.
-    """
+    """Check that traces can be written: the SDK would only log the errors."""
     reason = None if path is None else backend_of(path).why_not_writable()
     if reason is not None:
         raise FileArgumentError(path=str(path), reason=reason)
@@ -110,13 +86,7 @@ def _is_tracing_disabled() -> bool:
 def recording_to(target: RecordingTarget | None) -> Iterator[SQLiteRecorder | None]:
     """Send all traces to the database of ``target`` only; without one, discard them.
 
-    A failed run that could not be recorded is reported in any case, in a line before its own error.
-
-    Yields:
-        The recorder; None if nothing is recorded.
-
-    Raises:
-        FileArgumentError: E79, the database is required and cannot be used.
+    A line before a run's own error reports a failed recording. Yields the recorder, or None.
     """
     if target is not None and not target.required and _is_tracing_disabled():
         _warn(f"{DISABLING_VARIABLE} is set")
@@ -142,13 +112,7 @@ def recording_to(target: RecordingTarget | None) -> Iterator[SQLiteRecorder | No
 def recording(path: Path | None) -> Iterator[SQLiteRecorder | None]:
     """Send all traces to the database at ``path`` only; without a path, discard them.
 
-    In both cases the SDK's own exporter, which sends traces to OpenAI, is removed.
-
-    Yields:
-        The recorder, or None.
-
-    Raises:
-        FileArgumentError: E79, the database cannot be used.
+    Both remove the SDK's exporter, which sends traces to OpenAI. Yields the recorder, or None.
     """
     from agents import set_trace_processors, set_tracing_disabled
 
@@ -171,7 +135,7 @@ def recording(path: Path | None) -> Iterator[SQLiteRecorder | None]:
 
 
 def _check_tables(path: Path) -> None:
-    """Create the tables if they are missing; refuse tables that are not kantan-llm's."""
+    """Create missing tables; reject tables that are not kantan-llm's."""
     try:
         backend_of(path).make_tables()
     except (sqlite3.Error, OSError) as error:
@@ -179,7 +143,6 @@ def _check_tables(path: Path) -> None:
 
 
 def _check_recorded(target: RecordingTarget, recorder: SQLiteRecorder) -> None:
-    """Report if part of the run is not in the database, for example because the disk is full."""
     if not recorder.force_flush() or recorder.stats().failed:
         target.report(
             FileArgumentError(path=str(recorder.path), reason="the run could not be recorded in it")

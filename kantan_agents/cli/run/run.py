@@ -1,4 +1,4 @@
-"""``kantan-agents run``: asks an agent one question and prints the answer."""
+"""``run``: sends one question to an agent and prints the answer."""
 
 from __future__ import annotations
 
@@ -51,31 +51,15 @@ def answer(
     instruction_files: InstructionFiles | None,
     hooks: Hooks,
 ) -> None:
-    """Ask ``question`` and print the answer, as text or as the completed context.
+    """Answer ``question``, and print the answer or the completed context.
 
-    Args:
-        question: The question.
-        instructions: Instructions for a new agent, or an agent from a file.
-        options: The model, the tools and what is approved. Other calls that need an approval are refused.
-        context: The context of the run.
-        target: The database that records the run, or None.
-        as_json: Whether to print the completed context.
-        commands: Whether a question such as ``/read notes.txt`` runs a tool, or sends the text of a Markdown
-            file with this name.
-        instruction_files: The files with instructions that the agent gets.
-        hooks: The hooks of the user.
-
-    Raises:
-        Exit: With code 1, a hook has blocked the question.
-        KantanAgentsError: E8, E54, E55, E56 for a command, E19, E47 for the model, E6, E18, E20 for the
-            context, E79 for a required database; after the answer is printed if the run could not be
-            recorded.
-        Exception: Any error of the run.
+    Calls that need an approval beyond ``options`` are denied. With ``commands``, ``/read notes.txt`` runs a
+    tool or a Markdown file. A failed recording is reported after the answer.
     """
     runs: list[Run] = []
     stated = context.get(USER_RULES)
     if stated is not None:
-        # The person at the terminal wrote or chose the file, so its rules count as written in code.
+        # The user at the terminal wrote or chose the file, so its rules count like rules in code.
         context[USER_RULES] = UserRules(stated)
     # Children are appended after their parent, so the first run is the agent's own.
     middleware: list[Stage | Middleware] = [collect_runs(runs)]
@@ -119,7 +103,7 @@ def answer(
 
 
 def _submitted(question: str, hooks: Hooks, *, is_command: bool) -> str:
-    """Return a question with what hooks add to it; for a command, they only decide whether it is sent."""
+    """Return a question with additions from hooks; for a command, hooks only decide about it."""
     objections, added = background_loop.run(lambda: hooks.submit(question))
     if objections:
         typer.echo(f"error: the question is not sent: {one_line(objections)}", err=True)
@@ -128,7 +112,6 @@ def _submitted(question: str, hooks: Hooks, *, is_command: bool) -> str:
 
 
 def _report_changes(pinned: PinnedFiles) -> None:
-    """Report which files have changed meanwhile, perhaps by a tool of the run."""
     changed = pinned.changed()
     for line in () if changed is None else changed.lines:
         typer.echo(f"note: {one_line(line)}; this run has used it as it was at its start", err=True)
@@ -143,7 +126,6 @@ async def _finished(
     hooks: Hooks,
     turns: Mapping[str, Any],
 ) -> Run:
-    """Run an agent until no call waits for an approval; return its last run."""
     hooks.guard_runs()
     approvals = AskedApprovals(_refuse, lambda: None, approved)
     token = answer_approvals.set(approvals.decide_inside)
@@ -166,22 +148,13 @@ async def _refuse(asked: AskedCall) -> ApprovalAnswer:
 
 
 def user_rules(rules: Any) -> UserRules:
-    """Return the rules for slash commands: all tools of the agent, limited by the rules in the context.
-
-    Args:
-        rules: The context's rules for users or, if it has none, those for models.
-    """
+    """Return the rules for slash commands: all tools, limited by the context's rules."""
     stated = {} if rules is None else rules_of(rules)
     return UserRules({**stated, "allow": "*"} if stated.get("allow") is None else stated)
 
 
 def context_json(run: Run, *, recorded: bool) -> str:
-    """Return the completed context as JSON; on one line unless stdout is a terminal.
-
-    Args:
-        run: The finished run.
-        recorded: Whether its trace is in a database; else the trace id is left out.
-    """
+    """Return the completed context as JSON; the trace id only if the trace is ``recorded``."""
     context = {**run.context, "result": result_data(run, recorded=recorded)}
     return json_text(context, default=_as_json)
 
@@ -191,7 +164,7 @@ def _as_json(value: Any) -> Any:
 
 
 def result_data(run: Run, *, recorded: bool) -> dict[str, Any]:
-    """Return the parts of the SDK's ``RunResult`` that are useful outside the process, as JSON data."""
+    """Return the useful part of the SDK's ``RunResult`` as JSON data."""
     result = run_result(run.context)
     return {
         "final_output": json_data(result.final_output),

@@ -1,4 +1,4 @@
-"""``kantan-agents runs events``: prints the stored events of a durable run."""
+"""``runs events``: prints the stored events of a durable run."""
 
 from __future__ import annotations
 
@@ -14,13 +14,7 @@ from kantan_agents.errors import InvalidOptionError
 
 
 def print_events(database: str, application: str, run_id: str, *, after: int, follow: bool) -> None:
-    """Print the stored events of a run as JSON lines.
-
-    Raises:
-        InvalidOptionError: E75, the number is below 0.
-        DurableRunNotFoundError: E154, there is no such run.
-        DurableDatabaseError: E156, the database cannot be read.
-    """
+    """Print the stored events of a run as JSON lines."""
     if after < 0:
         raise InvalidOptionError(option="--after", reason=f"must be 0 or more, not {after}")
 

@@ -42,12 +42,7 @@ def print_runs(
     limit: int | None,
     as_json: bool,
 ) -> None:
-    """Print the newest runs.
-
-    Raises:
-        InvalidOptionError: E75, there is no such status.
-        DurableDatabaseError: E156, the database cannot be read.
-    """
+    """Print the latest runs."""
     found = with_runs(
         database, lambda runs: runs.list_runs(status=status, queue=queue, limit=limit), application
     )

@@ -12,25 +12,13 @@ from kantan_agents.cli.terminal.read_quantities import read_duration
 
 
 def cancel_run(database: str, application: str, run_id: str) -> None:
-    """Cancel a run.
-
-    Raises:
-        DurableRunNotFoundError: E154, there is no such run.
-        RunMovedError: E157, it has ended.
-        DurableDatabaseError: E156, the database cannot be used.
-    """
+    """Cancel a run."""
     with_runs(database, lambda runs: runs.cancel(run_id), application)
     typer.echo(one_line(f"{run_id}: cancelled"))
 
 
 def resume_run(database: str, application: str, run_id: str, *, queue: str | None) -> None:
-    """Let a run go on that was cancelled or parked.
-
-    Raises:
-        DurableRunNotFoundError: E154, there is no such run.
-        RunMovedError: E157, it is in another state.
-        DurableDatabaseError: E156, the database cannot be used.
-    """
+    """Resume a canceled or parked run."""
 
     async def resume(runs: Any) -> str:
         await runs.resume(run_id, queue=queue)
@@ -41,12 +29,7 @@ def resume_run(database: str, application: str, run_id: str, *, queue: str | Non
 
 
 def prune_runs(database: str, application: str, *, older_than: str) -> None:
-    """Delete what is stored of runs that have ended long ago.
-
-    Raises:
-        InvalidOptionError: E75, ``older_than`` is not a duration.
-        DurableDatabaseError: E156, the database cannot be used.
-    """
+    """Delete the data of runs that ended long ago."""
     age = read_duration(older_than, "--older-than")
     count = with_runs(database, lambda runs: runs.prune(older_than=age), application)
     typer.echo(f"{count} runs deleted")

@@ -1,1 +1,1 @@
-"""``kantan-agents skills``: lists and checks skills and commands in Markdown files."""
+"""``kantan-agents skills``: lists and checks skills and commands."""

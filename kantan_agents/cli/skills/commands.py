@@ -1,4 +1,4 @@
-"""The options of ``kantan-agents skills``: lists and checks skills and commands in Markdown files."""
+"""The commands of ``kantan-agents skills`` and their options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kantan_agents.cli.terminal.output_options import JsonOption, StrictOption
 
 app = new_group()
 
-# Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
+# Typer reads these types at run time, and older versions do not support `X | None` on Python 3.10.
 
 
 @app.command("list")
@@ -33,7 +33,7 @@ def validate(
         typer.Argument(
             metavar="PATHS",
             help="Files, or directories of skills or commands; by default the usual directories.",
-            readable=False,  # an unreadable file is reported like any other mistake in a file
+            readable=False,  # an unreadable file is reported like other mistakes in files
             show_default=False,
         ),
     ] = None,

@@ -1,4 +1,4 @@
-"""``kantan-agents skills list``: prints skills and commands as rows or JSON."""
+"""``skills list``: prints skills and commands as rows or JSON."""
 
 from __future__ import annotations
 
@@ -23,11 +23,7 @@ _COLUMNS = (
 
 
 def list_skills(*, as_json: bool) -> None:
-    """Print the skills and commands of this project and its user.
-
-    Raises:
-        Exit: With code 1, a file cannot be loaded.
-    """
+    """Print the skills and commands of this project and its user."""
     skill_loader, command_loader = SkillLoader(), CommandLoader()
     skills, commands = skill_loader.load_skills_now(), command_loader.load_commands_now()
     problems = [*skills.problems, *commands.problems]

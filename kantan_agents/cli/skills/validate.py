@@ -1,4 +1,4 @@
-"""``kantan-agents skills validate``: prints all problems in skills and commands, one line each."""
+"""``skills validate``: prints problems in skills and commands."""
 
 from __future__ import annotations
 
@@ -26,24 +26,12 @@ _COMMANDS: Final = "commands"
 
 @attrs.frozen
 class _Checked:
-    """What was checked: the number of files that could be loaded, and the problems of all."""
-
     loaded: int
     problems: tuple[Problem, ...]
 
 
 def validate_skills(paths: Sequence[Path], *, strict: bool, as_json: bool) -> None:
-    """Print the problems of the files at ``paths``, and a summary on stderr.
-
-    Args:
-        paths: Files and directories; the usual directories if there are none.
-        strict: Whether warnings count as errors.
-        as_json: Whether to print JSON.
-
-    Raises:
-        FileArgumentError: E79, a path does not exist.
-        Exit: With code 1, there are errors or, if ``strict``, warnings.
-    """
+    """Print the problems of the files at ``paths``, and a summary on stderr."""
     checked = [*map(_check, paths)] if paths else [_skills_in(None), _commands_in(None)]
     problems = list(dict.fromkeys(problem for one in checked for problem in one.problems))
     loaded = sum(one.loaded for one in checked)
@@ -91,6 +79,5 @@ def _all_effects(files: Iterable[Skill | CommandFile]) -> Iterator[Problem]:
 
 
 def _effects(file: Skill | CommandFile) -> Iterator[Problem]:
-    """Yield a warning for the keys of a file that have no effect here."""
     if file.extra:
         yield Problem(file.path, 1, f"kept, no effect here: {', '.join(file.extra)}", "warning")

@@ -1,1 +1,1 @@
-"""Shared by all commands: the console, tables, safe text, inputs, quantities and exit codes."""
+"""Shared by all commands: console, tables, input, quantities and exit codes."""

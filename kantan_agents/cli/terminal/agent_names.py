@@ -1,4 +1,4 @@
-"""Completes the names of agents, for the options ``--agent``."""
+"""Completion of agent names for ``--agent``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from kantan_agents.cli.terminal.shell_words import shell_words
 
 
 def complete_agent(incomplete: str) -> Iterable[tuple[str, str]]:
-    """Return the agents of the files that are found here, each with its description.
-
-    Args:
-        incomplete: What was typed of the name.
-    """
+    """Return the agents found here, each with its description."""
     from kantan_agents.subagent_files import AgentLoader
 
     found = AgentLoader().load_agents_now()

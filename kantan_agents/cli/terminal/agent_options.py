@@ -1,4 +1,4 @@
-"""``AgentRunOptions``: the options that ``run`` and ``chat`` share."""
+"""The options that ``run`` and ``chat`` share."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ OPTIONS_OF_TOOLS: Final = {
     **dict.fromkeys(("Bash", "BashOutput", "KillShell"), "--tools DIR --shell"),
     "WebFetch": "--tools DIR --network",
 }
-"""The tools of the toolkit that a command can give an agent, and the options for each."""
+"""The toolkit's tools, and the options of each."""
 
 TOOLS_OF_CHAT: Final = {
     "AskUserQuestion": "kantan-agents chat, at a terminal,",
     "ExitPlanMode": "the plan mode of kantan-agents chat",
 }
-"""The tools that an agent has only in a chat, and what gives each."""
+"""Tools that only exist in a chat, and the source of each."""
 
-# Typer reads the types at run time; older versions do not support `X | None` on Python 3.10.
+# Typer reads these types at run time, and older versions do not support `X | None` on Python 3.10.
 ModelOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(
@@ -47,7 +47,7 @@ ModelOption = Annotated[
 
 @attrs.frozen(kw_only=True)
 class AgentRunOptions:
-    """How a command runs an agent: its model, its tools, which calls are approved, and the record."""
+    """How a command runs an agent."""
 
     model: ModelOption = None
     instructions: Annotated[
@@ -151,23 +151,14 @@ class AgentRunOptions:
     no_record: Annotated[bool, typer.Option("--no-record", help="Do not record the run.")] = False
 
     def check(self, invocation: typer.Context, agent: str | None) -> None:
-        """Check that ``--agent`` and ``--no-record`` are not combined with options that they exclude.
-
-        Raises:
-            InvalidOptionError: E75, they are.
-        """
+        """Check that no option excludes another."""
         if agent is not None and self.instructions is not None:
             raise InvalidOptionError(option="--agent", reason="cannot be combined with --instructions")
         if self.no_record and is_named(invocation):
             raise InvalidOptionError(option="--no-record", reason="cannot be combined with --db")
 
     def tools(self) -> list[Any]:
-        """Return the tools of the toolkit. Those that change something wait for an approval.
-
-        Raises:
-            InvalidOptionError: E75, an option needs a folder that is not given, or it is not a folder.
-            ToolkitUnavailableError: E165, the system cannot confine tools to a folder.
-        """
+        """Return the toolkit's tools. Changes need an approval."""
         if self.sandbox not in _SANDBOXES:
             reason = f"must be {', '.join(_SANDBOXES[:-1])} or {_SANDBOXES[-1]}, not {self.sandbox!r:.60}"
             raise InvalidOptionError(option="--sandbox", reason=reason)
@@ -179,7 +170,7 @@ class AgentRunOptions:
         if not self.root.is_dir():
             reason = f"must be a folder that exists, not {self.root}"
             raise InvalidOptionError(option="--tools", reason=reason)
-        # Imported here: most commands need none of it.
+        # Imported here: most commands do not need it.
         from kantan_agents.toolkit import toolkit
         from kantan_agents.toolkit.todo_write import todo_write
 
@@ -197,10 +188,7 @@ class AgentRunOptions:
         return [*given, todo_write()]
 
     def turns_of(self, agent: Agent[Any]) -> dict[str, Any]:
-        """Return the option ``max_turns`` of a run, unless the file of the agent decides.
-
-        The SDK ends a run after ten turns, which work on files soon needs.
-        """
+        """Return ``max_turns``, unless the agent's file sets it: the SDK's ten are too few for files."""
         if self.max_turns is None and agent.sdk_agent.turn_limit is not None:
             return {}
         return {"max_turns": self.max_turns or _TURNS}

@@ -1,4 +1,4 @@
-"""``AskedApprovals``: asks the person at the terminal about the tool calls that wait for an approval."""
+"""Asks the user about tool calls that need an approval."""
 
 from __future__ import annotations
 
@@ -28,12 +28,7 @@ REFUSED = "The user did not approve this call."
 
 @attrs.frozen
 class ApprovalAnswer:
-    """What a person has decided about a call.
-
-    Attributes:
-        decision: Whether it is made; ``"always"`` approves later calls that are like it as well.
-        reason: Why it was refused.
-    """
+    """The decision; ``"always"`` also approves later similar calls."""
 
     decision: Literal["yes", "no", "always"]
     reason: str = ""
@@ -41,13 +36,12 @@ class ApprovalAnswer:
 
 @attrs.frozen
 class AskedCall:
-    """A call that a person is asked about.
+    """A call to decide.
 
     Attributes:
-        call: The call.
-        change: What it would change, if it changes a file.
+        change: Its change of a file, if any.
         protected: The protected path that it names, and why it is protected.
-        always: What the answer "always" would cover; None if the call always needs an answer of its own.
+        always: The scope of "always"; None if each call needs a separate answer.
     """
 
     call: PendingCall
@@ -57,32 +51,23 @@ class AskedCall:
 
 
 Ask = Callable[[AskedCall], Awaitable[ApprovalAnswer | None]]
-"""Asks about a call; returns None if the person has ended the answer instead."""
+"""Asks about a call; returns None if the user canceled the answer."""
 
 
 FirstDecision = Callable[[PendingCall, Any, ToolFacts, bool], Awaitable[ApprovalAnswer | None]]
-"""Takes a call, its tool, what is known of it, and whether it names a protected file; returns the decision,
-or None if the call is decided as usual."""
+"""Decides before the user, or returns None."""
 
 
 def approving(asked: AskedCall) -> str:
-    """Return the value of ``--yes`` that approves calls like this one."""
+    """Return the value of ``--yes`` that approves such calls."""
     name = one_line(asked.call.tool)
     return name if asked.protected is None else shlex.quote(f"{name}({one_line(asked.protected[0])})")
 
 
 class AskedApprovals:
-    """Decides on waiting calls, one after another.
+    """Decides on waiting calls, ``first`` before all else.
 
-    Args:
-        ask: Asks the person.
-        stop: Ends the answer that is being made.
-        approved: Names of tools whose calls need no question, and entries such as ``Bash(git status:*)``. For
-            a protected file, only an entry with its path counts.
-        first: Decides before all of this.
-
-    Raises:
-        InvalidOptionError: E75, an entry of ``approved`` has a mistake.
+    For a protected file, only an entry of ``approved`` with its path counts.
     """
 
     def __init__(
@@ -100,14 +85,13 @@ class AskedApprovals:
         self.was_stopped = False
 
     def forget(self) -> None:
-        """Forget what was approved for the conversation."""
+        """Revoke the conversation's approvals."""
         self._always.clear()
 
     async def decide(self, result: Any) -> RunState[Any, Any] | None:
-        """Return the state of a paused run with a decision for each call; None if none waits.
+        """Return the state of a paused run with all decisions; None if no call waits.
 
-        If the person ends the answer instead, no call is decided: None is returned, and ``was_stopped`` is
-        set.
+        None and a set ``was_stopped`` mean that the user canceled the answer.
         """
         self.was_stopped = False
         if not getattr(result, "interruptions", None):
@@ -126,20 +110,15 @@ class AskedApprovals:
         return state
 
     async def decide_inside(self, result: Any) -> RunState[Any, Any] | None:
-        """Do the same for a run inside of the one that is being made, which ends with it."""
+        """Do the same for a nested run, which ends with its parent."""
         state = await self.decide(result)
         if self.was_stopped:
             self._stop()
-            await anyio.sleep_forever()  # until the run is cancelled
+            await anyio.sleep_forever()  # until the run is canceled
         return state
 
     async def answer(self, call: PendingCall, tool: Any) -> ApprovalAnswer | None:
-        """Return the answer about a call, which was given before or is asked for; None if it is not given.
-
-        Args:
-            call: The call.
-            tool: Its tool; None if it is unknown.
-        """
+        """Return the earlier or new answer about a call, or None."""
         facts = ToolFacts(call.names, guessed=True) if tool is None else facts_of_listed(tool)
         change, protected = await anyio.to_thread.run_sync(partial(_change, tool, call))
         if self._first is not None:
@@ -160,7 +139,6 @@ class AskedApprovals:
 
 
 def _change(tool: Any, call: PendingCall) -> tuple[FileChange | None, tuple[str, str] | None]:
-    """Return what a call would change, and the protected path that it names. May block."""
     # Imported here: many chats have no call that needs an approval.
     from kantan_agents.toolkit.files.editing.changes import change_of
     from kantan_agents.toolkit.protected import named_protected
@@ -168,12 +146,12 @@ def _change(tool: Any, call: PendingCall) -> tuple[FileChange | None, tuple[str,
     change = change_of(tool, call.values)
     if change is not None:
         return change, None if change.protected is None else (change.path, change.protected)
-    # A command is kept from protected files by its sandbox.
+    # The sandbox protects files from commands.
     return None, None if call.tool == "Bash" else named_protected(call.values.values())
 
 
 def _tool_of(item: Any) -> Any:
-    """Return the tool of a waiting call; None for one of a server, whose names the server has chosen."""
+    """Return a call's tool; None for an MCP tool, since the server chose its name."""
     if getattr(getattr(item, "tool_origin", None), "mcp_server_name", None) is not None:
         return None
     tools = getattr(item.agent, "given_tools", None) or getattr(item.agent, "tools", None) or ()
@@ -181,7 +159,7 @@ def _tool_of(item: Any) -> Any:
 
 
 def _named_call(item: Any) -> PendingCall:
-    """Return a waiting call. One of an MCP server has its full names only: the server chose the other."""
+    """Return a call. An MCP tool has its full names only: the server chose the short one."""
     call = pending_call(item)
     server = getattr(getattr(item, "tool_origin", None), "mcp_server_name", None)
     if server is None:

@@ -1,4 +1,4 @@
-"""The name of the person at the terminal, who decides something."""
+"""The name of the user who makes a decision."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import getpass
 
 
 def author(by: str | None) -> str:
-    """Return the name that was given, or that of the user of the system."""
+    """Return the given name, or the system user's."""
     if by:
         return by
     try:

@@ -1,4 +1,4 @@
-"""Shell completion: prints the script for a shell, and answers the calls that this script makes."""
+"""Shell completion: prints a shell's script, and answers its calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typer.completion import get_completion_inspect_parameters, shell_complete
 
 
 class Shell(str, Enum):
-    """A shell that can be completed."""
+    """A supported shell."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -20,7 +20,7 @@ class Shell(str, Enum):
 
 
 def enable_completion(program: str) -> None:
-    """Prepare Typer for a call of the completion script, if this process is one."""
+    """Prepare Typer if the completion script started this process."""
     if _variable(program) in os.environ:
         _register_shells()
 
@@ -48,7 +48,7 @@ def completion(
 
 
 def _register_shells() -> None:
-    # Typer does this for the options --install-completion and --show-completion, which this program lacks.
+    # Typer does this for --install-completion and --show-completion, which this program lacks.
     get_completion_inspect_parameters()
 
 

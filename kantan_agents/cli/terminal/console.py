@@ -1,4 +1,4 @@
-"""The console and styles of all views, and text that is shown without markup or control characters."""
+"""The console and styles of all views, and safe text."""
 
 from __future__ import annotations
 
@@ -25,45 +25,36 @@ MAX_WIDTH = 100
 
 
 def terminal(*, stderr: bool = False) -> Console:
-    """Return a console for text: lines of a readable length, and no markup in any string.
-
-    Rich omits colours and the spinner if the output is not a terminal.
-
-    Args:
-        stderr: Whether it prints to standard error.
-    """
+    """Return a console for text, with readable line lengths."""
     console = wide_terminal(stderr=stderr)
     console.width = min(console.width, MAX_WIDTH)
     return console
 
 
 def wide_terminal(*, stderr: bool = False) -> Console:
-    """Return a console for rows, which may use the whole width of the terminal."""
+    """Return a console for rows, as wide as the terminal."""
     return Console(markup=False, emoji=False, highlight=False, stderr=stderr)
 
 
 def working(console: Console, what: str) -> AbstractContextManager[object]:
-    """Show a spinner during slow work.
-
-    Only on a real terminal: in a file or a build log with forced colours, each frame would be a line.
-    """
+    """Show a spinner, only on a real terminal: in a build log, each frame would be a line."""
     return console.status(what) if console.file.isatty() else nullcontext()
 
 
 @contextmanager
 def suppress_output() -> Iterator[None]:
-    """Discard everything printed in the block, such as the output of tool providers while they load."""
+    """Discard all output in the block."""
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         yield
 
 
 def is_terminal() -> bool:
-    """Return whether a person is at standard input and standard output."""
+    """Return whether standard input and output are a terminal."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
 def plain(value: object, style: str = "") -> Text:
-    """Return ``value`` as text without markup and control characters; for text from models and files."""
+    """Return text of models and files without markup and control characters."""
     if isinstance(value, Text):
         return value
     return Text(whole(printable(str(value))), style=style, overflow="fold")

@@ -1,4 +1,4 @@
-"""The rule that names the trace database: ``--db``, the environment, the default; for every command."""
+"""The trace database: ``--db``, the environment, the default."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ DATABASE = Path("traces.sqlite3")
 
 
 def place_of(given: str | Path) -> Path:
-    """Return what was given: the path of a file, or the URL of a database in Postgres.
-
-    Raises:
-        typer.BadParameter: The URL names no database.
-    """
+    """Return the given file path or Postgres URL; raise BadParameter if it names no database."""
     if not isinstance(given, str):
         return Path(given)
     from kantan_agents.errors import InvalidOptionError
@@ -44,6 +40,6 @@ DatabaseOption = Annotated[
 
 
 def is_named(context: typer.Context) -> bool:
-    """Return whether the command line itself names the database with ``--db``."""
+    """Return whether ``--db`` is on the command line."""
     source = context.get_parameter_source("db")
     return source is not None and source.name == "COMMANDLINE"

@@ -1,4 +1,4 @@
-"""Options of durable runs: the database (``--db``, the environment, the default), and the application."""
+"""Options of durable runs: the database and the application."""
 
 from __future__ import annotations
 
@@ -36,10 +36,9 @@ ApplicationOption = Annotated[
 
 
 def database_url(given: str) -> str:
-    """Return the URL of a database that is named by a URL or by the path of a SQLite file.
+    """Return the URL for a URL or the path of a SQLite file.
 
-    Raises:
-        DurableDatabaseError: E156, the default file is a link, which may have come with the folder.
+    E156 if the default file is a link, which may have come with the folder.
     """
     from kantan_agents.traces.database_url import has_pairs
 

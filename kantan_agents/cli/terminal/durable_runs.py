@@ -1,4 +1,4 @@
-"""Opens the durable runs of a database for one command, without starting them."""
+"""Opens a database's durable runs, without starting them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,10 @@ T = TypeVar("T")
 def with_runs(
     database: str, work: Callable[[DurableRuns], Awaitable[T]], application: str = APPLICATION
 ) -> T:
-    """Open a database, do some work with its runs, and close it.
-
-    Args:
-        database: Its URL, or the path of a SQLite file.
-        work: What to do.
-        application: The application whose runs are meant.
-
-    Raises:
-        DurableDatabaseError: E156, the database cannot be used, or does not exist.
-    """
+    """Call ``work`` with the runs of a database."""
     url = database_url(database)
 
-    engine = "dbos"  # if nothing is installed, its error says so
+    engine = "dbos"  # if nothing is installed, its error explains it
     with suppress(ImportError):
         engine = _engine_of(url)
 
@@ -47,7 +38,7 @@ def with_runs(
 
 
 def _engine_of(url: str) -> str:
-    """Return the engine that has the runs of a database. No command but the worker asks that itself."""
+    """Return a database's engine: only the worker has an option for it."""
     database = RunDatabase(url)
     if not _exists(url):
         return "dbos"
@@ -58,7 +49,7 @@ def _engine_of(url: str) -> str:
 
 
 def _check_exists(url: str) -> None:
-    # A new file would have nothing in it, and the name is probably a wrong one.
+    # A new file would be empty, and the name is probably wrong.
     if not _exists(url):
         reason = "there is no such file; a worker creates it, or a service with DurableRuns"
         raise DurableDatabaseError(database=url, reason=reason)

@@ -1,4 +1,4 @@
-"""Turns any exception into one line for a person and one exit code for a script."""
+"""Turns any exception into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -18,18 +18,16 @@ _CODED = re.compile(r"\[[\w.-]+\]\[\w+\] ")
 
 
 def exit_code(error: BaseException) -> int:
-    """Return 2 for a mistake in the arguments, 1 for a run that failed."""
+    """Return 2 for invalid arguments, 1 for a failed run."""
     if getattr(error, "is_bad_input", False) or _is_usage_error(error):
         return EXIT_USAGE
     return EXIT_FAILED
 
 
 def describe(error: BaseException) -> str:
-    """Return ``error`` as one line that begins with ``[package][code]``.
+    """Return ``error`` as one line that starts with ``[package][code]``.
 
-    Errors of this library are unchanged, ``[kantan-agents][E5] Context must be a dict``, but E19 with its
-    note. The code of an HTTP error is its status, ``[openai][401] ...``; that of any other error is the name
-    of its class, ``[agents][MaxTurnsExceeded] ...``.
+    Other packages' codes are the HTTP status, or the class name, as in ``[agents][MaxTurnsExceeded] ...``.
     """
     return one_line(_coded_message(error))
 
@@ -50,7 +48,7 @@ def _message(error: BaseException) -> str:
         return ". ".join((_with_reason(error), *getattr(error, "__notes__", ())))
     body = getattr(error, "body", None)
     if isinstance(body, dict) and isinstance(body.get("message"), str) and body["message"]:
-        # The message of the API; str() would give the whole JSON.
+        # The message of the API; str() would return the whole JSON.
         return f"{body['message']}{_missing_path(error)}"
     message = f"{error}{_missing_path(error)}" or "no further details"
     if _is_about_a_reply(error):
@@ -60,7 +58,7 @@ def _message(error: BaseException) -> str:
 
 
 def _with_reason(error: ModelNotFoundError) -> str:
-    """Add kantan-llm's reason, such as a missing key, unless the name is just unknown."""
+    """Add kantan-llm's reason, such as a missing key."""
     from kantan_llm.errors import ProviderInferenceError
 
     cause = error.__cause__
@@ -71,10 +69,7 @@ def _with_reason(error: ModelNotFoundError) -> str:
 
 
 def _is_about_a_reply(error: BaseException) -> bool:
-    """Return whether ``error`` was raised because the SDK's model could not parse a reply.
-
-    For an HTML page or unexpected JSON the message is only a Python error, which does not help by itself.
-    """
+    """Return whether the SDK's model could not parse a reply, for which it raises a Python error."""
     if not isinstance(error, (AttributeError, TypeError, ValueError)) or isinstance(error, UnicodeError):
         return False
     modules = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__))
@@ -82,7 +77,7 @@ def _is_about_a_reply(error: BaseException) -> bool:
 
 
 def _missing_path(error: BaseException) -> str:
-    """Return the URL of a request for a path that its server does not have, the usual mistake in a URL."""
+    """Return a request's unknown URL: the usual mistake in a base URL."""
     url = getattr(getattr(error, "request", None), "url", None)
     if url is None or getattr(error, "status_code", None) not in _NO_SUCH_PATH:
         return ""
@@ -92,7 +87,6 @@ def _missing_path(error: BaseException) -> str:
 
 
 def _unreachable_server(error: BaseException) -> str | None:
-    """Return the server of a connection error, which the message does not name; else None."""
     if hasattr(error, "status_code"):
         return None
     url: Any = getattr(getattr(error, "request", None), "url", None)

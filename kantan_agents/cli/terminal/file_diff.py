@@ -1,4 +1,4 @@
-"""The change of a file as lines for a terminal, with invisible characters by their code."""
+"""A file's change as lines for a terminal."""
 
 from __future__ import annotations
 
@@ -9,24 +9,19 @@ from typing import Final
 from kantan_agents.support.invisible import by_code
 
 SHOWN_LINES: Final = 200
-"""Lines of a change that are shown at first."""
+"""Lines of a change that are shown first."""
 
 _CONTEXT: Final = 3
 _MOST_COMPARED: Final = 1_500
 
 
 def diff_lines(before: str | None, after: str) -> Iterator[str]:
-    """Yield the lines of a change: ``-`` before what is removed, ``+`` before what is added.
-
-    Args:
-        before: The text before; None for a new file.
-        after: The text after.
-    """
+    """Yield lines with ``-`` or ``+``; ``before`` is None for a new file."""
     if before is None:
         yield from (f"+{visible(line)}" for line in after.removesuffix("\n").split("\n"))
         return
     old, new = before.split("\n"), after.split("\n")
-    # What is the same at both ends is most of a file, and need not be compared any further.
+    # Skip the equal lines at both ends: most of a file needs no comparison.
     start = max(0, _shared(old, new) - _CONTEXT)
     end = max(0, _shared(old[start:][::-1], new[start:][::-1]) - _CONTEXT)
     old, new = old[start : len(old) - end], new[start : len(new) - end]
@@ -46,12 +41,11 @@ def diff_lines(before: str | None, after: str) -> Iterator[str]:
 
 
 def visible(text: str) -> str:
-    """Return a line in which each character that cannot be seen is replaced by its code."""
+    """Return a line with each invisible character replaced by its code."""
     return by_code(text, strict=True)
 
 
 def _shared(one: list[str], other: list[str]) -> int:
-    """Return how many lines two lists have in common at their beginning."""
     count = 0
     for left, right in zip(one, other, strict=False):
         if left != right:

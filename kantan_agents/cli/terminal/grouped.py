@@ -1,4 +1,4 @@
-"""``grouped``: options that several commands share are declared once, as the fields of an attrs class."""
+"""Shares options between commands, as fields of an attrs class."""
 
 from __future__ import annotations
 
@@ -13,12 +13,8 @@ R = TypeVar("R")
 
 
 def grouped(command: Callable[..., R]) -> Callable[..., R]:
-    """Replace each parameter whose type is an attrs class by options: one for each field of the class.
-
-    The annotation and the default of a field are those of its option. The command itself receives an
-    instance, so that it passes on one value.
-    """
-    # Not `get_type_hints`: before Python 3.11, it hides an option with the default None inside of `Optional`.
+    """Replace each parameter of an attrs class by one option per field."""
+    # Not `get_type_hints`: before Python 3.11, it hides an option with the default None inside `Optional`.
     given_parameters = inspect.signature(command, eval_str=True).parameters.values()
     groups = {one.name: one.annotation for one in given_parameters if attrs.has(one.annotation)}
     parameters: list[inspect.Parameter] = []

@@ -1,4 +1,4 @@
-"""Reads the user's input: texts, files and standard input."""
+"""Reads the user's input: strings, files and standard input."""
 
 from __future__ import annotations
 
@@ -14,12 +14,7 @@ STDIN = "-"
 
 
 def read_question(question: str) -> str:
-    """Return the question, read from standard input if it is ``-``.
-
-    Raises:
-        FileArgumentError: E79, standard input is not UTF-8 text.
-        InvalidOptionError: E75, the question is blank, or not UTF-8 text.
-    """
+    """Return the question, from standard input for ``-``."""
     question = read_stdin().rstrip("\r\n") if question == STDIN else _checked("QUESTION", question)
     if not question.strip():
         raise InvalidOptionError(option="QUESTION", reason="must not be empty")
@@ -27,12 +22,7 @@ def read_question(question: str) -> str:
 
 
 def read_instructions(instructions: str) -> str:
-    """Return the instructions, read from a file if they are ``@FILE``.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be read or is not UTF-8 text.
-        InvalidOptionError: E75, the instructions are blank, or not UTF-8 text.
-    """
+    """Return the instructions, from a file for ``@FILE``."""
     instructions = text_or_file("--instructions", instructions)
     if not instructions.strip():
         raise InvalidOptionError(option="--instructions", reason="must not be empty")
@@ -40,17 +30,12 @@ def read_instructions(instructions: str) -> str:
 
 
 def text_or_file(option: str, text: str) -> str:
-    """Return the text that an option has, read from a file if it is ``@FILE``.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be read or is not UTF-8 text.
-        InvalidOptionError: E75, the text is not UTF-8.
-    """
+    """Return the value of an option, from a file for ``@FILE``."""
     return read_text(Path(text[1:])) if text.startswith("@") else _checked(option, text)
 
 
 def _checked(option: str, text: str) -> str:
-    # Python keeps bytes of the command line that are not UTF-8 as halves of surrogate pairs.
+    # Python represents non-UTF-8 bytes of the command line as halves of surrogate pairs.
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -60,12 +45,7 @@ def _checked(option: str, text: str) -> str:
 
 
 def read_context(path: Path | None) -> dict[str, Any]:
-    """Return the JSON object in the file at ``path``; without a path, an empty one.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be read, is not a JSON object, or spells a key for
-            permissions in another way, which would have no effect.
-    """
+    """Return the JSON object in a file, or an empty one; E79 for a misspelled permission key."""
     if path is None:
         return {}
     text = read_text(path)
@@ -84,22 +64,14 @@ def read_context(path: Path | None) -> dict[str, Any]:
 
 
 def read_stdin() -> str:
-    """Return the text of standard input; a byte order mark is dropped.
-
-    Raises:
-        FileArgumentError: E79, there is no standard input, or it is not UTF-8 text.
-    """
+    """Return standard input without a byte order mark."""
     if sys.stdin is None:
         raise FileArgumentError(path=STDIN, reason="there is no standard input")
     return _decoded(sys.stdin.buffer.read(), STDIN)
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file; a byte order mark is dropped.
-
-    Raises:
-        FileArgumentError: E79, it cannot be read or is not UTF-8 text.
-    """
+    """Return a file's text without a byte order mark."""
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""A group whose commands are imported when they are called; its help needs none of them."""
+"""A command group that imports a command only when it is called."""
 
 from __future__ import annotations
 
@@ -13,23 +13,14 @@ from kantan_agents.cli.terminal.new_app import Group, new_app
 
 
 class CommandHome(NamedTuple):
-    """Where a command or a group of commands is, and what the help says of it.
-
-    Attributes:
-        place: The module, a colon, and the name there: of a function, or of the application of a group.
-        summary: What it does: for a function, the first paragraph of its docstring.
-    """
+    """``MODULE:NAME`` of a command or group, and the first paragraph of its docstring."""
 
     place: str
     summary: str
 
 
 class LazyGroup(Group):
-    """A group whose commands are imported when they are called.
-
-    Attributes:
-        homes: Where they are, by name.
-    """
+    """A group whose commands, by name in ``homes``, are imported on call."""
 
     homes: ClassVar[Mapping[str, CommandHome]]
 
@@ -43,13 +34,13 @@ class LazyGroup(Group):
         return list(self.homes)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command as lists show it, without parameters; None if it does not exist."""
+        """Return the command for lists, without parameters, or None."""
         del ctx
         home = self.homes.get(cmd_name)
         return TyperCommand(cmd_name, help=home.summary, rich_markup_mode="rich") if home else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the name of the command that is called, the command, and its arguments."""
+        """Return the called command's name, the command, and its arguments."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, command and self.commands[name], rest
 

@@ -1,4 +1,4 @@
-"""Finds the Python object that ``MODULE:NAME`` names."""
+"""Loads the object of ``MODULE:NAME``."""
 
 from __future__ import annotations
 
@@ -12,16 +12,7 @@ from kantan_agents.errors import InvalidOptionError
 
 
 def load_object(name: str, option: str, example: str) -> Any:
-    """Import a module, also from the current directory, and return the object in it.
-
-    Args:
-        name: ``MODULE:NAME``.
-        option: The option that it was given for.
-        example: A name of this form, for the error.
-
-    Raises:
-        InvalidOptionError: E75, there is no such module or name, or importing it fails.
-    """
+    """Import a module, possibly from the current directory, and return the object in it."""
     module_name, _, path = name.partition(":")
     if not module_name or not path:
         reason = f"{name}: it must be MODULE:NAME, such as {example}"
@@ -37,7 +28,7 @@ def load_object(name: str, option: str, example: str) -> Any:
         raise InvalidOptionError(option=option, reason=f"{name}: {describe(error)}") from error
     finally:
         if is_added:
-            # A tool may write here. What is imported later must not be a new file of the name of a package.
+            # A tool may write here. Later imports must not load a new file with the name of a package.
             with suppress(ValueError):
                 sys.path.remove("")
             sys.path.append("")

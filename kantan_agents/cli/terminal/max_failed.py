@@ -1,4 +1,4 @@
-"""The option ``--max-failed``: how many runs of an experiment may fail before the command does."""
+"""``--max-failed``: how many runs of an experiment may fail."""
 
 from __future__ import annotations
 
@@ -27,13 +27,7 @@ MaxFailedOption = Annotated[
 
 @attrs.frozen
 class MaxFailed:
-    """How many runs may fail.
-
-    Attributes:
-        shown: As it was given.
-        number: So many; None for a part.
-        part: A part of the runs, from 0 to 1.
-    """
+    """A number of runs, or a share from 0 to 1, that may fail."""
 
     shown: str
     number: int | None
@@ -41,11 +35,7 @@ class MaxFailed:
 
     @classmethod
     def read(cls, given: str) -> MaxFailed:
-        """Return what the option says.
-
-        Raises:
-            InvalidOptionError: E75, it is neither a number from 0 nor a part from 0% to 100%.
-        """
+        """Return the value of the option."""
         text = given.strip()
         try:
             part = float(text[:-1]) / 100 if text.endswith("%") else None
@@ -60,16 +50,7 @@ class MaxFailed:
         return cls(text, number, part or 0.0)
 
     def check(self, failed: int, runs: int, first: str) -> None:
-        """End the command if too many runs have failed.
-
-        Args:
-            failed: How many have.
-            runs: How many were made.
-            first: The first of the failed runs, and its error.
-
-        Raises:
-            typer.Exit: With code 1, too many have.
-        """
+        """Exit with code 1 if too many runs have failed."""
         most = self.part * runs if self.number is None else self.number
         if failed <= most + 1e-9:
             return

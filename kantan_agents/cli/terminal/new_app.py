@@ -1,4 +1,4 @@
-"""Creates the Typer application of a command group, with the same help for all groups."""
+"""Creates the Typer application of a command group."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class _Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group of commands with such help."""
+    """A command group without types in its help."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Return the parameters, without types beside names that need none."""
+        """Return the parameters, without types."""
         return _adapted(super().get_params(ctx))
 
 
@@ -33,18 +33,12 @@ class _App(typer.Typer):
 
 
 def new_app(**options: Any) -> typer.Typer:
-    """Return an application whose help has no types beside names that need none.
-
-    It shows flags as they are written, ``--json``, not ``--json <bool>``, and ``NAME``, not ``NAME <str>``.
-    """
+    """Return an application whose help shows ``--json``, not ``--json <bool>``."""
     return _App(**{"cls": Group, "rich_markup_mode": "rich", **options})
 
 
 def new_group(**options: Any) -> typer.Typer:
-    """Return such an application for a group of commands, which shows its help if none is named.
-
-    What the help says of the group itself is in the list of all commands.
-    """
+    """Return such an application, which shows its help without a command."""
     app = new_app(**options)
     app.callback(invoke_without_command=True)(_show_help)
     return app
@@ -73,10 +67,9 @@ def _no_type(ctx: Any) -> None:
 
 
 def _convert_text_without_pydantic(parameter: Any) -> None:
-    """Take what needs no conversion as it is: text, what is not given, and defaults.
+    """Return strings, missing values and defaults unchanged.
 
-    Typer imports pydantic for these as well, a quarter of the time of a command that only reads. Paths,
-    numbers and choices that are given, and mistakes, are left to it.
+    Typer imports pydantic even for these, a quarter of the time of a command that only reads.
     """
     descriptor = getattr(parameter, "type_descriptor", None)  # older versions of Typer need no pydantic
     if descriptor is None or parameter.callback is not None:

@@ -1,4 +1,4 @@
-"""Options about what a command prints and writes."""
+"""Options for the output of a command."""
 
 from __future__ import annotations
 
@@ -25,16 +25,13 @@ _SHOWN = 20
 
 
 def most_of(limit: int | None, *, as_json: bool) -> int | None:
-    """Return how many entries of a list are printed; None for all.
-
-    A person sees the newest 20. A program that reads JSON would take 20 for all of them.
-    """
+    """Return how many entries to print: users see 20, but a program would take them for all."""
     return _SHOWN if limit is None and not as_json else limit
 
 
 @attrs.frozen
 class FormOptions:
-    """In which form a command prints its results; as a table by default."""
+    """The output form; a table by default."""
 
     as_json: JsonOption = False
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False
@@ -43,22 +40,13 @@ class FormOptions:
     ] = False
 
     def __attrs_post_init__(self) -> None:
-        """Check that one form at most is asked for.
-
-        Raises:
-            InvalidOptionError: E75, there are several.
-        """
+        """Check that at most one form is requested."""
         if self.as_json + self.as_csv + self.as_markdown > 1:
             option = "--csv" if self.as_csv else "--markdown"
             raise InvalidOptionError(option=option, reason="choose one of --json, --csv and --markdown")
 
     def print(self, found: Any, data: Callable[[], Any]) -> bool:
-        """Print results in the form that is asked for; return False if that is a table.
-
-        Args:
-            found: The results, with ``to_csv`` and ``to_markdown``.
-            data: Makes the JSON data.
-        """
+        """Print results in the requested form; return False for a table."""
         from kantan_agents.cli.terminal.plain import json_text, printable
 
         if self.as_json:
@@ -75,4 +63,4 @@ class FormOptions:
 
 
 AS_TABLE: Final = FormOptions()
-"""As a table, for people."""
+"""A table, for users."""

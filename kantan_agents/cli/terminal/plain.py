@@ -1,4 +1,4 @@
-"""Makes text from models, providers and files safe for a terminal: plain text, one line, or JSON."""
+"""Makes foreign text safe for a terminal."""
 
 from __future__ import annotations
 
@@ -18,24 +18,21 @@ _HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with invisible characters as their codes, such as ``[U+001B]``.
+    """Return ``text`` with invisible characters as codes, such as ``[U+001B]``.
 
-    Control characters could move the cursor or change colours. Others could hide a part of a text, or make it
-    look like another. Line ends and tabs stay, and so do joiners in emoji and in words that need them.
+    They could move the cursor, hide text or imitate other text. Line ends, tabs and joiners in emoji and
+    words stay.
     """
     return by_code(text)
 
 
 def whole(text: str) -> str:
-    """Return ``text`` with each lone surrogate replaced.
-
-    A lone surrogate cannot be encoded, and pandas refuses a file with an escaped one.
-    """
+    """Replace lone surrogates: they cannot be encoded, and pandas rejects escaped ones."""
     return _HALF_A_PAIR.sub("\ufffd", text)
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text on one line, cut if it is longer than that."""
+    """Return ``text`` on one line, cut to the length."""
     line = one_line(text)
     return line if len(line) <= most else f"{line[: most - 3]}..."
 
@@ -49,17 +46,12 @@ def one_line(text: str) -> str:
 
 
 def json_text(data: Any, default: Callable[[Any], Any] | None = None) -> str:
-    """Return ``data`` as JSON for standard output; on one line unless that is a terminal.
-
-    Args:
-        data: The data, as for ``json.dumps``.
-        default: Converts other objects, as for ``json.dumps``.
-    """
+    """Return ``data`` as JSON, on one line unless standard output is a terminal."""
     return _json(data, default, indent=2 if sys.stdout.isatty() else None)
 
 
 def json_line(data: Any, default: Callable[[Any], Any] | None = None) -> str:
-    """Return ``data`` as JSON on one line in any case; arguments as for ``json_text``."""
+    """Return ``data`` as JSON on one line, even for a terminal."""
     return _json(data, default, indent=None)
 
 

@@ -1,4 +1,4 @@
-"""The options for what runs may use: ``--price``, ``--max-tokens`` and ``--max-cost``."""
+"""The options ``--price``, ``--max-tokens`` and ``--max-cost``."""
 
 from __future__ import annotations
 
@@ -45,18 +45,14 @@ CostOption = Annotated[
 
 @attrs.frozen
 class SpendingOptions:
-    """What the runs of an experiment may use together."""
+    """The shared limits of an experiment's runs."""
 
     price: PriceOption = None
     max_tokens: TokensOption = None
     max_cost: CostOption = None
 
     def read(self) -> dict[str, Any]:
-        """Return them as keyword arguments of ``evaluate`` and ``replay_cohort``.
-
-        Raises:
-            InvalidOptionError: E75, a price cannot be read, or prices are missing.
-        """
+        """Return keyword arguments of ``evaluate`` and ``replay_cohort``."""
         check_has_prices(self.max_cost, self.price)
         return {
             "prices": read_prices(self.price),
@@ -66,26 +62,18 @@ class SpendingOptions:
 
 
 NO_LIMITS: Final = SpendingOptions()
-"""As much as they need."""
+"""No limits."""
 
 
 def check_has_prices(max_cost: float | None, price: Sequence[str] | None) -> None:
-    """Check that a limit of cost has prices to be compared with.
-
-    Raises:
-        InvalidOptionError: E75, it has none.
-    """
+    """Check that a cost limit has prices."""
     if max_cost is not None and not price:
         reason = "needs the prices of the models: --price MODEL=IN,OUT"
         raise InvalidOptionError(option="--max-cost", reason=reason)
 
 
 def read_prices(entries: Sequence[str] | None) -> dict[str, tuple[float, float]]:
-    """Return the prices that ``MODEL=IN,OUT`` describes.
-
-    Raises:
-        InvalidOptionError: E75, an entry cannot be read.
-    """
+    """Return the prices that ``MODEL=IN,OUT`` describes."""
     prices: dict[str, tuple[float, float]] = {}
     for entry in entries or ():
         model, _, amounts = entry.rpartition("=")

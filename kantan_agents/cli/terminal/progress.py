@@ -11,12 +11,7 @@ Progress = Callable[[int, int], None]
 
 @contextmanager
 def progress_bar(label: str, also: Progress | None = None) -> Iterator[Progress]:
-    """Show a progress bar if standard error is a terminal; yield what takes the done and the total number.
-
-    Args:
-        label: What is done, in one word.
-        also: Receives the numbers too.
-    """
+    """Show a progress bar on a terminal; yield its update function."""
     if not sys.stderr.isatty():
         yield also or _ignore
         return

@@ -1,4 +1,4 @@
-"""Protects the files that a command was started with from the tools that it gives to an agent."""
+"""Protects files in use from the agent's tools."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TOOLKIT = "kantan_agents.toolkit.factory"
 
 
 def protect_database(path: str | os.PathLike[str]) -> None:
-    """Protect a database that this process writes, if an agent has tools for files or commands."""
+    """Protect a database that this process writes from agents with tools."""
     if _TOOLKIT in sys.modules:
         from kantan_agents.toolkit.protected import TRACES, protect
 
@@ -18,11 +18,10 @@ def protect_database(path: str | os.PathLike[str]) -> None:
 
 
 def protect_used(paths: Iterable[str | os.PathLike[str] | None], *, has_tools: bool = False) -> None:
-    """Protect paths that decide what an agent may do or what is started, such as that of ``--rules``.
+    """Protect paths that control permissions or programs, such as the file of ``--rules``.
 
-    Args:
-        paths: The files and folders, which need not exist; None for none.
-        has_tools: Whether an agent will have tools for files, although they have not been made yet.
+    Without tools for files in this process, this does nothing, unless the agent will get some
+    (``has_tools``).
     """
     if not has_tools and _TOOLKIT not in sys.modules:
         return

@@ -1,4 +1,4 @@
-"""Parses durations, sizes and times: ``90s``, ``30d``, ``2GB``, ``2026-11-20 09:00``."""
+"""Parses durations, sizes and times."""
 
 from __future__ import annotations
 
@@ -28,11 +28,7 @@ _MOMENTS = "a duration such as 2h or 30d, or a time such as 2026-11-20 or 2026-1
 
 
 def read_duration(text: str, option: str) -> timedelta:
-    """Return a duration such as ``30d``; the units are s, m, h, d and w.
-
-    Raises:
-        InvalidOptionError: E75, the text is not a duration.
-    """
+    """Return a duration such as ``30d`` or ``90s``; also m, h and w."""
     duration = _duration(text.strip())
     if duration is None:
         raise InvalidOptionError(option=option, reason=f"must be {_DURATIONS}, not {text!r}")
@@ -40,11 +36,7 @@ def read_duration(text: str, option: str) -> timedelta:
 
 
 def read_size(text: str, option: str) -> int:
-    """Return a size such as ``2GB`` in bytes; KB, MB, GB are powers of 1000, KiB, MiB, GiB of 1024.
-
-    Raises:
-        InvalidOptionError: E75, the text is not a size.
-    """
+    """Return a size in bytes; KB, MB, GB are powers of 1000, KiB, MiB, GiB of 1024."""
     amount = _AMOUNT.fullmatch(text.strip())
     factor = _BYTES.get(amount["unit"].upper()) if amount else None
     size = 0
@@ -57,12 +49,9 @@ def read_size(text: str, option: str) -> int:
 
 
 def read_moment(text: str, option: str) -> datetime:
-    """Return a time in UTC: a duration before now, such as ``2h`` or ``30d ago``, or an ISO time.
+    """Return a UTC time: a duration before now (``2h``, ``30d ago``) or an ISO time.
 
     A time without an offset is local; a date means its midnight.
-
-    Raises:
-        InvalidOptionError: E75, the text is neither.
     """
     written = text.strip()
     try:

@@ -1,4 +1,4 @@
-"""Says which files of a project are used in place of the user's of the same name."""
+"""Warns when files of a project replace the user's."""
 
 from __future__ import annotations
 
@@ -22,15 +22,9 @@ def say_replaced(
     directories: Iterable[AgentDirectory],
     names: Collection[str] | None = None,
 ) -> None:
-    """Name the user's files that are not used because the project has others of the same name.
+    """Name the user's files that a project's files of the same name replace.
 
-    The user knows their own: one that behaves differently in one folder must not do so in silence.
-
-    Args:
-        kind: What the files describe, such as ``agent``.
-        shadowed: What a catalog says about files that are not used: each has ``name``, ``path`` and ``by``.
-        directories: Where its loader has searched.
-        names: The names that matter; None for all.
+    Users know their own files: a different behavior in one folder must not be silent.
     """
     places = tuple(directories)
     keys = None if names is None else {name_key(name) for name in names}
@@ -48,7 +42,7 @@ def say_replaced(
 
 
 def scope_of(path: Path | None, directories: Iterable[AgentDirectory]) -> DirectoryScope | None:
-    """Return the scope of the directory that a file was found in; None if it was found in none."""
+    """Return the scope of a file's directory, or None."""
     if path is None:
         return None
     place = Path(os.path.abspath(path))  # noqa: PTH100 - as the loader has written it

@@ -1,4 +1,4 @@
-"""Lays out records as a table or, if the terminal is too narrow, as a few lines per record."""
+"""Lays out records as a table or, if too narrow, as lines."""
 
 from __future__ import annotations
 
@@ -23,18 +23,16 @@ class Column:
     """A column.
 
     Attributes:
-        label: The heading.
-        right: Whether its cells are right-aligned, as for numbers.
+        right: Whether cells are right-aligned.
         longest: Maximum width in a table; in a pipe it only limits text columns (``own_line``).
-        aligned: Maximum width in a pipe; a longer cell shifts the following cells in its own row only.
-        named: Whether its cells show the label when there is no table.
-        own_line: Whether its cells have their own line when there is no table.
+        aligned: Maximum width in a pipe; a longer cell only shifts the rest of its row.
+        named: Whether cells show the label outside a table.
+        own_line: Whether cells have a separate line outside a table.
         rest: Whether it takes the remaining width; only for the last column.
-        narrowest: Minimum width of a column that takes the remaining width.
+        narrowest: Minimum width of a ``rest`` column.
         narrow: Maximum width in a table that is otherwise too wide.
-        drop: Its place in the order in which columns are left out of a table that is still too wide; 0 for a
-            column that is always shown.
-        leaves: The width that it must leave for the last column; otherwise it is left out.
+        drop: Position in the order in which a too wide table omits columns; 0 for never.
+        leaves: Minimum width for the last column, or else this one is omitted.
     """
 
     label: str
@@ -51,30 +49,27 @@ class Column:
 
 
 def line_width(console: Console) -> int | None:
-    """Return the maximum length of a line; None in a pipe or a file, where each record is one line.
-
-    If ``COLUMNS`` is set, it always applies; rich reads it.
-    """
+    """Return the maximum length of a line; None in a pipe."""
     if console.file.isatty() or os.environ.get("COLUMNS", "").isdecimal():
         return max(console.width, 1)
     return None
 
 
 def print_lines(console: Console, lines: Iterable[Text]) -> None:
-    """Print ``lines`` unchanged; the terminal wraps long ones."""
+    """Print ``lines``; the terminal wraps long ones."""
     for line in lines:
         console.print(line, soft_wrap=True)
 
 
 def cell(value: object, style: str = "", *, longest: int | None = None) -> Text:
-    """Return ``value`` on one line, cut to ``longest`` columns of the terminal."""
-    # Cut first: the text may be megabytes long.
+    """Return ``value`` on one line, cut to ``longest`` columns."""
+    # Cut first: the value may be megabytes long.
     text = plain(one_line(str(value)[: 4 * MAX_LINE]), style)
     return text if longest is None else cut(text, longest)
 
 
 def cut(text: Text, cells: int) -> Text:
-    """Return ``text``, cut and ending with three dots if it needs more than ``cells`` columns."""
+    """Return ``text``, cut with three dots if too wide."""
     if text.cell_len <= cells:
         return text
     beginning = text.copy()
@@ -89,15 +84,9 @@ def row_lines(
     width: int | None,
     below: Sequence[Sequence[Text]] = (),
 ) -> Iterator[Text]:
-    """Yield a table with a heading or, if it is wider than ``width``, a few lines for each row.
+    """Yield a table without empty columns or, if too wide, a few lines per row.
 
-    Columns without content are left out.
-
-    Args:
-        columns: The columns.
-        rows: The cells of each row.
-        width: The maximum length of a line; None in a pipe.
-        below: For each row, further lines below it, which are cut to the width.
+    ``width`` is None in a pipe; ``below`` has more lines for each row.
     """
     used = [index for index in range(len(columns)) if any(row[index].plain for row in rows)]
     columns = [columns[index] for index in used]
@@ -123,9 +112,9 @@ def row_lines(
 
 
 def fitted(columns: Sequence[Column], widths: Sequence[int], width: int) -> dict[int, int] | None:
-    """Return the indexes of the columns that fit into ``width`` and their widths; None if too few fit.
+    """Return the fitting columns' indexes and widths; None if too few fit.
 
-    Columns are first made narrower and then left out, in the order that they say themselves.
+    Columns are first narrowed, then omitted in the order of ``drop``.
     """
     shown = dict(enumerate(widths))
     if (fitting := _with_rest(columns, shown, width)) is not None:
@@ -139,7 +128,6 @@ def fitted(columns: Sequence[Column], widths: Sequence[int], width: int) -> dict
 
 
 def _with_rest(columns: Sequence[Column], shown: dict[int, int], width: int) -> dict[int, int] | None:
-    """Return the widths with the last one fitted to the remaining width; None if that is too small."""
     last = max(shown)
     leaves = max(columns[index].leaves for index in shown)
     taken = sum(shown.values()) - shown[last] + len(GAP) * (len(shown) - 1)
@@ -151,14 +139,13 @@ def _with_rest(columns: Sequence[Column], shown: dict[int, int], width: int) -> 
 
 
 def _longest(column: Column, width: int | None) -> int | None:
-    """Return the maximum width of a column; in a pipe, neither names nor the last text are limited."""
     if column.own_line and not (column.rest and width is None):
         return column.longest or LONGEST_REST
     return column.aligned if width is None else column.longest
 
 
 def table_line(columns: Sequence[Column], cells: Sequence[Text], widths: Sequence[int]) -> Text:
-    """Return cells side by side, each padded or cut to the width of its column."""
+    """Return cells side by side, each padded or cut to its column."""
     line = Text()
     for column, text, width in zip(columns, cells, widths, strict=True):
         shown = cut(text, width)

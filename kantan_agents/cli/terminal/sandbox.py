@@ -1,4 +1,4 @@
-"""Says whether the commands of an agent run in a sandbox, before the first of them does."""
+"""Reports whether an agent's commands run in a sandbox."""
 
 from __future__ import annotations
 
@@ -14,18 +14,9 @@ _BASH: Final = "Bash"
 
 
 def say_where_commands_run(tools: Iterable[Any], approved: Collection[str], choice: str) -> str:
-    """Say on standard error whether ``Bash`` runs in a sandbox, and return it for a question about a call.
+    """Report on standard error whether ``Bash`` runs in a sandbox; return it in words.
 
-    Args:
-        tools: The tools of the agent.
-        approved: Names of tools whose calls need no approval.
-        choice: ``"required"`` refuses to go on without a sandbox, also if the tools were made without that.
-
-    Raises:
-        SandboxUnavailableError: E168, a sandbox is required, and there is none.
-
-    Returns:
-        ``in a sandbox`` or ``no sandbox``; an empty text if no tool runs commands.
+    ``"required"`` fails (E168) without a sandbox, even if the tools do not require one.
     """
     given = [tool for tool in tools if getattr(tool, "name", None) == _BASH]
     if not given:
@@ -39,7 +30,7 @@ def say_where_commands_run(tools: Iterable[Any], approved: Collection[str], choi
         return ""
     try:
         sandbox = shell.place_now()
-    except ShellUnavailableError as error:  # as on Windows; a call says so as well
+    except ShellUnavailableError as error:  # as on Windows; a call reports it as well
         typer.echo(f"warning: {one_line(str(error))}", err=True)
         return ""
     if not isinstance(sandbox, str):

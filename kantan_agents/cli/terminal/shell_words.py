@@ -1,4 +1,4 @@
-"""Values that a shell may complete, each with an explanation that no shell can take for code."""
+"""Completion values that no shell can interpret as code."""
 
 from __future__ import annotations
 
@@ -12,15 +12,10 @@ _LONGEST: Final = 60
 
 
 def shell_words(choices: Iterable[tuple[str, str]], incomplete: str) -> Iterator[tuple[str, str]]:
-    """Yield the choices that begin with a text.
+    """Yield the choices that start with ``incomplete``.
 
-    Names and descriptions come from files that anybody may have written, and the script for zsh evaluates
-    what the program prints. So a name with a character that means something to a shell is left out, and of a
-    description only words remain.
-
-    Args:
-        choices: Pairs of a value and its explanation.
-        incomplete: What was typed of the value.
+    Names come from unknown authors, and the zsh script evaluates the output: shell metacharacters are
+    omitted.
     """
     for value, explanation in choices:
         if value.startswith(incomplete) and _WORD.fullmatch(value):

@@ -1,4 +1,4 @@
-"""Formats times, durations, sizes and counts for display."""
+"""Formats times, durations, sizes and counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def local_time(moment: datetime | None) -> str:
 
 
 def short_time(moment: datetime | None) -> str:
-    """Return a time as local time to the minute, without the year; of another year, only the day."""
+    """Return a local time without the year, or only the date in another year."""
     day, _, time = local_time(moment).partition(" ")
     this_year = f"{datetime.now().astimezone().year:04}-"
     return f"{day.removeprefix(this_year)} {time[:5]}" if day.startswith(this_year) else day
@@ -33,7 +33,7 @@ def iso_time(moment: datetime | None) -> str | None:
 
 
 def duration_text(seconds: float | None) -> str:
-    """Return a duration in a suitable unit; "" for None."""
+    """Return a duration, such as ``2 h 5 min``; "" for None."""
     if seconds is None:
         return ""
     if round(seconds, 3) < 1:
@@ -68,7 +68,7 @@ def counted(count: int, thing: str) -> str:
 
 
 def rate_text(part: int, whole: int) -> str:
-    """Return a part of a whole in per cent; "" if the whole is 0."""
+    """Return a share in percent; "" if the whole is 0."""
     return f"{part / whole:.1%}" if whole else ""
 
 

@@ -1,4 +1,4 @@
-"""``StandingApproval``: what "always" covers: a folder, a beginning of commands, a host, or one call."""
+"""The scope of "always"."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _WRITING: Final = ("Write", "Edit", "MultiEdit")
 _PROGRAM: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _SUBCOMMAND: Final = re.compile(r"[a-z][a-z0-9-]*")
 
-# With whatever words, these only read, or check and test the code of a folder. Any other program may run
-# anything or destroy something: only the same command is approved for later.
+# With any arguments, these only read, or check and test the code of a folder. Other programs may run
+# anything: only the identical command is approved for later.
 _HARMLESS: Final = frozenset(
     {
         *("base64", "basename", "cat", "cksum", "cmp", "column", "comm", "cut", "date", "df", "diff"),
@@ -30,7 +30,7 @@ _HARMLESS: Final = frozenset(
         *("black", "flake8", "isort", "mypy", "pyright", "pytest", "ruff"),
     }
 )
-# These do what their second word says, and with some of them anything.
+# The second word selects the action of these, and some actions may do anything.
 _BY_SUBCOMMAND: Final = {
     "git": frozenset(
         {"archive", "bisect", "clone", "config", "difftool", "fetch", "filter-branch", "grep", "hook"}
@@ -49,13 +49,10 @@ _BY_SUBCOMMAND: Final = {
 
 @attrs.frozen
 class StandingApproval:
-    """What later calls an answer covers.
+    """The later calls that an answer covers.
 
     Attributes:
-        agent: Name of the agent that made the call.
-        tool: Name of the tool.
-        kind: What is compared.
-        value: The folder, the beginning of the command, the host, or all arguments.
+        value: The folder, the first words of the command, the host, or all arguments.
         root: The root of a folder.
     """
 
@@ -67,7 +64,7 @@ class StandingApproval:
 
     @property
     def words(self) -> str:
-        """What it covers, for a person."""
+        """Its scope, in words for the user."""
         match self.kind:
             case "folder" if self.value:
                 return f"changes of files in {self.value}/"
@@ -80,7 +77,7 @@ class StandingApproval:
         return "this command" if self.tool == _SHELL else f"calls of {self.tool} with these arguments"
 
     def covers(self, call: PendingCall, facts: ToolFacts) -> bool:
-        """Return whether a later call needs no question."""
+        """Return whether it covers a later call."""
         if call.agent != self.agent:
             return False
         if self.kind == "folder":
@@ -99,7 +96,7 @@ class StandingApproval:
 
 
 def standing_approval(call: PendingCall, facts: ToolFacts) -> StandingApproval:
-    """Return what an answer "always" to a call covers."""
+    """Return the scope of an answer "always" to a call."""
     path = _path(call, facts)
     if call.tool in _WRITING and path is not None:
         folder = str(PurePosixPath(path).parent)
@@ -110,34 +107,25 @@ def standing_approval(call: PendingCall, facts: ToolFacts) -> StandingApproval:
     if host:
         return StandingApproval(call.agent, call.tool, "host", host[0])
     beginning = _beginning(call.values.get("command")) if call.tool == _SHELL else None
-    # Also refused where a chain of commands follows, which the rules recognise.
+    # Not for a chain of commands, which the rules recognize.
     if beginning is not None:
         standing = StandingApproval(call.agent, call.tool, "command", beginning)
         if standing.covers(call, facts):
             return standing
-    same = call.values.get("command") if call.tool == _SHELL else None  # whatever its description is
+    same = call.values.get("command") if call.tool == _SHELL else None  # whatever its description
     return StandingApproval(call.agent, call.tool, "call", same if isinstance(same, str) else call.arguments)
 
 
 @attrs.frozen(eq=False)
 class GivenApprovals:
-    """The approvals that were given by ``--yes``: names of tools, and entries such as ``Bash(git status:*)``.
-
-    Attributes:
-        names: The names.
-        entries: The entries, each as rules that allow nothing else.
-    """
+    """The approvals of ``--yes``: names of tools, and entries such as ``Bash(git status:*)``."""
 
     names: frozenset[str]
     entries: Mapping[str, ToolRules]
 
     @classmethod
     def of(cls, given: Collection[str], option: str = "--yes") -> GivenApprovals:
-        """Return the approvals that an option gives.
-
-        Raises:
-            InvalidOptionError: E75, an entry has a mistake.
-        """
+        """Return the approvals of an option."""
         try:
             entries = {one: ToolRules.parse({"allow": [one]}) for one in given if "(" in one}
         except InvalidToolRulesError as error:
@@ -145,11 +133,8 @@ class GivenApprovals:
         return cls(frozenset(given).difference(entries), entries)
 
     def cover(self, call: PendingCall, facts: ToolFacts, *, is_protected: bool) -> bool:
-        """Return whether a call needs no question.
-
-        For a protected file, only an entry with exactly its path counts.
-        """
-        # A tool of a server is known by its full name, and by that of its server.
+        """Return whether a call needs no question; a protected file needs an entry with its exact path."""
+        # An MCP tool is known by its full name and by its server's name.
         if not is_protected and not self.names.isdisjoint(call.names):
             return True
         for entry, rules in self.entries.items():
@@ -174,7 +159,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _beginning(command: Any) -> str | None:
-    """Return the words that later commands may begin with; None if none may, but the same command."""
+    """Return the words that later commands may start with, or None."""
     words = command.split() if isinstance(command, str) else []
     if not words or not _PROGRAM.fullmatch(words[0]):
         return None

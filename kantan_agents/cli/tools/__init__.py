@@ -1,1 +1,1 @@
-"""``kantan-agents tools``: explains tool rules, checks them, and lists installed tool providers."""
+"""``kantan-agents tools``: tool rules and installed tool providers."""

@@ -1,4 +1,4 @@
-"""The options of ``kantan-agents tools``: tool rules, what other rules would decide, providers."""
+"""The commands of ``kantan-agents tools`` and their options."""
 
 from __future__ import annotations
 

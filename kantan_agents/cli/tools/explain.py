@@ -1,4 +1,4 @@
-"""``kantan-agents tools explain``: shows which rule of which layer allows or denies a tool."""
+"""``tools explain``: shows which rule allows or denies a tool."""
 
 from __future__ import annotations
 
@@ -28,15 +28,9 @@ def explain_tool(
     skill: str | None = None,
     as_json: bool,
 ) -> None:
-    """Print the explanation for a tool, or for one call; for an agent from a file, as in its runs.
+    """Print the explanation for a tool or call; for an agent of a file, as in its runs.
 
-    If its rules allow a tool that this agent does not have, a line on stderr says so. With ``skill``, the
-    answer is that after the agent has chosen this skill.
-
-    Raises:
-        KantanAgentsError: E7, E20, E22 for an installed provider; E189 for an unknown skill.
-        InvalidOptionError: E75, ``skill`` is given without ``agent``.
-        Exit: With code 1, the tool or the call is refused.
+    ``skill`` was chosen before. A line on stderr reports an allowed tool that the agent lacks.
     """
     missing = False
     if skill is not None and agent is None:
@@ -63,8 +57,7 @@ def explain_tool(
 
 
 def _agent_of(named: AgentToRun) -> Agent[Any]:
-    """Return the agent as ``run --agent`` builds it, with a model that needs no key."""
-    # Imported here: without an agent, a tool is explained without the SDK.
+    # Imported here: without an agent, explaining a tool does not need the SDK.
     from kantan_agents.agent import Agent
     from kantan_agents.agent.delegation import task_tool
     from kantan_agents.testing import ScriptedModel
@@ -78,7 +71,7 @@ def _agent_of(named: AgentToRun) -> Agent[Any]:
 def _has_tool(agent: Agent[Any], name: str) -> bool:
     from kantan_agents.tools.facts import facts_of_listed
 
-    # A server of MCP tools may connect later.
+    # An MCP server may connect later.
     return name.lower().startswith("mcp__") or any(
         name in facts_of_listed(tool).names for tool in agent.unguarded_tools
     )

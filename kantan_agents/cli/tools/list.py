@@ -1,4 +1,4 @@
-"""``kantan-agents tools list``: the tool providers of installed distributions, with their errors."""
+"""``tools list``: the installed tool providers, with their errors."""
 
 from __future__ import annotations
 
@@ -30,11 +30,7 @@ NAME = "package.module:Provider"
 
 
 def list_providers(*, as_json: bool) -> None:
-    """Print all installed providers.
-
-    Raises:
-        Exit: With code 1, one of them cannot be used.
-    """
+    """Print all installed providers; exit with 1 if one cannot be used."""
     with suppress_output():
         collected = collected_providers()
     typer.echo(json_text(as_data(collected)) if as_json else "\n".join(_lines(collected)))
@@ -88,7 +84,7 @@ def _provider_lines(provider: ToolProvider) -> Iterator[str]:
     width = max(map(len, names), default=0)
     for name, tool in zip(names, provider.tools, strict=True):
         yield f"  tool   {name.ljust(width)}  {_first_line(tool)}".rstrip()
-    # Not one_line(), which shortens: JSON has no line ends, and a shortened rule would be a different rule.
+    # Not one_line(): a shortened rule would be a different rule.
     yield printable(f"  rules  {json.dumps(provider.rules.to_dict(), ensure_ascii=False)}")
 
 

@@ -1,7 +1,4 @@
-"""Reads and checks a file of tool rules: JSON, a rule set or a context with one under ``tool_rules``.
-
-``check_rules`` is ``kantan-agents tools check``.
-"""
+"""Reads and checks a JSON file of tool rules, or of a context with them."""
 
 from __future__ import annotations
 
@@ -33,12 +30,7 @@ class _Object(dict[str, Any]):
 
 
 def check_rules(file: str) -> None:
-    """Print the mistakes in ``file``, or that there are none; warnings are on stderr.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be read or is not a JSON object.
-        Exit: With code 2, there are mistakes.
-    """
+    """Print the mistakes in ``file``; exit with 2 for any."""
     try:
         rules = read_rules(file)
     except InvalidToolRulesError as error:
@@ -51,12 +43,7 @@ def check_rules(file: str) -> None:
 
 
 def read_rules(file: str) -> dict[str, Any]:
-    """Return the rules in ``file``, in the public dict shape; ``-`` is standard input.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be read or is not a JSON object.
-        InvalidToolRulesError: E20, with every mistake and its path, duplicate keys included.
-    """
+    """Return the rules in ``file``, or standard input for ``-``; E20 has every mistake."""
     content = _parse(file)
     try:
         variants = [_variant(content, index) for index in range(_max_duplicates(content))]
@@ -70,12 +57,7 @@ def read_rules(file: str) -> dict[str, Any]:
 
 
 def add_rules(context: dict[str, Any], file: str, question: str) -> None:
-    """Put the rules in ``file`` into ``context`` as its ``tool_rules``.
-
-    Raises:
-        FileArgumentError, InvalidToolRulesError: E79, E20, as ``read_rules``.
-        InvalidOptionError: E75, the context has other rules, or the question is read from standard input too.
-    """
+    """Set the rules in ``file`` as ``tool_rules`` of ``context``; E75 if it has other rules."""
     if file == STDIN == question:
         raise InvalidOptionError(option="--rules", reason="standard input is already read for the question")
     rules, present = read_rules(file), context.get(CONTEXT_KEY)
@@ -98,7 +80,7 @@ def _parse(file: str) -> _Object:
 
 
 def _max_duplicates(content: _Object) -> int:
-    """Return the maximum number of times a key appears in one object; 1 in a valid file."""
+    """Return how often a key appears at most in one object."""
     objects = [value for _, value in _values(content) if isinstance(value, _Object)]
     return max(max(_key_counts(value).values(), default=1) for value in objects)
 
@@ -108,7 +90,7 @@ def _key_counts(value: _Object) -> Counter[str]:
 
 
 def _variant(value: Any, index: int) -> Any:
-    """Return a value with the ``index``-th of duplicate keys, so that all of them are checked."""
+    """Return a value with the ``index``-th of duplicate keys, to check them all."""
     if isinstance(value, list):
         return [_variant(item, index) for item in value]
     if not isinstance(value, _Object):
@@ -152,7 +134,6 @@ def _duplicate_keys(content: _Object) -> Iterator[str]:
 
 
 def _values(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every value with its path, including the values of all duplicate keys."""
     yield path, value
     if isinstance(value, dict):
         for key, inner in value.pairs if isinstance(value, _Object) else value.items():

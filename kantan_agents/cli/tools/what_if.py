@@ -1,4 +1,4 @@
-"""``kantan-agents tools what-if``: the recorded calls that other rules would have decided otherwise."""
+"""``tools what-if``: recorded calls that other rules would have decided differently."""
 
 from __future__ import annotations
 
@@ -44,19 +44,12 @@ _EXACT = "* follows another flip of its run, so it might not have happened"
 def show_what_if(
     path: Path, rules: Mapping[str, Any], filters: dict[str, Any], *, layer: str, as_json: bool
 ) -> None:
-    """Print what ``rules`` would have decided about the recorded calls of the traces that pass all filters.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be used.
-        NoRecordedCallsError: E99, no call can be judged.
-        InvalidOptionError: E75, no recorded call has the layer.
-        Exit: With code 1, a decision flips.
-    """
+    """Print the decisions of ``rules`` about recorded calls; exit with 1 if one flips."""
     store = open_store(path)
     from kantan_agents.lab.rule_changes import what_if
     from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
-    # The runs of experiments repeat others, with something changed.
+    # The runs of experiments repeat others, with a change.
     filters = {**filters, "metadata": {EXPERIMENT_KEY: None, **(filters.get("metadata") or {})}}
     console = wide_terminal()
     with working(console, "Deciding recorded calls again ..."):
@@ -70,7 +63,7 @@ def show_what_if(
 
 
 def as_data(answer: WhatIf) -> dict[str, Any]:
-    """Return the answer as JSON data."""
+    """Return the result as JSON data."""
     return {
         "judged": answer.judged,
         "runs": answer.runs,
@@ -148,7 +141,7 @@ def _group(title: str, flips: Sequence[Flip], style: str, width: int | None) -> 
 
 
 def _cells(flip: Flip, width: int | None) -> list[Text]:
-    # The rule that refuses: the new one, or the one that was in force.
+    # The denying rule: the new one, or the one in force.
     decision = flip.before if flip.is_allowed else flip.after
     trace_id = flip.trace_id if width is None else short_id(flip.trace_id)
     return [

@@ -1,4 +1,4 @@
-"""The options of ``kantan-agents traces``: shows, searches, exports and prunes the trace database."""
+"""The commands of ``kantan-agents traces`` and their options."""
 
 from __future__ import annotations
 

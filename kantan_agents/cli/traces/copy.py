@@ -1,4 +1,4 @@
-"""``kantan-agents traces copy``: copies runs from one database to another."""
+"""``traces copy``: copies runs between databases."""
 
 from __future__ import annotations
 
@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 
 def copy_runs(source: Path, target: Path, *, adopt: bool, as_json: bool) -> None:
-    """Copy the runs that the target lacks.
-
-    Raises:
-        TraceCopyError: E142, both are the same database.
-        TraceDatabaseError: E60, a database cannot be used.
-        KeyboardInterrupt: The user interrupted it; what was copied stays so.
-    """
+    """Copy the runs that the target lacks; after Ctrl-C, runs copied so far stay."""
     store = open_store(source)
     from kantan_agents.traces.copying import copy_traces
 

@@ -1,4 +1,4 @@
-"""The options of the commands of ``kantan-agents traces`` that copy runs or change the database."""
+"""Options of ``traces`` commands that copy runs or change the database."""
 
 from __future__ import annotations
 

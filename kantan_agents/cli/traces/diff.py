@@ -1,4 +1,4 @@
-"""``kantan-agents traces diff``: where two runs part, and what they have done."""
+"""``traces diff``: the first difference of two runs, and their totals."""
 
 from __future__ import annotations
 
@@ -34,12 +34,7 @@ _LONGEST = 30
 
 @attrs.frozen
 class _Side:
-    """One of the two runs.
-
-    Attributes:
-        trace: Its trace.
-        run: Its record; None if there is none.
-    """
+    """One of the two runs; ``run`` is None without a record."""
 
     trace: StoredTrace
     run: RunRecord | None
@@ -50,13 +45,7 @@ class _Side:
 
 
 def diff_runs(path: Path, run: str, other: str, *, as_json: bool) -> None:
-    """Print where two runs part.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be used.
-        TraceNotFoundError: E61, no trace matches, or more than one.
-        Exit: With code 1, the runs differ, or it cannot be known.
-    """
+    """Print where two runs diverge."""
     from kantan_agents.traces.capture.compare_runs import parting
 
     store = open_store(path)
@@ -73,7 +62,6 @@ def diff_runs(path: Path, run: str, other: str, *, as_json: bool) -> None:
 
 
 def _side(trace: StoredTrace, wanted: str) -> _Side:
-    """Return the run that was named: by its own id, otherwise the outermost one of the trace."""
     named = [run for run in trace.runs if run.id.startswith(wanted)]
     ids = {run.id for run in trace.runs}
     outermost = [run for run in trace.runs if run.parent_run not in ids]
@@ -119,7 +107,6 @@ def _calls(side: _Side) -> int:
 
 
 def _facts(one: _Side, two: _Side) -> Iterator[tuple[str, Text, Text]]:
-    """Yield what both runs have done in all, each fact with its text for both."""
     first, second = one.trace.summary, two.trace.summary
     yield "trace", cell(short_id(first.trace_id), ACCENT), cell(short_id(second.trace_id), ACCENT)
     yield "status", status(first), status(second)
@@ -139,7 +126,6 @@ def _facts(one: _Side, two: _Side) -> Iterator[tuple[str, Text, Text]]:
 
 
 def _data(one: _Side, two: _Side, where: Parting | None) -> dict[str, Any]:
-    """Return the comparison as JSON data."""
     return {
         "runs": [
             {

@@ -1,4 +1,4 @@
-"""Shows the lines of a diff, coloured on a terminal."""
+"""Shows the lines of a diff, colored on a terminal."""
 
 from __future__ import annotations
 
@@ -14,16 +14,9 @@ _STYLES = {"-": "red", "+": "green"}
 
 
 def diff_lines(console: Console, diff: str, indent: str, width: int | None) -> Iterator[Text]:
-    """Yield the lines of a diff; long ones go on below, with the same indent.
-
-    Args:
-        console: Where it is printed.
-        diff: The lines of the diff, as ``short_diff`` or ``text_diff`` return them.
-        indent: Spaces before each line.
-        width: The maximum length of a line; None in a pipe.
-    """
+    """Yield the lines of a diff; long lines wrap with the same indent."""
     for line in diff.split("\n") if diff else ():
-        # A control character at the beginning must not let a line of a text pass for one of the diff.
+        # A control character must not let content imitate a line of the diff.
         sign, rest = line[:1], line[1:]
         is_head = line.startswith(("--- ", "+++ ", "@@ "))
         style = LABEL if is_head else _STYLES.get(sign, "")

@@ -1,4 +1,4 @@
-"""``kantan-agents traces export``: writes runs or experiments as JSON Lines to standard output or a file."""
+"""``traces export``: writes runs or experiments as JSON Lines."""
 
 from __future__ import annotations
 
@@ -25,14 +25,7 @@ from kantan_agents.traces.backend import backend_of
 def export_traces(
     path: Path, filters: dict[str, Any], *, output: str | None, force: bool, limit: int | None
 ) -> None:
-    """Write the runs that pass all filters, one JSON object per line, the newest first.
-
-    An output file appears only when it is complete.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be written, or exists already.
-        TraceDatabaseError: E60, the database cannot be used.
-    """
+    """Write the runs that pass all filters; an output file appears only when complete."""
     target = _target(path, output, force=force)
     _export(open_store(path).export(**filters, limit=limit), target, output, "run")
 
@@ -40,20 +33,7 @@ def export_traces(
 def export_experiments(
     path: Path, filters: dict[str, Any], *, output: str | None, force: bool, limit: int | None
 ) -> None:
-    """Write the experiments with all their runs, one JSON object per line, the newest first.
-
-    Args:
-        path: The database.
-        filters: Filters of runs, of which none may be given.
-        output: As for ``export_traces``.
-        force: As for ``export_traces``.
-        limit: At most the newest so many; None for all.
-
-    Raises:
-        InvalidOptionError: E75, a filter is given.
-        FileArgumentError: E79, the file cannot be written, or exists already.
-        TraceDatabaseError: E60, the database cannot be used.
-    """
+    """Write the experiments with all their runs. Filters of runs are E75."""
     if any(value is not None for value in filters.values()):
         reason = "filters choose runs, and an experiment is exported as a whole; leave them out"
         raise InvalidOptionError(option="--experiments", reason=reason)
@@ -78,18 +58,9 @@ def _export(records: Iterator[dict[str, Any]], target: Path | None, output: str 
 
 
 def check_target(output: str, database: Path, *, force: bool) -> Path:
-    """Return the file to write, with links followed.
-
-    Args:
-        output: The path that the user gave.
-        database: The trace database, which is never written.
-        force: Whether an existing file may be replaced.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be written, or exists already.
-    """
+    """Return the file to write, with links resolved; never the ``database``."""
     try:
-        target = Path(output).resolve()  # a link is kept and its target is written
+        target = Path(output).resolve()  # a link stays, its target is written
         there = target.exists()
         file = backend_of(database).file
         if there and file is not None and file.exists() and target.samefile(file):
@@ -118,10 +89,7 @@ def _write(records: Iterator[dict[str, Any]], file: TextIO) -> int:
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[TextIO]:
-    """Yield a temporary file that replaces ``target`` at the end, and is deleted after a failure.
-
-    A new file is for its owner only; an existing one keeps its mode.
-    """
+    """Yield a file that replaces ``target`` on success; a new one is private, an old one retains its mode."""
     beside = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
         try:

@@ -1,4 +1,4 @@
-"""``kantan-agents traces failed``: lists low verdicts, and the prompt versions of the judged answers."""
+"""``traces failed``: lists low verdicts and the judged prompt versions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 def list_failed(
     path: Path, *, threshold: float, prompt: str | None, version: str | None, limit: int | None, as_json: bool
 ) -> None:
-    """Print the newest verdicts below ``threshold``, grouped by kantan-llm's buckets.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be used.
-    """
+    """Print the latest verdicts below ``threshold``, by kantan-llm's buckets."""
     store = open_store(path)
     from kantan_llm.tracing.analysis import group_failed_by_bucket
 
@@ -43,8 +39,8 @@ def list_failed(
 def failures_data(
     buckets: Mapping[str, Sequence[SpanRecord]], judged: Mapping[str, TraceRecord | None]
 ) -> list[dict[str, Any]]:
-    """Return failed verdicts as JSON data, one flat object each."""
-    from kantan_agents.traces.metadata import finite  # replaces NaN and infinities, which JSON does not have
+    """Return failed verdicts as flat objects."""
+    from kantan_agents.traces.metadata import finite  # replaces NaN and infinities, which JSON lacks
 
     return [
         finite({"bucket": bucket, **_failure_data(span, judged.get(span.trace_id))})

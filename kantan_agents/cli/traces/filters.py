@@ -1,4 +1,4 @@
-"""Translates the filter options of ``list``, ``search`` and ``export`` into arguments of the store."""
+"""Translates filter options into arguments of the store."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ _SQLITE_INTEGERS = range(-(2**63), 2**63)
 
 
 def read_filters(options: FilterOptions) -> dict[str, Any]:
-    """Return the options as keyword arguments of ``TraceStore.traces``.
-
-    Raises:
-        InvalidOptionError: E75, one of them cannot be read.
-    """
+    """Return the options as keyword arguments of ``TraceStore.traces``."""
     if options.rubric_below is not None:
         check_finite(options.rubric_below, "--rubric-below")
     return {
@@ -39,11 +35,7 @@ def read_filters(options: FilterOptions) -> dict[str, Any]:
 
 
 def check_words(words: Sequence[str]) -> None:
-    """Check that there is something to search for.
-
-    Raises:
-        InvalidOptionError: E75, a word is empty.
-    """
+    """Check that no search word is empty."""
     if not all(word.strip() for word in words):
         raise InvalidOptionError(option="WORDS", reason="must not be empty")
 
@@ -63,7 +55,6 @@ def _read_metadata(entries: Sequence[str]) -> dict[str, Any]:
 
 
 def _read_value(text: str) -> str | int | float | bool | None:
-    """Return the value of a JSON scalar, and any other text unchanged."""
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
@@ -76,15 +67,11 @@ def _read_value(text: str) -> str | int | float | bool | None:
 
 
 def check_finite(number: float, option: str) -> None:
-    """Check that ``number`` is finite.
-
-    Raises:
-        InvalidOptionError: E75, it is NaN or infinite.
-    """
+    """Check that ``number`` is finite."""
     if not math.isfinite(number):
         raise InvalidOptionError(option=option, reason=f"must be a finite number, not {number}")
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    # JSON has no NaN and Infinity, so they are read as text.
+    # JSON has no NaN and Infinity: they count as strings.
     raise ValueError(name)

@@ -1,4 +1,4 @@
-"""``kantan-agents traces index``: builds or removes the search index of a database."""
+"""``traces index``: builds or removes the search index."""
 
 from __future__ import annotations
 
@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 
 
 def index_traces(path: Path, *, remove: bool, as_json: bool) -> None:
-    """Put all runs into the search index, or remove it.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be used.
-        KeyboardInterrupt: The user interrupted it; what was indexed stays so.
-    """
+    """Build or remove the search index; after Ctrl-C, runs indexed so far stay."""
     store = open_store(path)
     if remove:
         result = store.remove_index()

@@ -1,4 +1,4 @@
-"""``kantan-agents traces list``: prints the newest runs."""
+"""``traces list``: prints the latest runs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ from kantan_agents.cli.traces.records import COLUMNS, rows_of, summary_data
 
 
 def list_traces(path: Path, filters: dict[str, Any], *, limit: int | None, as_json: bool) -> None:
-    """Print the newest runs that pass all filters.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be used.
-    """
+    """Print the latest runs that pass all filters."""
     traces = open_store(path).traces(**filters, limit=limit)
     if as_json:
         typer.echo(json_text([summary_data(trace) for trace in traces], default=str))

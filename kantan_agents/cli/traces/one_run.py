@@ -1,4 +1,4 @@
-"""The options of the commands of ``kantan-agents traces`` that show, compare or report a run or a prompt."""
+"""Options of ``traces`` commands for one run or prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kantan-agents traces open``: serves the page of a trace database, and opens it in the browser."""
+"""``traces open``: serves the page of a trace database."""
 
 from __future__ import annotations
 
@@ -34,24 +34,7 @@ def open_page(
     prices: Mapping[str, tuple[float, float]],
     browser: bool,
 ) -> None:
-    """Serve the page until Ctrl-C.
-
-    Args:
-        path: The trace database.
-        trace_id: The run to open.
-        host: The host to bind.
-        port: The port; 0 for a free one.
-        token: What every request needs; None for a random one.
-        prices: For each model, the prices of a million input and output tokens, from ``read_prices``.
-        browser: Whether to open a browser.
-
-    Raises:
-        ExtraMissingError: E198, the extra ``page`` is not installed.
-        InvalidOptionError: E75, the host, the port or the token cannot be used.
-        TraceDatabaseError: E60, the database cannot be used.
-        TraceNotFoundError: E61, no trace matches, or more than one.
-        KeyboardInterrupt: It was interrupted.
-    """
+    """Serve the page until Ctrl-C; port 0 is a free one, token None a random one."""
     require_extra("page")
     store = open_store(path)
     from kantan_agents.page.listening import listen
@@ -71,7 +54,7 @@ def open_page(
         typer.echo("Ctrl-C ends it", err=True)
         ticket = secrets.token_urlsafe()
         if browser:
-            # A browser may take long to start, as the imports below do, and the socket listens already.
+            # A browser may start slowly, and the socket already listens.
             address = place.address_for(ticket, run)
             threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
         try:
@@ -96,7 +79,7 @@ def _open_browser(address: str) -> None:
 
 
 def _end_threads() -> None:
-    """Leave the process if a query is still going on: Python would wait for its thread."""
+    """Exit if a query still runs: Python would wait for its thread."""
     deadline = time.monotonic() + _PATIENCE
     for thread in threading.enumerate():
         if not thread.daemon and thread is not threading.main_thread():

@@ -1,4 +1,4 @@
-"""Opens the trace database of ``kantan-agents traces``; checks the path before slow imports."""
+"""Opens the trace database; checks the path before slow imports."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 
 def path_exists(path: Path) -> bool:
-    """Return whether ``path`` exists.
-
-    Raises:
-        TraceDatabaseError: E60, the path is invalid or cannot be accessed.
-    """
+    """Return whether ``path`` exists."""
     try:
         return backend_of(path).exists()
     except (OSError, ValueError) as error:
@@ -27,11 +23,7 @@ def path_exists(path: Path) -> bool:
 
 
 def open_store(path: Path) -> TraceStore:
-    """Return the store that reads ``path``.
-
-    Raises:
-        TraceDatabaseError: E60, there is no such file, or it is not a trace database.
-    """
+    """Return the store that reads ``path``."""
     if not path_exists(path):
         reason = f"there is no such file; name another with --db or {DATABASE_VARIABLE}"
         raise TraceDatabaseError(path=str(path), reason=reason)

@@ -1,4 +1,4 @@
-"""The options of ``kantan-agents traces``: those that commands share, and the limits of ``prune``."""
+"""Shared options of ``kantan-agents traces``, and the limits of ``prune``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from kantan_agents.cli.terminal.agent_names import complete_agent
 
-# Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
+# Typer reads these types at run time, and older versions do not support `X | None` on Python 3.10.
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print JSON Lines, one object a run.")]
 AgentOption = Annotated[
     Optional[str],  # noqa: UP045
@@ -83,7 +83,7 @@ UntilOption = Annotated[
 
 @attrs.frozen
 class FilterOptions:
-    """Which runs: those that pass all filters."""
+    """Filters of runs; a run must pass all of them."""
 
     agent: AgentOption = None
     prompt: PromptOption = None

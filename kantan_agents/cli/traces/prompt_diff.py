@@ -1,4 +1,4 @@
-"""``kantan-agents traces prompts NAME --diff``: how the text of a prompt has changed."""
+"""``traces prompts NAME --diff``: the changes of a prompt."""
 
 from __future__ import annotations
 
@@ -26,13 +26,7 @@ _TWO = 2
 
 @attrs.frozen
 class _Step:
-    """A change of the text.
-
-    Attributes:
-        before: The earlier version.
-        after: The later version; the same if the text was edited and the version was not.
-        diff: The unified diff; empty if the texts are equal.
-    """
+    """A change of the prompt; both versions are the same if only the prompt changed."""
 
     before: str | None
     after: str | None
@@ -44,11 +38,7 @@ class _Step:
 
 
 def check_versions(name: str | None, versions: Sequence[str], *, diff: bool) -> Sequence[str]:
-    """Return the versions to compare: two, or none for all.
-
-    Raises:
-        InvalidOptionError: E75, the arguments do not go together.
-    """
+    """Return the two versions to compare, or () for all."""
     if diff and name is None:
         raise InvalidOptionError(option="--diff", reason="needs the NAME of a prompt")
     if versions and not diff:
@@ -59,12 +49,7 @@ def check_versions(name: str | None, versions: Sequence[str], *, diff: bool) -> 
 
 
 def diff_prompts(path: Path, name: str, versions: Sequence[str], *, as_json: bool) -> None:
-    """Print how the text of a prompt changed between two versions, or from each version to the next.
-
-    Raises:
-        PromptNotRecordedError: E87, one of the two versions has no recorded text.
-        TraceDatabaseError: E60, the database cannot be used.
-    """
+    """Print the changes between two versions (E87 if one has no recorded prompt), or all changes."""
     store = open_store(path)
     if versions:
         old, new = versions
@@ -103,7 +88,6 @@ def _lines(
 
 
 def _steps(store: TraceStore, name: str, stats: Sequence[PromptStats]) -> Iterator[_Step]:
-    """Yield the edits of each version, and the step from each version to the next."""
     for number, after in enumerate(stats):
         if number:
             before = stats[number - 1].prompt_version

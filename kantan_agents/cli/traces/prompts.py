@@ -1,4 +1,4 @@
-"""``kantan-agents traces prompts``: compares prompt versions, one row each or side by side."""
+"""``traces prompts``: compares prompt versions, one row each or side by side."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _GAP = 2
 
 @attrs.frozen
 class _Fact:
-    """One fact about a version: its label side by side, its column in a row (if any), its text."""
+    """A property of a version: its label side by side, its column in a row (if any), its text."""
 
     label: str
     column: str | None
@@ -73,11 +73,7 @@ COLUMNS = (
 
 
 def compare_prompts(path: Path, prompt: str | None, *, as_json: bool) -> None:
-    """Print a row for each prompt version, or the versions of one prompt side by side.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be used.
-    """
+    """Print a row per prompt version, or one prompt's versions side by side."""
     stats = open_store(path).prompts(prompt)
     if as_json:
         typer.echo(json_text([stats_data(version) for version in stats]))
@@ -95,7 +91,7 @@ def compare_prompts(path: Path, prompt: str | None, *, as_json: bool) -> None:
 
 
 def stats_data(stats: PromptStats) -> dict[str, Any]:
-    """Return a prompt version as one flat object, with rates computed from the counts."""
+    """Return a prompt version as one flat object, with rates."""
     return {
         **attrs.asdict(stats),
         "text": stats.text,
@@ -116,7 +112,6 @@ def _row(stats: PromptStats) -> list[Text]:
 
 
 def _side_by_side(stats: Sequence[PromptStats], width: int | None) -> Iterator[Text]:
-    """Yield a table with a column for each version; split into several tables if the width requires it."""
     labels = [cell(fact.label, LABEL) for fact in _FACTS]
     columns = [[cell(fact.text(version) or "-") for fact in _FACTS] for version in stats]
     heads = [cell(_version(version) or "no version", longest=_VERSION).plain for version in stats]

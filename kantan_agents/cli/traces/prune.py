@@ -1,4 +1,4 @@
-"""``kantan-agents traces prune``: deletes old runs; without ``--yes`` it only shows the effect."""
+"""``traces prune``: deletes old runs; without ``--yes`` it only lists them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 
 def read_limits(*, older_than: str | None, keep: int | None, max_size: str | None) -> dict[str, Any]:
-    """Return the options as keyword arguments of ``TraceStore.prune``.
-
-    Raises:
-        InvalidOptionError: E75, an option cannot be read, or none is given.
-    """
+    """Return the options as keyword arguments of ``TraceStore.prune``."""
     if older_than is None and keep is None and max_size is None:
         options = "--older-than, --keep, --max-size"
         raise InvalidOptionError(option=options, reason="give at least one of them")
@@ -36,11 +32,7 @@ def read_limits(*, older_than: str | None, keep: int | None, max_size: str | Non
 
 
 def prune_traces(path: Path, limits: dict[str, Any], *, really: bool, vacuum: bool, as_json: bool) -> None:
-    """Delete the runs beyond the limits or, unless ``really``, only show what would be deleted.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be used.
-    """
+    """Delete the runs beyond the limits; unless ``really``, only list them."""
     store = open_store(path)
     with progress_bar("deleting") if really else nullcontext() as progress:
         result = store.prune(**limits, dry_run=not really, vacuum=vacuum, progress=progress)

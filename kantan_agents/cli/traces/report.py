@@ -1,4 +1,4 @@
-"""``kantan-agents traces report``: writes runs to one HTML file."""
+"""``traces report``: writes runs to one HTML file."""
 
 from __future__ import annotations
 
@@ -30,15 +30,7 @@ def write_runs(
     prices: Mapping[str, tuple[float, float]],
     limit: int,
 ) -> None:
-    """Write a run, or the runs that pass all filters, newest first.
-
-    Raises:
-        ExtraMissingError: E198, the extra ``page`` is not installed.
-        TraceNotFoundError: E61, there is no such run, or none passes the filters.
-        FileArgumentError: E79, the file cannot be written.
-        InvalidOptionError: E75, an option cannot be used.
-        TraceDatabaseError: E60, the database cannot be used.
-    """
+    """Write one run, or the runs that pass all filters, latest first."""
     if trace_id is not None and any(value is not None for value in filters.values()):
         raise InvalidOptionError(option="ID", reason="give a run or filters, not both")
     require_extra("page")

@@ -1,4 +1,4 @@
-"""``kantan-agents traces save``: writes the recording of a run to a file."""
+"""``traces save``: writes the recording of a run to a file."""
 
 from __future__ import annotations
 
@@ -13,15 +13,7 @@ from kantan_agents.cli.traces.open_store import open_store
 
 
 def save_recording(path: Path, trace_id: str, output: str, *, run: str | None, force: bool) -> None:
-    """Write the recording of a run.
-
-    Raises:
-        FileArgumentError: E79, the file cannot be written, or exists already.
-        TraceDatabaseError: E60, the database cannot be used.
-        TraceNotFoundError: E61, there is no such run.
-        IncompleteRecordError: E90, the run is not recorded completely.
-        NotReplayableError: E93, the trace has several runs.
-    """
+    """Write the recording of a run."""
     target = check_target(output, path, force=force)
     trace = open_store(path).trace(trace_id)
 

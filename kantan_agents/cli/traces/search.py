@@ -1,4 +1,4 @@
-"""``kantan-agents traces search``: finds runs that contain words, each with the text around a match."""
+"""``traces search``: finds runs by words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _AFTER = 80
 
 @attrs.frozen
 class _Match:
-    """The text around a match, and where it is: ``input``, ``output`` or the name of a span."""
+    """The text around a match, and its source: ``input``, ``output`` or a span's name."""
 
     place: str
     snippet: str
@@ -39,11 +39,7 @@ class _Match:
 def search_traces(
     path: Path, words: Sequence[str], filters: dict[str, Any], *, limit: int | None, as_json: bool
 ) -> None:
-    """Print the newest runs whose inputs and outputs contain all words.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be used.
-    """
+    """Print the latest runs that contain all words."""
     store = open_store(path)
     traces = store.traces(keywords=tuple(words), **filters, limit=limit)
     matches = [_match(store, trace, words) for trace in traces]
@@ -58,7 +54,7 @@ def search_traces(
 
 
 def _print(traces: Sequence[TraceSummary], matches: Sequence[_Match], words: Sequence[str]) -> None:
-    """Print the runs; a match in the input is not shown again below the input."""
+    """Print the runs; the input line already shows a match in the input."""
     console = wide_terminal()
     width = line_width(console)
     rows = rows_of(traces, width)
@@ -86,7 +82,7 @@ def _labelled(label: str, text: Text) -> Text:
 
 
 def _match(store: TraceStore, trace: TraceSummary, words: Sequence[str]) -> _Match:
-    """Return the text around the first match; an empty one if SQLite found one that Python does not."""
+    """Return the text around the first match; "" if only SQLite finds one."""
     for place, text in _texts(store, trace):
         for word in words:
             match = re.search(re.escape(word), text, re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""``kantan-agents traces show``: one run with its metadata and all its spans."""
+"""``traces show``: one run with its metadata and spans."""
 
 from __future__ import annotations
 
@@ -29,27 +29,19 @@ if TYPE_CHECKING:
     from kantan_agents.traces.store import StoredTrace, TraceSummary
 
 _GAP = 2
-# Metadata with its own lines above the other metadata.
+# Metadata with separate lines above the rest.
 _OWN_LINES = ("agent_name", "prompt_name", "prompt_version", "agent_run_id", "usage_total")
 
 _INDENT = "  "
 _LABEL_WIDTH = 14
 
 _Entry = tuple[str, Text]
-"""A label and its text; below a call, each on its own lines."""
+"""A label and its text; below a call, each on separate lines."""
 
 
 @attrs.frozen
 class TraceView:
-    """What to show of a run.
-
-    Attributes:
-        full: Whether to show complete inputs and outputs.
-        depth: How many levels of the tree; None for all.
-        sdk_spans: Whether to show the SDK's own task and turn spans.
-        instructions: Whether to show the instructions and settings of each model call.
-        tools: Whether to show the tools of each model call, and the decisions of the tool rules.
-    """
+    """The parts to show; ``depth`` None means all levels."""
 
     full: bool = False
     depth: int | None = None
@@ -59,12 +51,7 @@ class TraceView:
 
 
 def show_trace(path: Path, trace_id: str, view: TraceView, *, as_json: bool) -> None:
-    """Print a run.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be used.
-        TraceNotFoundError: E61, no trace matches, or more than one.
-    """
+    """Print a run."""
     trace = open_store(path).trace(trace_id)
     if as_json:
         typer.echo(json_text(trace_data(trace), default=str))
@@ -125,15 +112,7 @@ def _tokens(trace: TraceSummary) -> str:
 
 
 class RequestLines:
-    """Lays out what was sent to the models of a trace.
-
-    Args:
-        console: Where it is printed.
-        width: The maximum length of a line; None in a pipe.
-        instructions: Whether to show instructions and model settings.
-        tools: Whether to show tools, and the decisions about their calls.
-        full: Whether to show complete schemas and arguments.
-    """
+    """Lays out the model requests of a trace."""
 
     def __init__(
         self, console: Console, width: int | None, *, instructions: bool, tools: bool, full: bool
@@ -145,7 +124,7 @@ class RequestLines:
         self._full = full
 
     def of(self, trace: StoredTrace) -> Iterator[Text]:
-        """Yield the lines, each run below a heading if there are several."""
+        """Yield the lines, with headings for several runs."""
         for reason in trace.missing:
             yield Text()
             yield from self._hanging(plain("not recorded  ", NOTICE), plain(one_line(reason)))
@@ -243,7 +222,7 @@ def _took(call: ModelCallRecord | ToolCallRecord) -> str:
 
 
 def _repeated(content: str, shown: dict[str, int], number: int) -> Text | None:
-    """Return a reference to the call that was shown with the same content; None for new content."""
+    """Return a reference to an earlier call with the same content, or None."""
     first = shown.setdefault(content, number)
     return None if first == number else Text(f"as in model call {first}", style=LABEL)
 

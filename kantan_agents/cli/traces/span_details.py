@@ -1,4 +1,4 @@
-"""Formats one span of ``traces show``: its line, and below it input, output, tool calls and error."""
+"""Formats one span: its line, and details below it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,7 @@ _LABEL_WIDTH = 8
 
 
 def draw_span(*, full: bool) -> Callable[[SpanRecord], tuple[Text, Sequence[Block]]]:
-    """Return a function that draws a span.
-
-    Args:
-        full: Whether to show complete texts with their line ends.
-    """
+    """Return a function that formats a span; ``full`` shows all lines."""
 
     def draw(span: SpanRecord) -> tuple[Text, Sequence[Block]]:
         return _line(span), tuple(_blocks(span, full=full))
@@ -38,7 +34,7 @@ def draw_span(*, full: bool) -> Callable[[SpanRecord], tuple[Text, Sequence[Bloc
 
 
 def readable(text: str, style: str = "", *, full: bool) -> Text:
-    """Return the complete ``text`` or, on one line, its beginning and its length."""
+    """Return the whole ``text``, or its start and length on one line."""
     if full:
         return plain(text.strip("\r\n"), style)
     beginning = " ".join(printable(" ".join(text[: 4 * _MAX_READABLE].split())).split())
@@ -89,14 +85,14 @@ def _blocks(span: SpanRecord, *, full: bool) -> Iterator[Block]:
     for call in answer.calls if answer is not None else ():
         yield _block("calls", readable(call, full=full))
     output = span.output if answer is None else answer.text
-    # A verdict is also the output of its run, so `out` would repeat it.
+    # A verdict is also the output of its run: `out` would repeat it.
     if span.rubric and isinstance(span.rubric, Mapping):
         yield _block("rubric", rubric_view(span.rubric, full=full))
     elif output:
         yield _block("out", readable(str(output), full=full))
     data = _span_data(span)
     own = data.get("data")
-    # The data of the SDK's own spans repeats what the line shows.
+    # The data of the SDK's spans repeats the line.
     if span.span_type == "custom" and own and not span.rubric and not is_sdk_span(span):
         yield _block("data", readable(text_of(own), full=full))
 
@@ -112,7 +108,7 @@ def _span_data(span: SpanRecord) -> Mapping[str, Any]:
 
 
 def _name(span: SpanRecord, data: Mapping[str, Any]) -> str | None:
-    # The SDK records the number of a turn next to its name.
+    # The SDK records the turn number next to the name.
     return f"{span.name} {data['data'].get('turn', '')}".rstrip() if is_sdk_span(span) else span.name
 
 
@@ -122,5 +118,5 @@ def _arrow(data: Mapping[str, Any]) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return a text unchanged, any other value as JSON."""
+    """Return a string unchanged, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,4 +1,4 @@
-"""Draws the spans of a trace as a tree, for any depth and any width of the terminal."""
+"""Shows the spans of a trace as a tree of any depth and width."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ASCII_GUIDES = Guides("+- ", "`- ", "|  ")
 
 @attrs.frozen
 class Block:
-    """A labelled text below a span, with any number of lines."""
+    """A labeled text below a span, of any number of lines."""
 
     label: Text
     text: Text
@@ -47,13 +47,9 @@ Draw = Callable[["SpanRecord"], tuple[Text, Sequence[Block]]]
 
 @attrs.frozen
 class SpanTree:
-    """A rich renderable: a title, and below it the spans.
+    """A rich renderable: a title, and below it the spans of one trace, in any order.
 
-    Attributes:
-        title: The line above the tree.
-        spans: The spans of one trace, in any order.
-        draw: Returns the line of a span and the blocks below it.
-        sdk_spans: Whether to show the SDK's own task and turn spans.
+    ``draw`` returns a span's line and the blocks below it.
     """
 
     title: Text
@@ -62,7 +58,7 @@ class SpanTree:
     sdk_spans: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the lines, none longer than the available width."""
+        """Yield the lines, none wider than the console."""
         guides = ASCII_GUIDES if options.ascii_only else Guides()
         yield from wrapped(console, self.title, options.max_width)
         spans = self.spans if self.sdk_spans else without_sdk_spans(self.spans)
@@ -78,10 +74,9 @@ def tree_lines(
     guides: Guides,
     depth: int | None = None,
 ) -> Iterator[Text]:
-    """Yield the lines of a tree; without a ``width``, lines are not wrapped.
+    """Yield the lines of a tree; without ``width``, lines are not wrapped.
 
-    If the guides of a deep trace do not fit into the width, the outermost ones are cut off. Of spans below
-    ``depth``, only the number is shown.
+    In a deep trace, the outermost guides may be cut. Spans below ``depth`` are counted.
     """
     guide_width = None if width is None else max(width - _NARROWEST_TEXT, 0) // 3 * 3
     kept, hidden = _cut_off(spans, depth)
@@ -115,10 +110,7 @@ def wrapped(console: Console, text: Text, width: int | None) -> Iterable[Text]:
 
 
 def hanging(console: Console, first: Text, rest: Text, text: Text, width: int | None) -> Iterator[Text]:
-    """Yield ``text`` in lines of at most ``width`` columns, with a hanging indent.
-
-    The first line begins with ``first``, the others with ``rest``, which has the same width.
-    """
+    """Yield lines of at most ``width`` columns, after ``first`` or ``rest``."""
     space = None if width is None else max(width - first.cell_len, 1)
     before = first
     for line in wrapped(console, text, space):
@@ -129,7 +121,6 @@ def hanging(console: Console, first: Text, rest: Text, text: Text, width: int | 
 
 
 def _cut_off(spans: Sequence[SpanRecord], depth: int | None) -> tuple[Sequence[SpanRecord], dict[str, int]]:
-    """Return the spans of the first ``depth`` levels, and how many are below each span of the last level."""
     if depth is None:
         return spans, {}
     kept, hidden = [], Counter[str]()
@@ -149,7 +140,6 @@ def _clipped(guides: str, width: int | None) -> str:
 
 
 def _in_order(spans: Iterable[SpanRecord], guides: Guides) -> Iterator[tuple[SpanRecord, str, bool, bool]]:
-    """Yield each span with its guides, whether it is the last child, and whether it has children."""
     waiting = sorted(spans, key=_started)
     known = {span.span_id for span in waiting}
     children: dict[str | None, list[SpanRecord]] = defaultdict(list)
@@ -168,7 +158,7 @@ def _in_order(spans: Iterable[SpanRecord], guides: Guides) -> Iterator[tuple[Spa
             yield span, above, is_last, bool(below)
             inner = above + (guides.nothing if is_last else guides.through)
             stack += [(child, inner, child is below[-1]) for child in reversed(below)]
-        # The remaining spans form cycles, which only a damaged database has. Show them nevertheless.
+        # The remaining spans form cycles, which only a damaged database has. Show them too.
         waiting = [span for span in waiting if span.span_id not in seen]
         roots = waiting[:1]
 

@@ -1,4 +1,4 @@
-"""``kantan-agents traces tail``: prints one line for each new run when it ends."""
+"""``traces tail``: prints each new run when it ends."""
 
 from __future__ import annotations
 
@@ -25,17 +25,14 @@ if TYPE_CHECKING:
 
 POLL = 0.5
 _PATIENCE = 10.0
-# The first lines leave room for what later ones usually need.
+# The first lines reserve the usual width of later ones.
 _USUAL_WIDTHS = [8, 11, 6, 6, 9, 12, 12, 7, 16]
 
 
 def tail_traces(path: Path, *, as_json: bool) -> None:
-    """Print each new run until Ctrl-C, or until the output pipe is closed.
+    """Print each new run until Ctrl-C or a closed pipe.
 
-    If the database does not exist yet, wait for it: a service creates it at its first run.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be used.
+    It waits for a missing database: a service creates it at its first run.
     """
     since = None if _has_content(path) else datetime.now(timezone.utc)
     store = _open(path, waiting=since is not None)
@@ -70,7 +67,7 @@ def _open(path: Path, *, waiting: bool) -> TraceStore:
 
 
 class RunLines:
-    """Puts each run on one line, and aligns the lines as well as possible: columns only grow."""
+    """Puts each run on one line; columns only grow."""
 
     def __init__(self, width: int | None) -> None:
         self.width = width

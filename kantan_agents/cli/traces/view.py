@@ -1,4 +1,4 @@
-"""Renders records of the trace database: kantan-llm's records in, rich renderables out."""
+"""Renders kantan-llm's trace records as rich renderables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SNIPPET = 24
 
 
 def traces_view(traces: Sequence[TraceRecord | TraceSummary]) -> RenderableType:
-    """Return traces as a table, with ids that can be copied."""
+    """Return traces as a table, with copyable ids."""
     if not traces:
         return indented(Text("nothing found", style=LABEL))
     table = Table(box=None, padding=(0, 3, 0, 0), header_style=LABEL)
@@ -45,11 +45,9 @@ def spans_view(trace_id: str, spans: Iterable[SpanRecord]) -> RenderableType:
 def failures_view(
     buckets: Mapping[str, Sequence[SpanRecord]], judged: Mapping[str, TraceRecord | None]
 ) -> RenderableType:
-    """Return failed judge spans by bucket, each with the prompt version whose answer was judged.
+    """Return failed judge spans by bucket, with the judged prompt versions.
 
-    Args:
-        buckets: The result of kantan-llm's ``group_failed_by_bucket``.
-        judged: Trace id of each judge -> trace of the judged answer.
+    ``judged`` maps the trace of a judge to the trace of the answer.
     """
     if not buckets:
         return indented(Text("nothing failed", style=LABEL))

@@ -16,11 +16,7 @@ def limits_of(
     tenant_concurrency: int | None,
     tenant_rate: str | None,
 ) -> Limits:
-    """Return the limits that options name.
-
-    Raises:
-        InvalidOptionError: E75, one is invalid.
-    """
+    """Return the limits that options name."""
     for option, value in (
         ("--concurrency", concurrency),
         ("--total", total),

@@ -1,4 +1,4 @@
-"""``kantan-agents worker``: makes durable runs until a signal ends it."""
+"""``worker``: executes durable runs until a signal ends it."""
 
 from __future__ import annotations
 
@@ -43,13 +43,7 @@ def work(
     application: str,
     engine: str,
 ) -> None:
-    """Make durable runs until a signal.
-
-    Raises:
-        InvalidOptionError: E75, an argument is invalid, or the agents cannot be imported.
-        TraceDatabaseError: E60, the trace database cannot be used.
-        DurableDatabaseError: E156, the database cannot be used.
-    """
+    """Execute durable runs until a signal."""
     checked_number("--grace", grace)
     url = database_url(database)
     _let_modules_log()
@@ -87,9 +81,9 @@ async def _work(runs: DurableRuns, agents: Sequence[str], queues: Sequence[str],
 
 
 def _end_now() -> NoReturn:
-    """End the process although functions hold threads, for which Python would wait."""
+    """Exit although functions block threads."""
     _say(f"worker {os.getpid()} ends with threads still at work; another worker goes on with the runs")
-    atexit._run_exitfuncs()  # such as that of the recorder of traces
+    atexit._run_exitfuncs()  # such as the exit function of the trace recorder
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
@@ -100,14 +94,14 @@ def _say(line: str) -> None:
 
 
 def _let_modules_log() -> None:
-    # The program's own handler would make `logging.basicConfig()` in the module of the agents do nothing.
+    # A handler of this program would disable `logging.basicConfig()` in the agents' module.
     root = logging.getLogger()
     for handler in [one for one in root.handlers if type(one) is logging.NullHandler]:
         root.removeHandler(handler)
 
 
 def _log_to_stderr() -> None:
-    """Log what the library has to say about the runs, unless the module of the agents logs already."""
+    """Log the library's messages, unless the agents' module does."""
     if logging.getLogger().handlers:
         return
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -131,7 +125,7 @@ class _EndingSignal:
         self._loop.call_soon_threadsafe(self._received.set)
 
     def restore(self) -> None:
-        """Set the handlers again that were set before, unless a signal has come."""
+        """Restore the previous handlers, unless a signal has come."""
         if not self.name:
             for number, handler in self._before.items():
                 signal.signal(number, handler)
@@ -141,7 +135,7 @@ class _EndingSignal:
         await self._received.wait()
 
     async def lets_end(self, beginning: Coroutine[Any, Any, None]) -> bool:
-        """Await something, and return True; cancel it if a signal comes first, and return False."""
+        """Await something and return True; on a signal, cancel it and return False."""
         task, waiting = asyncio.create_task(beginning), asyncio.create_task(self.wait())
         await asyncio.wait((task, waiting), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
@@ -155,15 +149,7 @@ class _EndingSignal:
 
 
 def _read_agents(names: Sequence[str]) -> list[Agent[Any]]:
-    """Return the agents, each once.
-
-    Args:
-        names: ``MODULE:NAME`` of an agent, of a list or tuple of agents, or of a function without parameters
-            that returns one of these.
-
-    Raises:
-        InvalidOptionError: E75, there is no such object, importing it fails, or it is something else.
-    """
+    """Return the agents of ``MODULE:NAME``: an agent, several, or a function that returns them."""
     agents: list[Agent[Any]] = []
     for name in names:
         for agent in _agents_of(name):

@@ -1,4 +1,4 @@
-"""The commands of a chat, by name. They come before tools of the same name."""
+"""The slash commands of a chat. They precede tools of the same name."""
 
 from __future__ import annotations
 

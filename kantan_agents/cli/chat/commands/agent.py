@@ -35,7 +35,7 @@ RELOAD: Final = ChatCommand(
 
 
 def model_of(agent: Agent[Any]) -> str:
-    """Return the name of the model of an agent, as far as it has one."""
+    """Return the name of an agent's model, if it has one."""
     model = agent.given.model
     if model is None or isinstance(model, str):
         return model or "the default of the SDK"

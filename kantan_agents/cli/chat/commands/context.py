@@ -1,4 +1,4 @@
-"""``/context``: what fills the context window."""
+"""``/context``: the content of the context window."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST_KIND: Final = 40
 
 async def _context(chat: Chat, words: str) -> None:
     del words
-    # Imported here: a chat in which nobody types it does not pay for it.
+    # Imported here: only chats that use the command pay for it.
     from kantan_agents.cli.chat.context_parts import parts_before, parts_of
 
     talk = chat.talk

@@ -35,16 +35,10 @@ EXIT: Final = ChatCommand("/exit", "End the chat; so does Ctrl-D.", _exit)
 
 
 def _text(commands: Iterable[ChatCommand], own: Iterable[Command]) -> str:
-    """Return the list of all commands.
-
-    Args:
-        commands: The commands of the chat.
-        own: The commands of the agent, without those that the chat has a command of the same name for.
-    """
     lines = [f"{command.usage}: {command.meaning}" for command in commands]
     lines.append("@FILE in a message sends a file of this folder. // sends a text that begins with /.")
     listed = list(own)
     if listed:
-        # The first line of it is /help, which is in the list above.
+        # Its first line is /help, already in the list above.
         lines += ["", "Tools of the agent:", *overview(listed, "/").splitlines()[1:]]
     return "\n".join(lines)

@@ -19,7 +19,7 @@ async def _plan(chat: Chat, words: str) -> None:
         chat.screen.line("Plan mode is off.", LABEL)
     else:
         chat.plan.enter()
-        chat.jobs.remind()  # what they change is not refused
+        chat.jobs.remind()  # their changes are not denied
         chat.screen.line("Plan mode: agents only read, until you agree to a plan. /plan off ends it.", LABEL)
 
 

@@ -1,1 +1,1 @@
-"""``/undo``: old contents of files that tools have changed, and how they are put back."""
+"""``/undo``: restores files that tools have changed."""

@@ -1,4 +1,4 @@
-"""Puts files back as they were before a turn: in one step, through no link, and as a person has seen it."""
+"""Restores files atomically, through no link."""
 
 from __future__ import annotations
 
@@ -19,21 +19,19 @@ from kantan_agents.toolkit.files.opening import open_file
 from kantan_agents.toolkit.files.root import Root
 from kantan_agents.toolkit.protected import why_protected
 
-_MOST = 64 << 20  # a longer file has changed since: no tool has written it
+_MOST = 64 << 20  # a longer file has changed since: no tool wrote it
 
 
 @attrs.frozen(eq=False)
 class PlannedFile:
-    """What can be done about a file that a turn has changed.
+    """A changed file.
 
     Attributes:
-        file: The file before the turn.
-        path: Its path as a text; absolute, unless its root is the working folder.
-        now: Its state now; None if it does not exist.
-        content: Its content now.
-        has_changed: Whether something else than the tools has changed it.
-        protected: Why it is protected; None if it is not.
-        problem: Why it cannot be put back; None if it can.
+        path: Absolute, unless its root is the working folder.
+        now: Its current state; None if it does not exist.
+        has_changed: Whether something other than the tools has changed it.
+        protected: Why it is protected, or None.
+        problem: Why it cannot be restored, or None.
     """
 
     file: NotedChange
@@ -46,33 +44,18 @@ class PlannedFile:
 
     @property
     def is_as_written(self) -> bool:
-        """Whether it can be put back, and nothing else is lost by that."""
+        """Whether restoring it is possible and loses nothing else."""
         return self.problem is None and not self.has_changed
 
 
 def plan(changes: Iterable[NotedChange], folder: str) -> list[PlannedFile]:
-    """Return what can be done about each file of a turn, without those that are as they were before.
-
-    Protected files are first: a person must see what becomes of them, however long the rest is.
-
-    Args:
-        changes: What was done in the turn.
-        folder: The working folder.
-    """
+    """Return a plan for each changed file, protected files first: users must see them."""
     found = (_planned(change, folder) for change in changes if change.kind == "file")
     return sorted(filter(None, found), key=lambda one: one.protected is None)
 
 
 def put_back(chosen: Iterable[PlannedFile], changes: Sequence[NotedChange]) -> list[tuple[PlannedFile, str]]:
-    """Put files back, and remove the folders that were created in their turn and are empty now.
-
-    Args:
-        chosen: The files.
-        changes: What was done in the turn.
-
-    Returns:
-        The files that could not be put back and are as they were, each with the reason.
-    """
+    """Restore files, and remove new empty folders; return failures with reasons."""
     failed = [(one, problem) for one in chosen if (problem := _put_back(one)) is not None]
     folders = (change for change in changes if change.kind == "folder")
     for folder in sorted(folders, key=lambda folder: len(folder.parts), reverse=True):
@@ -82,7 +65,6 @@ def put_back(chosen: Iterable[PlannedFile], changes: Sequence[NotedChange]) -> l
 
 
 def _put_back(planned: PlannedFile) -> str | None:
-    """Put a file back; return why that is not possible."""
     file, now, parts = planned.file, planned.now, planned.file.parts
     try:
         with locked_folder(_root(file), parts, is_made=file.mode is not None) as folder:
@@ -124,7 +106,6 @@ def _root(change: NotedChange) -> Root:
 
 
 def _now(root: Root, parts: tuple[str, ...]) -> tuple[os.stat_result | None, bytes]:
-    """Return the state and the content of a file; None and nothing if it does not exist."""
     try:
         with (
             locked_folder(root, parts) as folder,

@@ -1,4 +1,4 @@
-"""``Snapshots``: the SQLite file with what the tools of chats have changed, and the old contents of files."""
+"""The SQLite file with changes by tools."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ GROUP BY number ORDER BY number DESC
 
 @attrs.frozen
 class SnapshotLimits:
-    """How much is kept: turns of all conversations, bytes of a file and of all, and for how many days."""
+    """Limits: turns, bytes per file and in total, and age in days."""
 
     turns: int = 200
     file_bytes: int = 20_000_000
@@ -67,16 +67,13 @@ class SnapshotLimits:
 
 @attrs.frozen
 class NotedChange:
-    """What a tool has done in a turn.
+    """A change by a tool.
 
     Attributes:
-        kind: Whether it has changed a file, created a folder or run a command.
-        root: The root folder of the tool; or the command.
-        path: The path from there.
-        mode: The permissions of the file before; None if it did not exist.
-        content: Its content before; None if it did not exist, or its content was not kept.
-        written: The digests of the contents that tools have given it, one after the other; empty if something
-            else has changed it in between.
+        root: The tool's root folder; or the command.
+        mode: The file's previous permissions; None if it did not exist.
+        content: Its previous content; None if it did not exist or was not stored.
+        written: Digests of what tools wrote, in order; empty if something else changed it in between.
     """
 
     kind: Literal["file", "folder", "command"]
@@ -88,26 +85,19 @@ class NotedChange:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The names on the way from the root."""
+        """The names on the path from the root."""
         return tuple(self.path.split("/"))
 
     def has_written(self, content: bytes | None) -> bool:
-        """Return whether a tool has given the file this content."""
+        """Return whether a tool wrote this content."""
         starts = range(0, len(self.written), _DIGEST)
         return content is not None and _digest(content) in {self.written[at : at + _DIGEST] for at in starts}
 
 
 class Snapshots:
-    """Keeps changes in a file that only its owner may read, or in memory. Several chats may use one file.
+    """Stores changes in a file that only its owner may read, or in memory. Several chats may share one file.
 
-    Its methods may be called in any thread, and wait for the disk. They raise ``sqlite3.Error`` and OSError.
-
-    Args:
-        path: The file; None for memory.
-        limits: How much is kept.
-
-    Attributes:
-        dropped: How many turns were removed to make space.
+    Methods may be called in any thread, block, and raise ``sqlite3.Error`` and OSError.
     """
 
     def __init__(self, path: Path | None, limits: SnapshotLimits | None = None) -> None:
@@ -117,21 +107,15 @@ class Snapshots:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         if path is not None and path.exists():
-            self._connection = self._opened()  # which removes what is too old
+            self._connection = self._opened()  # which removes expired entries
 
     def add(self, turn: Turn, change: NotedChange) -> None:
-        """Note a folder that was created, or a command."""
+        """Note a created folder or a command."""
         with self._transaction() as database:
             self._add(database, turn, change)
 
     def keep(self, turn: Turn, file: NotedChange, data: bytes) -> bool:
-        """Keep a file before it gets new content; return whether the old one is kept.
-
-        Args:
-            turn: The turn.
-            file: The file as it is.
-            data: The new content.
-        """
+        """Store a file before ``data`` replaces it; return whether that worked."""
         key = (*turn, *_place(file))
         with self._transaction() as database:
             row = database.execute(_WRITTEN, key).fetchone()
@@ -146,16 +130,12 @@ class Snapshots:
         return file.mode is None or file.content is not None
 
     def turns(self, conversation: str, last: int) -> list[tuple[int, int, float]]:
-        """Return the turns up to a number that have changed files, the latest first.
-
-        Returns:
-            The number of each turn, how many files it has changed, and when, in seconds since 1970.
-        """
+        """Return number, changed files and time (seconds since 1970) of each turn, latest first."""
         with self._transaction() as database:
             return database.execute(_LIST, (conversation, last)).fetchall()
 
     def of_turn(self, turn: Turn) -> list[NotedChange]:
-        """Return what was done in a turn."""
+        """Return the changes of a turn."""
         with self._transaction() as database:
             return [
                 NotedChange(kind, os.fsdecode(root), os.fsdecode(path), *rest)
@@ -163,7 +143,7 @@ class Snapshots:
             ]
 
     def forget(self, turn: Turn, files: Sequence[NotedChange]) -> None:
-        """Remove files of a turn, and all of the turn if no file is left."""
+        """Remove files of a turn, and the turn with its last one."""
         with self._transaction() as database:
             database.executemany(_REMOVE_FILE, [(*turn, *_place(file)) for file in files])
             if all(kind != "file" for kind, *_ in database.execute(_OF_TURN, turn)):
@@ -181,7 +161,6 @@ class Snapshots:
         database.execute(_ADD, (*turn, time.time(), change.kind, *values))
 
     def _frees_space(self, database: sqlite3.Connection, turn: Turn, size: int) -> bool:
-        """Remove the oldest other turns as far as necessary; return whether there is space."""
         others = database.execute(_OTHERS, turn).fetchall()
         while (full := _used(database) + size > self.limits.total_bytes) or len(others) >= self.limits.turns:
             if not others:
@@ -207,7 +186,7 @@ class Snapshots:
         connection = sqlite3.connect(place, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA auto_vacuum = FULL")
-            connection.execute("PRAGMA secure_delete = ON")  # what is removed can no longer be read
+            connection.execute("PRAGMA secure_delete = ON")  # deleted data must be unreadable
             connection.execute("BEGIN IMMEDIATE")
             with connection:
                 self._prepare(connection)
@@ -228,7 +207,7 @@ class Snapshots:
 
 
 def _place(change: NotedChange) -> tuple[bytes, bytes]:
-    return os.fsencode(change.root), os.fsencode(change.path)  # names of files need not be text
+    return os.fsencode(change.root), os.fsencode(change.path)  # file names need not be valid text
 
 
 def _digest(content: bytes) -> bytes:

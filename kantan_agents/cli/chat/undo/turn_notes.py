@@ -1,4 +1,4 @@
-"""``TurnNotes``: keeps each file that the tools of a turn change, before they do."""
+"""Stores each file before a tool of the turn changes it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,7 @@ from kantan_agents.cli.terminal.show_quantities import size_text
 
 
 class TurnNotes:
-    """Notes the changes of one turn. A snapshot that cannot be kept stops no tool.
-
-    Args:
-        snapshots: Where changes are kept.
-        turn: The turn.
-
-    Attributes:
-        lost: The files that are not kept, each with the reason.
-        has_files: Whether a file was kept.
-    """
+    """Notes the changes of one turn. A failed snapshot stops no tool."""
 
     def __init__(self, snapshots: Snapshots, turn: Turn) -> None:
         self.lost: list[str] = []
@@ -32,14 +23,14 @@ class TurnNotes:
         self._commands: list[str] = []
 
     def folder_made(self, root: str, parts: tuple[str, ...]) -> None:
-        """Note a folder, to remove it if it is empty again."""
+        """Note a folder, to remove it once empty."""
         with self._noting(path := "/".join(parts)):
             self._snapshots.add(self._turn, NotedChange("folder", root, path))
 
     def file_changes(
         self, root: str, parts: tuple[str, ...], folder: int, before: os.stat_result | None, data: bytes
     ) -> None:
-        """Keep a file as it is."""
+        """Store the current file."""
         most = self._snapshots.limits.file_bytes
         with self._noting(path := "/".join(parts)):
             mode = None if before is None else stat.S_IMODE(before.st_mode)
@@ -55,7 +46,7 @@ class TurnNotes:
         self._commands.append(command)
 
     def end(self) -> None:
-        """Keep the commands. Waits for the disk."""
+        """Store the commands. Blocks on the disk."""
         for command in self._commands:
             with self._noting("commands"):
                 self._snapshots.add(self._turn, NotedChange("command", command))
@@ -69,7 +60,7 @@ class TurnNotes:
 
 
 def _content(folder: int, name: str, most: int) -> bytes | None:
-    # The tool that changes the file has imported it.
+    # The tool that changes the file has already imported it.
     from kantan_agents.toolkit.files.opening import open_found
 
     with open(open_found(folder, name), "rb") as file:  # noqa: PTH123 - a descriptor

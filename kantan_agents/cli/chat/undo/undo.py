@@ -1,4 +1,4 @@
-"""``Undo``: takes back what the tools of a chat have done to files, turn by turn."""
+"""``/undo``: reverts changes of files, turn by turn."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WORDS: Final = {"y": "[y]es", "a": "[a]ll, also what has changed since", "n": "
 
 
 def open_snapshots(*, is_kept: bool) -> Snapshots:
-    """Open the snapshots of the user, or new ones in memory. Waits for the disk."""
+    """Open the user's snapshots, or new ones in memory. Blocks on the disk."""
     try:
         return Snapshots(data_folder() / "undo" / "snapshots.sqlite3" if is_kept else None)
     except (sqlite3.Error, OSError, RuntimeError) as error:
@@ -46,14 +46,7 @@ def open_snapshots(*, is_kept: bool) -> Snapshots:
 
 
 class Undo:
-    """Keeps what tools change, and puts it back when the person says so.
-
-    Args:
-        snapshots: Where changes are kept.
-        screen: Where everything is shown.
-        editor: Asks the person; None if no one can be asked.
-        folder: The working folder.
-    """
+    """Stores what tools change, and restores it if the user agrees."""
 
     def __init__(self, snapshots: Snapshots, screen: Screen, editor: Editor | None, folder: Path) -> None:
         self._snapshots = snapshots
@@ -64,7 +57,7 @@ class Undo:
 
     @asynccontextmanager
     async def noting(self, turn: Turn) -> AsyncIterator[None]:
-        """Note what tools do inside of the block, and report what cannot be undone."""
+        """Note the tools' changes in the block, and report any that cannot be undone."""
         notes = TurnNotes(self._snapshots, turn)
         token = changes_noted.set(notes)
         try:
@@ -81,7 +74,7 @@ class Undo:
                 self._screen.line(f"/undo can no longer reach {counted(dropped, 'old answer')}.", NOTICE)
 
     async def show(self, conversation: Conversation) -> None:
-        """Show the turns that can be undone, the latest first."""
+        """Show the turns that can be undone, latest first."""
         turns = await self._turns(conversation)
         for number, files, at in turns:
             when = short_time(datetime.fromtimestamp(at, timezone.utc))
@@ -90,11 +83,7 @@ class Undo:
             self._screen.line("No answer of this conversation has changed files that can be put back.")
 
     async def undo(self, conversation: Conversation) -> None:
-        """Put back the files of the latest turn that has changed any, and is not undone yet.
-
-        Raises:
-            ChatCommandError: E196, there is none.
-        """
+        """Restore the files of the latest changed turn; E196 without one."""
         from kantan_agents.cli.chat.undo.put_back import plan  # imports the toolkit
 
         for number, *_ in await self._turns(conversation):
@@ -110,7 +99,7 @@ class Undo:
         if chosen:
             await self._put_back(conversation, turn, changes, files, chosen)
         if chosen or not any(one.is_as_written for one in files):
-            self._passed.add(turn)  # the next one goes further back, whatever is left of this one
+            self._passed.add(turn)  # the next one goes further back, whatever remains of this one
 
     async def _turns(self, conversation: Conversation) -> list[tuple[int, int, float]]:
         try:
@@ -123,7 +112,6 @@ class Undo:
             ) from error
 
     async def _chosen(self, files: Sequence[PlannedFile], commands: Iterable[str]) -> list[PlannedFile]:
-        """Show what can be done, and return the files that the person wants to have put back."""
         for one in files:
             self._screen.block(f"  {visible(one.path)} {_fate(one)}", "" if one.is_as_written else NOTICE)
             if one.protected is not None:
@@ -167,7 +155,7 @@ class Undo:
 
         left = [one for one in files if one not in chosen]
         with anyio.CancelScope(shield=True):
-            # Before it is done: the model must know of it, whatever happens meanwhile.
+            # Noted first: the model must know of it even after a crash.
             await conversation.note("/undo", _note(_question(conversation, turn[1]), chosen, left))
             failed = await to_thread.run_sync(put_back, chosen, changes)
             if failed:
@@ -193,7 +181,6 @@ def _fate(one: PlannedFile) -> str:
 
 
 def _diffs(files: Iterable[PlannedFile]) -> list[str]:
-    """Return what would change, as lines."""
     from kantan_agents.toolkit.files.text import BinaryFileError, FileText
 
     lines: list[str] = []
@@ -216,7 +203,6 @@ def _question(conversation: Conversation, number: int) -> str:
 
 
 def _note(question: str, chosen: Sequence[PlannedFile], left: Sequence[PlannedFile]) -> str:
-    """Return what the model gets."""
     still = f" Left as they are: {_named(left)}." if left else ""
     return (
         f'[The user has undone what you did to these files in the answer to "{question}": '
