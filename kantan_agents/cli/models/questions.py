@@ -31,7 +31,7 @@ class Answer:
 
 @attrs.frozen
 class Capital:
-    """The structured output that is asked for."""
+    """The requested structured output."""
 
     city: str
     country: str
