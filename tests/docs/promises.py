@@ -258,12 +258,12 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/chat/test_commands.py::test_compact_goes_on_with_a_summary_that_the_model_writes",
         ),
     },
-    ("docs/guides/opentelemetry.md", "When the collector is away", "What happens"): {
+    ("docs/guides/opentelemetry.md", "When the collector is down", "What happens"): {
         "the collector rejects spans: any other status, or `partial_success`": (
             "traces/telemetry/test_sending.py::test_what_a_collector_refuses_is_counted_and_logged_once",
             "traces/telemetry/test_sending.py::test_spans_that_a_collector_refuses_of_those_it_takes_are_counted_and_said_once",
         ),
-        "the collector is away: no answer, or 429, 502, 503, 504": (
+        "the collector is down: no answer, or 429, 502, 503, 504": (
             "traces/telemetry/test_sending.py::test_nothing_is_lost_while_the_collector_is_away_and_the_queue_is_not_full",
             "traces/telemetry/test_sending.py::test_a_process_ends_when_nobody_listens",
             "traces/telemetry/test_sending.py::test_a_flush_waits_no_longer_than_it_may",
@@ -597,7 +597,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "a schedule is due": ("durable/test_queues.py::test_a_schedule_queues_runs",),
     },
-    ("docs/guides/deploying.md", "If something is away", "Away"): {
+    ("docs/guides/deploying.md", "When a worker, Postgres or the model is down", "Down"): {
         "a worker": (
             "durable/test_workers.py::test_all_runs_end_although_a_worker_is_killed_every_second",
             "cli/test_worker.py::test_another_worker_finishes_the_run_of_one_that_is_killed",
@@ -624,7 +624,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "page/test_report.py::test_hostile_texts_are_texts",
             "page/test_security.py::test_every_response_forbids_what_nobody_needs",
         ),
-        "a string contains characters that hide it or turn its direction": (
+        "a string contains characters that hide it or reverse its direction": (
             "page/test_runs_view.py::test_hostile_texts_are_texts",
         ),
         "another site that is open in your browser sends requests to the page": (
@@ -647,10 +647,10 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/guides/maintain-traces.md", "What is lost when the server fails", "What happens"): {
-        "the server is away for a minute, or restarts": (
+        "the server is down for a minute, or restarts": (
             "traces/postgres/test_faults.py::test_nothing_is_lost_while_the_server_is_away",
         ),
-        "it is away for longer": (
+        "it is down for longer": (
             "traces/postgres/test_faults.py::test_beyond_the_queue_the_oldest_are_dropped_counted_and_logged",
         ),
         "it is silent for 30 seconds during a statement": (
@@ -684,10 +684,10 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/improve/test_what_may_not_win.py::test_a_candidate_that_causes_a_refused_call_does_not_win",
             "lab/improve/test_what_may_not_win.py::test_a_candidate_that_is_refused_only_on_a_sealed_case_does_not_win",
         ),
-        "cause no failed output schema that the old one did not cause": (
+        "cause no output-schema failure that the old one did not cause": (
             "lab/improve/test_what_may_not_win.py::test_a_candidate_with_a_failed_schema_does_not_win",
         ),
-        "use at most 20 % more than the old one (`max_cost_increase`)": (
+        "use at most 20% more than the old one (`max_cost_increase`)": (
             "lab/improve/test_what_may_not_win.py::test_a_candidate_whose_runs_cost_too_much_does_not_win",
             "lab/improve/test_what_may_not_win.py::test_the_limit_of_use_is_inclusive",
         ),
@@ -1312,7 +1312,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
                 "test_an_entry_that_spells_out_a_servers_own_name_allows_it_unless_a_local_tool_has_it"
             ),
         ),
-        "an own name that starts with `mcp_`, such as `mcp__github__read`": (
+        "its own name, if it starts with `mcp_`, such as `mcp__github__read`": (
             (
                 "tools/test_server_names.py::"
                 "test_a_servers_own_name_that_claims_another_origin_does_not_count_for_allow"
@@ -1444,7 +1444,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "core/interception/test_returns.py::test_a_stage_that_ends_the_run_without_a_result_is_named_in_the_log",
         ),
     },
-    ("docs/guides/models.md", "The defaults of the SDK", "When a name is"): {
+    ("docs/guides/models.md", "Use the SDK's default client", "If the name is"): {
         "one of OpenAI's, or None": (
             "models/test_openai_defaults.py::test_the_default_client_counts_whenever_it_is_set",
             "models/test_openai_defaults.py::test_the_default_client_needs_no_key_in_the_environment",
