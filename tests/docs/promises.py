@@ -27,7 +27,7 @@ _DEPLOYED = {
     "a tool is added": _USED,
     "the signature or the schema of a tool": _USED,
     "a tool is removed, renamed or disabled": _USED,
-    "an MCP server is away": _USED,
+    "an MCP server is down": _USED,
     "the tool rules": "test_deployed_changes.py::test_a_finished_call_of_a_gone_tool_obeys_the_rules_of_now",
     "an approval is added for a tool": _PARKED,
     "`Fallback` is removed": _USED,
@@ -530,7 +530,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "durable/test_calls.py::test_a_call_in_flight_is_made_again_with_the_same_key",
             "durable/test_any_run.py::test_any_run_that_is_killed_anywhere_ends_as_an_uninterrupted_one",
         ),
-        "a run ends each process that executes it": (
+        "a run crashes each process that executes it": (
             "durable/test_ends.py::test_a_run_that_ends_each_process_is_parked",
         ),
         "the tool rules are tightened meanwhile": (
@@ -563,7 +563,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "durable/test_deploys.py::test_a_child_of_a_started_one_can_start_its_own",
             "durable/test_deploys.py::test_children_of_one_process_are_processes_of_their_own",
         ),
-        "a run is cancelled": (
+        "a run is canceled": (
             "durable/test_ends.py::test_a_run_whose_caller_cancels_it_is_not_taken_up_again",
             "durable/test_ends.py::test_a_run_can_be_cancelled_from_elsewhere_and_resumed",
             "durable/test_listing.py::test_a_run_that_is_cancelled_while_it_waits_can_wait_again",
@@ -588,7 +588,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "durable/test_temporal.py::test_what_is_ended_there_before_it_is_made_is_cancelled_and_what_it_forgets_is_made",
             "durable/test_temporal.py::test_a_run_that_is_ended_there_while_it_is_made_goes_on",
         ),
-        "Temporal is away": (
+        "Temporal is down": (
             "durable/test_temporal.py::test_runs_are_queued_and_begun_while_it_is_away",
             "durable/test_temporal.py::test_a_server_that_is_not_there_is_a_clear_error",
         ),
@@ -738,7 +738,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/reference/events.md", "Delivery", "When"): {
-        "a handler is subscribed or cancelled during a run": (
+        "a handler is subscribed or canceled during a run": (
             "core/events/test_observers.py::test_a_subscription_does_not_receive_runs_that_have_already_started",
         ),
         "the same handler is subscribed to an agent and to the process": (
@@ -751,7 +751,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/running/test_exits.py::test_an_exit_from_any_place_in_a_run_reaches_the_caller_and_others_continue",
             "agent/running/test_one_outcome.py::test_an_exit_in_an_observer_of_run_finished_reaches_the_caller",
         ),
-        "the run is cancelled while a handler receives `run_finished` or `run_failed`": (
+        "the run is canceled while a handler receives `run_finished` or `run_failed`": (
             "agent/running/test_one_outcome.py::test_a_cancellation_during_run_finished_reaches_the_caller_next",
             "agent/running/test_one_outcome.py::test_a_run_cancelled_while_run_failed_is_delivered_has_failed",
         ),
@@ -759,7 +759,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "core/events/test_observers.py::test_an_observer_that_fails_is_logged_and_the_others_receive_all_events",
             "core/events/test_observers.py::test_each_failure_of_an_observer_is_logged_or_counted",
         ),
-        "the run, or the tool call an event is about, is cancelled while an async handler waits": (
+        "the run, or the tool call an event is about, is canceled while an async handler waits": (
             "core/events/test_emitter.py::test_the_event_of_an_end_reaches_every_handler_despite_repeated_cancellation",
         ),
         "a handler itself runs an agent": (
@@ -887,13 +887,13 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "middleware/test_unknown_usage.py::test_a_limit_that_no_usage_can_change_does_not_need_it",
             "middleware/test_unknown_usage.py::test_a_wrong_report_is_an_unknown_usage",
         ),
-        "breaks off or is cancelled after its streamed answer has started": (
+        "breaks off or is canceled after its streamed answer has started": (
             "middleware/test_unknown_usage.py::test_a_stream_that_is_left_costs_its_reservation_once_the_answer_has_begun",
         ),
         "ends its stream without an answer, but with usage": (
             "middleware/test_unknown_usage.py::test_a_stream_without_an_answer_costs_the_usage_that_it_reports",
         ),
-        "fails or is cancelled before": (
+        "fails or is canceled before": (
             "middleware/test_unknown_usage.py::test_a_stream_that_is_left_costs_its_reservation_once_the_answer_has_begun",
             "middleware/test_budget.py::test_calls_that_fail_or_are_cancelled_release_their_reservation",
         ),
@@ -964,7 +964,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "middleware/test_fallback.py::test_an_error_that_another_model_cannot_avoid_is_raised_at_once",
             "middleware/test_fallback.py::test_a_cancellation_does_not_trigger_the_fallback",
         ),
-        "text of a streamed answer is already out": (
+        "text of a streamed answer has already been passed on": (
             "middleware/test_fallback.py::test_there_is_no_fallback_after_text_has_been_streamed",
         ),
         "the provider stores the conversation (`previous_response_id`, `conversation_id`)": (
@@ -1010,7 +1010,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "a run inside a run starts while the outer run holds a slot": (
             "middleware/test_limit_concurrency.py::test_a_run_inside_a_run_of_the_same_tenant_does_not_wait_for_it",
         ),
-        "a waiting run is cancelled, or reaches its `Deadline`": (
+        "a waiting run is canceled, or reaches its `Deadline`": (
             "middleware/test_limit_concurrency.py::test_a_cancelled_wait_leaves_nothing_behind",
             "middleware/test_limit_concurrency.py::test_a_deadline_ends_the_wait",
         ),
