@@ -1,8 +1,7 @@
-"""The answers of models in the forms in which APIs and spans have them: as output items, with their end.
+"""Answers of models as output items with a finish reason.
 
-Spans of the Responses API have the items of the answer or, if it has no calls, its text. Spans of the chat
-completions API have a message or, streamed, a whole response, and providers of the protocol have items.
-Everything that reads an answer from a span reads it here.
+Spans have items, text, a message or, for streamed chat completions, a whole response. All readers of spans
+use this module.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from typing import Any, Final, Literal
 from kantan_agents.core.items import CALLS_FOR_SDK, get, is_answer, is_message
 
 FinishReason = Literal["stop", "tool_call", "length", "content_filter"]
-"""Why an answer has ended, in the words of the conventions of OpenTelemetry."""
+"""Finish reasons in OpenTelemetry's vocabulary."""
 
 CUT_OFF: Final = ("length", "content_filter")
-"""The reasons of answers that their model has not ended."""
+"""Finish reasons that are not the model's decision."""
 
 CUT_SPAN: Final = "answer_cut_off"
-"""Name of the ``custom`` span of an answer that was cut off, and of the warning about it."""
+"""Name of a cut-off answer's ``custom`` span and warning."""
 
 _INCOMPLETE: Final = "incomplete"
 _MARKED: Final = ("message", "reasoning", "function_call")
@@ -40,16 +39,12 @@ _REASONS: Final[Mapping[str, FinishReason]] = {
 
 
 def why_cut_off(said: Any) -> FinishReason | None:
-    """Return why an answer was cut off; None for another end.
-
-    Args:
-        said: The finish reason in the words of the provider, such as ``"MAX_TOKENS"``.
-    """
+    """Return why an answer was cut off, for a provider's finish reason such as ``"MAX_TOKENS"``."""
     return _REASONS.get(said.lower()) if isinstance(said, str) else None
 
 
 def finish_reason_of(items: Iterable[Any]) -> FinishReason:
-    """Return why an answer with these output items has ended, as far as they say it."""
+    """Return the finish reason of output items."""
     found: FinishReason = "stop"
     for item in items:
         kind = get(item, "type")
@@ -61,18 +56,13 @@ def finish_reason_of(items: Iterable[Any]) -> FinishReason:
 
 
 def last_marked(items: Sequence[Any]) -> int | None:
-    """Return the index of the item whose ``status`` says that the answer was cut off; None without one."""
+    """Return the index of the item whose ``status`` marks a cut-off, if any."""
     places = (place for place in reversed(range(len(items))) if get(items[place], "type") in _MARKED)
     return next(places, None)
 
 
 def answer_items(output: Any) -> list[Any]:
-    """Return the answer of a model as the SDK's output items.
-
-    Args:
-        output: The output of a span: a text, an item, a message of the chat completions API, a whole
-            response, or a list of them. What is not one of these is returned as an item.
-    """
+    """Return a span's output as the SDK's output items."""
     if output is None:
         return []
     listed = output if isinstance(output, (list, tuple)) else [output]
@@ -80,7 +70,7 @@ def answer_items(output: Any) -> list[Any]:
 
 
 def answer_text(items: Iterable[Any]) -> str:
-    """Return the text of the messages of a model among output items; a refusal is its text too."""
+    """Return the text of a model's messages."""
     return "".join(
         str(get(part, "text") or get(part, "refusal") or "")
         for item in items
@@ -109,7 +99,7 @@ def _items_of(one: Any) -> list[Any]:
 
 
 def _ended(items: list[Any], said: Any) -> list[Any]:
-    """Return items of which the last one says that the answer was cut off, if it was."""
+    """Mark the last item if the answer was cut off."""
     if why_cut_off(said) is None or finish_reason_of(items) == "length":
         return items
     place = last_marked(items)
@@ -153,7 +143,7 @@ def _text(text: str) -> dict[str, Any]:
 
 
 def is_item(item: Any) -> bool:
-    """Return whether this is an item of a conversation, not other data."""
+    """Return whether this is a conversation item."""
     if not isinstance(item, Mapping):
         return False
     return "role" in item if is_message(item) else isinstance(item["type"], str)

@@ -1,7 +1,6 @@
 """The context of a run: one dict in, the same dict out (spec 2.5 to 2.7, 8, 10).
 
-Pure functions over the reserved keys. Each write returns a function that undoes exactly this write. A
-failed run thus restores the context, even when several runs share it.
+Each write returns its undo, for failed runs.
 """
 
 from __future__ import annotations
@@ -18,26 +17,22 @@ Undo = Callable[[], None]
 _ABSENT: Any = object()
 
 PERMISSIONS: Final = ("tool_rules", "user_rules")
-"""Keys by which permissions travel: the rules for models and the rules for users."""
+"""The keys of permissions: rules for models and for users."""
 
 RESERVED_KEYS: Final = (*PERMISSIONS, "result", "history")
 """Keys that only the library and the caller's own code may write.
 
-Everything that puts data of another origin into a context (a subagent file, a model's answer, values found by
-a middleware) checks its key with ``is_reserved``.
+Code that writes foreign data (of a subagent file, a model, a middleware) checks ``is_reserved``.
 """
 
 
 def is_reserved(key: object) -> bool:
-    """Return whether ``key`` is one of ``RESERVED_KEYS``, or another spelling of a key for permissions.
-
-    ``userRules`` and ``User Rules`` change nothing by themselves, but they are never written by accident.
-    """
+    """Return whether ``key`` is reserved, or resembles a permission key (``userRules``)."""
     return isinstance(key, str) and (key in RESERVED_KEYS or meant_permission(key) is not None)
 
 
 def meant_permission(key: str) -> str | None:
-    """Return the key for permissions that ``key`` is a spelling of, or None."""
+    """Return the permission key that ``key`` resembles."""
     folded = _folded(key)
     return next((known for known in PERMISSIONS if _folded(known) == folded), None)
 
@@ -67,31 +62,26 @@ def check_history(history: object) -> list[Any]:
 
 
 def empty_tool_rules() -> dict[str, Any]:
-    """Return empty tool rules in their public dict shape (spec 8.2)."""
+    """Return empty tool rules (spec 8.2)."""
     return {"allow": None, "deny": None, "params": {}}
 
 
 def fill_defaults(context: Context, *, keep_history: bool) -> None:
-    """Complete the reserved keys in place (spec 2.6); nothing is written when a check fails.
-
-    Raises:
-        ToolRulesTypeError: E18, ``tool_rules`` is neither absent, None nor a dict.
-        HistoryTypeError: E6, ``history`` is kept and is not a list.
-    """
+    """Complete the reserved keys in place (spec 2.6), or raise E18 or E6 without a change."""
     rules = context.get("tool_rules")
     if rules is not None and not isinstance(rules, dict):
         raise ToolRulesTypeError(got=type(rules).__name__)
     if keep_history:
         check_history(context.get("history", []))
         context.setdefault("history", [])
-    # A None of the caller stays: it means no rules.
+    # The caller's None stays: it means no rules.
     if "tool_rules" not in context:
         context["tool_rules"] = empty_tool_rules()
     context.setdefault("result", None)
 
 
 def store(context: Context, key: str, value: Any) -> Undo:
-    """Set ``context[key]``; return a function that undoes it unless the key has been written again since."""
+    """Set ``context[key]``; return an undo."""
     before = context.get(key, _ABSENT)
     context[key] = value
 
@@ -107,12 +97,10 @@ def store(context: Context, key: str, value: Any) -> Undo:
 
 
 def append_history(history: list[Any], entries: list[dict[str, str]], limit: int) -> Undo:
-    """Append ``entries`` in order, drop the oldest beyond ``limit``; return a function that undoes both.
+    """Append ``entries``, retain the latest ``limit``; return an undo (spec 10.2).
 
-    Args:
-        history: The list to change in place (spec 10.2).
-        entries: Dicts of the shape ``{"role": "user" | "assistant", "text": str}``.
-        limit: Number of newest entries to keep; 1 or more.
+    Their shape is ``{"role": "user"
+     "assistant", "text": str}``.
     """
     history.extend(entries)
     dropped = history[: max(0, len(history) - limit)]

@@ -1,6 +1,6 @@
-"""The items of a conversation, which are dicts or objects of the OpenAI client: their kinds and their texts.
+"""Kinds and text of conversation items: dicts or objects of the OpenAI client.
 
-A new kind of tool call is added here, with the kind of its result.
+Add a new kind of tool call here, with the kind of its result.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ CALL_OF: Final[Mapping[str, str]] = {
     "program_output": "program",
     "mcp_approval_response": "mcp_approval_request",
 }
-"""The types of items that hold a result, each with the type of the call that it belongs to."""
+"""Item types of results, each with the type of its call."""
 
 IN_ANSWER: Final = frozenset({"tool_search_output", "program_output"})
-"""Types of results that may be in the answer of a model: the provider may have run these calls itself."""
+"""Result types in a model's answer: the provider itself may run these calls."""
 
 CALLS_FOR_SDK: Final = frozenset(call for result, call in CALL_OF.items() if result not in IN_ANSWER)
-"""Types of calls that the SDK handles: it runs a tool, hands off, or waits for an approval."""
+"""Call types that the SDK handles: tools, handoffs, approvals."""
 
 NAMED_CALLS: Final = ("function_call", "custom_tool_call")
-"""Types of the items with which a model calls a tool of the application."""
+"""Call types for the application's tools."""
 
 
 def get(item: Any, name: str) -> Any:
-    """Return a field of an item, which is a dict or a model of pydantic; None if it has no such field."""
+    """Return a field of a dict or pydantic model, or None."""
     return item.get(name) if isinstance(item, dict) else getattr(item, name, None)
 
 
@@ -43,37 +43,37 @@ def is_call(item: Any) -> bool:
 
 
 def is_result(item: Any) -> bool:
-    """Return whether an item is the result of a function tool."""
+    """Return whether an item is a tool's result."""
     return bool(get(item, "type") == "function_call_output")
 
 
 def is_message(item: Any) -> bool:
-    """Return whether an item is a message, of a user or a model; one that the caller gives has no type."""
+    """Return whether an item is a message, with or without a type."""
     return get(item, "type") in (None, "message")
 
 
 def is_answer(item: Any) -> bool:
-    """Return whether an item is a message of a model."""
+    """Return whether an item is a model's message."""
     return is_message(item) and get(item, "role") == "assistant"
 
 
 def is_reasoning(item: Any) -> bool:
-    """Return whether an item is what a model has reasoned."""
+    """Return whether an item is a model's reasoning."""
     return bool(get(item, "type") == "reasoning")
 
 
 def call_item(call_id: str, tool: str, arguments: str) -> dict[str, Any]:
-    """Return a call of a function tool."""
+    """Return a function tool's call."""
     return {"type": "function_call", "call_id": call_id, "name": tool, "arguments": arguments}
 
 
 def result_item(call_id: str, output: Any) -> dict[str, Any]:
-    """Return the result of a call of a function tool."""
+    """Return a function tool's result."""
     return {"type": "function_call_output", "call_id": call_id, "output": output}
 
 
 def text_of(content: Any, separator: str = "\n") -> str:
-    """Return the texts in a message's content, a text or a list of parts; of anything else, no text."""
+    """Return the text in a message's content."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
@@ -82,7 +82,7 @@ def text_of(content: Any, separator: str = "\n") -> str:
 
 
 def parsed(text: Any) -> Any:
-    """Return the arguments or the result of a call as data, if they are the JSON text of any."""
+    """Return parsed JSON, or the value itself."""
     if not isinstance(text, str):
         return text
     try:

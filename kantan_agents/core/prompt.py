@@ -28,14 +28,14 @@ class Prompt:
     Args:
         name: Name of the prompt; the same for all its versions.
         version: Version of this wording, such as ``"v3"`` or ``"2026-11-20"``.
-        text: The instructions; ``{{ $ctx.path }}`` markers are filled from the run's context.
-        meta: Data to record with the prompt. Scalars (str, int, float, bool) go into the trace
-            metadata as ``prompt_meta_<key>``; everything else stays here only (spec 2.8).
+        text: The instructions; ``{{ $ctx.path }}`` placeholders are filled from the run's context.
+        meta: Data to record with the prompt. Scalars (str, int, float, bool) go into the trace metadata as
+            ``prompt_meta_<key>``; other values stay only here (spec 2.8).
         id: Identifier from a prompt registry; by default the hash of ``text`` (spec 3).
-        strict: Whether a marker whose value does not exist is error E48 in the run. Otherwise it renders as
-            the empty string (spec 8.1). Has no effect on a custom ``renderer``.
-        literal: Whether ``text`` is used as it is, without filling markers: for a text that others wrote,
-            such as a prompt of an MCP server. A custom ``renderer`` is not called either.
+        strict: Whether a placeholder without a value fails the run with E48. Otherwise it renders as the
+            empty string (spec 8.1). Has no effect on a custom ``renderer``.
+        literal: Whether to use ``text`` unchanged, without filling placeholders or calling a custom
+            ``renderer``: for text that others wrote, such as a prompt of an MCP server.
 
     Raises:
         EmptyPromptNameError: E3, ``name`` or ``version`` is empty or not a str.

@@ -1,7 +1,6 @@
-"""Template markers in instructions: ``{{ $ctx.user.name }}`` and ``{{ $env.NAME }}`` (spec 8.1).
+"""Placeholders in instructions: ``{{ $ctx.user.name }}`` and ``{{ $env.NAME }}`` (spec 8.1).
 
-Each text is compiled once. Inserted values are never rendered again, even if they look like markers. Paths
-follow mapping keys and list indexes, never attributes.
+Inserted values are never rendered again. Paths follow mapping keys and list indexes, never attributes.
 """
 
 from __future__ import annotations
@@ -21,34 +20,34 @@ from kantan_agents.support.log import get_logger
 from kantan_agents.support.nearest import near_keys, nearest
 
 KEY_VARIABLE = "KANTAN_AGENTS_KEY"
-"""The environment variable with the key that signs paused runs; no template reads it."""
+"""The key that signs paused runs; no template reads it."""
 
-# A path cannot contain braces, so the scan is linear in the length of the text.
+# Paths contain no braces, so the scan is linear.
 _MARKER = re.compile(r"\{\{\s*\$(ctx|env)(?:\.([^{}]*)|\s*)\}\}")
 _INDEX = re.compile(r"[0-9]{1,18}")
 
 _UNDEFINED = object()
-_SHORTEST = 4  # of shorter keys, many are one letter apart
-_MOST = 256  # a mapping may hold thousands of records, and the check is made in every turn
+_SHORTEST = 4  # many shorter keys are one letter apart
+_MOST = 256  # a mapping may be huge
 _warned: LRUCache[Any, None] = LRUCache(maxsize=1024)
 _log = get_logger("kantan_agents.run")
 
 
 def without_markers(text: str) -> str:
-    """Return a text in which no marker is filled: an invisible character follows the braces of each."""
+    """Disable placeholders with an invisible character."""
     return _MARKER.sub(lambda found: f"{{{{\u2060{found[0][2:]}", text)
 
 
 @attrs.frozen
 class Marker:
-    """One ``{{ ... }}`` of a template: the source of its value and its text in the template."""
+    """One ``{{ ... }}`` of a template."""
 
     source: str
     path: str
     expression: str
 
     def value(self, context: Mapping[str, Any], allow_env: bool) -> str:
-        """Return the text that replaces this marker; an undefined value renders as the empty string."""
+        """Return the replacement; empty if undefined."""
         if self.source == "env":
             # Windows ignores the case of these names.
             is_readable = allow_env and self.path.upper() != KEY_VARIABLE
@@ -64,7 +63,7 @@ class Marker:
             raise RenderError(expression=self.expression, reason=reason) from error
 
     def problem(self, context: Mapping[str, Any], allow_env: bool) -> str | None:
-        """Return why the value does not exist, with the nearest name that does; None if it exists."""
+        """Return why the value is missing, with the nearest name."""
         if self.source == "env":
             if self.path.upper() == KEY_VARIABLE:
                 return "this variable is never readable"
@@ -77,7 +76,6 @@ class Marker:
 
 
 def _missing_key(context: Mapping[str, Any], path: str) -> str | None:
-    """Return which key of a path does not exist; None if all do."""
     stop = _stop(context, path)
     if stop is None:
         return None
@@ -92,7 +90,7 @@ def _missing_key(context: Mapping[str, Any], path: str) -> str | None:
 
 
 def _stop(context: Mapping[str, Any], path: str) -> tuple[Any, str, str] | None:
-    """Return where a path ends early: the last value, the key it does not have, its name; None if nowhere."""
+    """Return where a path ends: the last value, the missing key, its name."""
     value: Any = context
     parents: list[str] = []
     for segment in path.split("."):
@@ -105,20 +103,15 @@ def _stop(context: Mapping[str, Any], path: str) -> tuple[Any, str, str] | None:
 
 
 def _nearest(name: str, names: list[str]) -> str | None:
-    """Return the most similar of ``names``; None if none is similar."""
     return nearest(name, names) if names else None
 
 
 def _warn_if_mistyped(marker: Marker, context: Mapping[str, Any]) -> None:
-    """Log an undefined marker once if a key of it is almost a key that exists.
-
-    A key may be missing on purpose: an undefined value is the empty string (spec 8.1).
-    """
+    """Log once that a placeholder's key is almost an existing key; missing keys are allowed (spec 8.1)."""
     if marker in _warned or (stop := _stop(context, marker.path)) is None:
         return
     value, segment, place = stop
-    # Of numbered keys, such as `line2`, some are often missing.
-    # Only of a dict: the keys of another mapping may be expensive to list.
+    # Numbered keys, such as `line2`, are often missing. Other mappings than a dict may be slow to list.
     is_checked = value is context or isinstance(value, dict)
     if not is_checked or len(segment) < _SHORTEST or segment[-1].isdigit():
         return
@@ -132,7 +125,7 @@ def _warn_if_mistyped(marker: Marker, context: Mapping[str, Any]) -> None:
 
 
 def _look_up(context: Mapping[str, Any], path: str) -> Any:
-    # A key may itself contain dots: 0.1.x supported only such flat keys.
+    # 0.1.x supported only flat keys, which may contain dots.
     if path in context:
         return context[path]
     value: Any = context
@@ -144,9 +137,8 @@ def _look_up(context: Mapping[str, Any], path: str) -> Any:
 
 
 def _inner(value: Any, segment: str) -> Any:
-    """Return the value of a key or an index, or ``_UNDEFINED``."""
     if isinstance(value, Mapping):
-        if segment in value:  # not `get`, which a mapping may define in its own way
+        if segment in value:  # not `get`, which a mapping may define differently
             return value[segment]
     elif _is_list(value) and _INDEX.fullmatch(segment) and int(segment) < len(value):
         return value[int(segment)]
@@ -159,7 +151,7 @@ def _is_list(value: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def compile_template(text: str) -> tuple[str | Marker, ...]:
-    """Split ``text`` into literal strings and markers, in order; results are cached."""
+    """Split ``text`` into strings and placeholders; cached."""
     parts: list[str | Marker] = []
     end = 0
     for match in _MARKER.finditer(text):
@@ -173,7 +165,7 @@ def compile_template(text: str) -> tuple[str | Marker, ...]:
 
 
 def values_read(text: str, context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the context that rendering ``text`` reads, by the path of their markers."""
+    """Return the context values that ``text`` reads."""
     found: dict[str, Any] = {}
     for part in compile_template(text):
         if isinstance(part, Marker) and part.source == "ctx":
@@ -186,18 +178,7 @@ def values_read(text: str, context: Mapping[str, Any]) -> dict[str, Any]:
 def render_strictly(
     text: str, context: Mapping[str, Any] | None, allow_env: bool = False, *, prompt: str = "the text"
 ) -> str:
-    """Fill the markers of ``text`` as ``render_template`` does, and refuse a marker without a value.
-
-    Args:
-        text: A template.
-        context: The run's context.
-        allow_env: Whether ``$env`` markers are filled.
-        prompt: What the text is, for the error.
-
-    Raises:
-        UndefinedMarkerError: E48, the value of a marker does not exist.
-        RenderError: E77, as ``render_template``.
-    """
+    """Like ``render_template``, but raise E48 for a placeholder without a value."""
     values = context if context is not None else {}
     for part in compile_template(text):
         if isinstance(part, str):
@@ -213,19 +194,10 @@ def render_strictly(
 
 
 def render_template(text: str, context: Mapping[str, Any] | None, allow_env: bool = False) -> str:
-    """Fill the markers of ``text``; the default renderer of an Agent.
+    """Fill the placeholders of ``text``; the default renderer of an Agent (spec 8.1).
 
-    Args:
-        text: A template. ``{{ $ctx.a.b.0 }}`` follows mapping keys and list indexes;
-            ``{{ $env.NAME }}`` reads an environment variable. Any other text in braces is unchanged.
-        context: The run's context.
-        allow_env: Whether ``$env`` markers are filled; otherwise they render as the empty string.
-
-    Raises:
-        RenderError: E77, looking a value up or converting it to a str raised an error.
-
-    Returns:
-        The text with every marker replaced (spec 8.1).
+    ``{{ $ctx.a.b.0 }}`` follows mapping keys and list indexes; ``{{ $env.NAME }}`` needs ``allow_env``, or is
+    empty. Other braces stay. E77 if reading or converting a value fails.
     """
     parts = compile_template(text)
     if len(parts) == 1 and isinstance(parts[0], str):

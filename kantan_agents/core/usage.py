@@ -1,4 +1,4 @@
-"""Usage as numbers: of the SDK's counters, and of what is recorded or reported of them."""
+"""Usage as numbers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ TOKENS: Final = ("input_tokens", "output_tokens", "total_tokens")
 NO_USAGE: Final[Mapping[str, int]] = dict.fromkeys(
     ("requests", *TOKENS, "cached_tokens", "reasoning_tokens"), 0
 )
-"""All numbers of a usage, with the value of those that ``usage_numbers`` omits."""
+"""All numbers of a usage, with their defaults."""
 
 
 def usage_numbers(usage: Any) -> dict[str, int]:
-    """Return the SDK's usage as numbers; cached tokens and reasoning tokens only if there are any."""
-    # Every run waits for this: one function, without a loop.
+    """Return the SDK's usage as numbers, without zero details."""
+    # In every run's path: one function, without a loop.
     numbers = {
         "requests": usage.requests,
         "input_tokens": usage.input_tokens,
@@ -35,17 +35,13 @@ def usage_numbers(usage: Any) -> dict[str, int]:
 
 
 def tokens_of(counted: Any) -> tuple[int, int]:
-    """Return the input and output tokens of a recorded answer or an event; 0 for what its usage lacks.
-
-    Args:
-        counted: What has a ``usage``, as an attribute or a key; None for a call without an answer.
-    """
+    """Return input and output tokens of ``counted.usage`` or ``counted["usage"]``; 0 if missing."""
     usage = get(counted, "usage") or {}
     return max(0, whole_number(usage.get("input_tokens"))), max(0, whole_number(usage.get("output_tokens")))
 
 
 def used_tokens(usages: Iterable[Any]) -> dict[str, int]:
-    """Return the tokens of model calls by kind; what is not a usage, such as None, has none."""
+    """Sum tokens of model calls by kind."""
     given, answered, total = 0, 0, 0
     for usage in usages:
         if isinstance(usage, dict):
@@ -57,8 +53,8 @@ def used_tokens(usages: Iterable[Any]) -> dict[str, int]:
 
 
 def whole_number(value: Any) -> int:
-    """Return a recorded count as an int; 0 if it is not a finite number."""
-    if type(value) is int:  # as almost all are, and a search has many
+    """Return a recorded count as an int; 0 if invalid."""
+    if type(value) is int:  # almost all are, and a search has many
         return value
     if isinstance(value, float):
         return int(value) if math.isfinite(value) else 0

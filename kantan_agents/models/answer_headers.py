@@ -1,4 +1,4 @@
-"""Lets a caller see the headers of a provider's answers, which the SDK does not pass on."""
+"""Exposes headers of answers, which the SDK hides."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _FIRST_ERROR = 400
 
 @contextmanager
 def read_answer_headers(listener: Listener) -> Iterator[None]:
-    """Call a function with the headers of each answer that this task, or one it starts, gets in the block.
+    """Call ``listener`` with the headers of each answer to this task or its tasks.
 
-    The function is called as soon as the headers are there, so before a streamed answer ends. It is not
-    called for errors. It has to return at once and must not raise.
+    It is called before a streamed answer ends, not for errors. It must return quickly and not raise.
     """
     token = _listeners.set((*_listeners.get(), listener))
     try:
@@ -28,11 +27,7 @@ def read_answer_headers(listener: Listener) -> Iterator[None]:
 
 
 def report_answer_headers(client: Any) -> None:
-    """Make an HTTP client of a provider report the headers of its answers.
-
-    Args:
-        client: An ``AsyncClient`` of httpx or httpx2. A client without event hooks is left unchanged.
-    """
+    """Make an ``AsyncClient`` report answer headers."""
     hooks = getattr(client, "event_hooks", None)
     if isinstance(hooks, dict) and _report not in hooks.setdefault("response", []):
         hooks["response"].append(_report)

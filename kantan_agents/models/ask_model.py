@@ -1,7 +1,6 @@
-"""The one place where requests go to models; it makes requests and answers fit.
+"""Sends all requests to models, and fits requests and answers.
 
-Texts are made whole in both directions (``whole_text.py``), ids of tool calls unique (``call_ids.py``), and
-names of tools such as every provider accepts (``tool_names.py``).
+See ``whole_text.py``, ``call_ids.py`` and ``tool_names.py``.
 """
 
 from __future__ import annotations
@@ -40,15 +39,15 @@ PARAMETERS: Final = (
     "handoffs",
     "tracing",
 )
-"""The positional arguments of the SDK's ``stream_response``."""
+"""Positional arguments of the SDK's ``stream_response``."""
 _ITEMS: Final = ("response.output_item.added", "response.output_item.done")
 _ENDS: Final = ("response.completed", "response.incomplete", "response.failed")
 
 
 async def ask_model(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelResponse:
-    """Call a model with the arguments of the SDK's ``get_response``.
+    """Call a model with the arguments of ``get_response``.
 
-    A wrapper gets and gives everything as it is: what it wraps is called here as well.
+    Wrappers pass everything unchanged: the wrapped model comes here too.
     """
     if isinstance(model, ModelWrapper):
         return await model.get_response(*args, **kwargs)
@@ -69,7 +68,7 @@ async def ask_model(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, An
 
 
 def _fits(given: Mapping[str, Any]) -> bool:
-    """Return whether a request can be sent as it is, which is the usual case."""
+    """Return whether a request can be sent unchanged, the usual case."""
     instructions, items, tools = given["system_instructions"], given["input"], given["tools"]
     schema = given.get("output_schema")
     return not (
@@ -92,7 +91,7 @@ def _is_sent_as_it_is(item: Any) -> bool:
 
 
 def stream_model(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> AsyncIterator[Any]:
-    """Call a model with the arguments of the SDK's ``stream_response``, see ``ask_model``."""
+    """Like ``ask_model``, for ``stream_response``."""
     if isinstance(model, ModelWrapper):
         return model.stream_response(*args, **kwargs)
     return _events(model, args, kwargs)
@@ -121,11 +120,7 @@ async def _events(
 
 
 class _Exchange:
-    """One request and its answer.
-
-    Attributes:
-        request: The arguments for the model, by name.
-    """
+    """One request, as arguments by name, and its answer."""
 
     def __init__(self, model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         given = {**dict(zip(PARAMETERS, args, strict=False)), **kwargs}
@@ -152,12 +147,10 @@ class _Exchange:
             self.request["prompt"] = whole_request(given["prompt"])
 
     def output(self, items: list[Any]) -> list[Any]:
-        """Return the output of the complete answer."""
         made = whole_answer(items)
         return self._ids.items([self._own(item) for item in made])
 
     def event(self, event: Any) -> Any:
-        """Return an event of a stream that is not a delta of a text."""
         kind = getattr(event, "type", "")
         if kind in _ITEMS:
             item = self._own(whole_answer(event.item))
@@ -174,9 +167,9 @@ class _Exchange:
 
 
 def _own_of_handoff(names: SentNames, handoffs: Sequence[Any], item: Any) -> Any:
-    """Return an item of an answer as its own; the input of a hand-off has U+FFFD for half a character.
+    """Restore an answer's item; U+FFFD replaces half characters in a handoff's input.
 
-    The SDK ends the run for input that is not JSON, and no rule of a tool has to see what the model wrote.
+    The SDK fails on input that is not JSON, and no tool rule needs the original.
     """
     item = names.own(item)
     if get(item, "type") not in NAMED_CALLS or all(get(item, "name") != one.tool_name for one in handoffs):

@@ -1,8 +1,7 @@
-"""Makes the ids of a model's tool calls unique, and keeps the server's own for what goes back to it.
+"""Makes call ids unique, and sends servers their own ids.
 
-Some servers repeat one id, take the tool's name for it, or send none. The SDK ends a run with an id that
-occurs twice, or takes the second call for the first and does not run it. A new id begins with that of the
-server, so that nothing has to be remembered: a stored conversation can go on in another process.
+Some servers repeat ids, use the tool's name, or send none; the SDK then fails or skips a call. A new id
+starts with the server's id, so another process needs no memory.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from kantan_agents.core.pipeline import current_run
 from kantan_agents.models.origin import origin_of
 from kantan_agents.support.storable_text import storable_text
 
-# The server's id; 4 digits that stand for the server; a number.
+# The server's id; 4 digits for the server; a number.
 _MADE: Final = re.compile(r"(.+)__k([0-9a-f]{4})_[0-9]+", re.DOTALL)
 _MARK: Final = "__k"
 _WITHOUT_ID: Final = re.compile(r"call_k[0-9a-f]{4}_[0-9]+")
@@ -27,13 +26,13 @@ _SEEN: Final = object()
 
 
 def ids_in(items: Any) -> set[str]:
-    """Return the ids of calls in the input of a request."""
+    """Return the call ids in a request's input."""
     ids: set[str] = set()
     for item in items if isinstance(items, list) else ():
         if isinstance(item, dict):
             call_id = item.get("call_id")
         else:
-            # A model of pydantic raises for a field that it has not, and most answers are messages.
+            # A pydantic model raises for a missing field; most are messages.
             is_message = getattr(item, "type", None) == "message"
             call_id = None if is_message else getattr(item, "call_id", None)
         if isinstance(call_id, str):
@@ -42,23 +41,17 @@ def ids_in(items: Any) -> set[str]:
 
 
 def is_made(call_id: Any) -> bool:
-    """Return whether an id may have been made here, so that its server may have another one for the call."""
+    """Return whether an id may be made here."""
     return not isinstance(call_id, str) or _MARK in call_id
 
 
 def is_of_server(call_id: Any) -> bool:
-    """Return whether the server of a call may have given it an id."""
+    """Return whether the server may have assigned the id."""
     return not isinstance(call_id, str) or _WITHOUT_ID.fullmatch(call_id) is None
 
 
 def with_servers_ids(items: Any, ids: Collection[str], model: Model) -> Any:
-    """Return the input of a request with the ids that its server gave; those of other servers stay.
-
-    Args:
-        items: The input.
-        ids: What ``ids_in`` returns for it.
-        model: The model that it is for.
-    """
+    """Restore the ids of ``model``'s server in ``items``."""
     made = {one: found for one in ids if is_made(one) and (found := _MADE.fullmatch(one))}
     if not made:
         return items
@@ -68,16 +61,11 @@ def with_servers_ids(items: Any, ids: Collection[str], model: Model) -> Any:
 
 
 class UniqueIds:
-    """The ids of the calls in one answer.
-
-    Args:
-        model: The model that answers.
-        known: The ids in the request.
-    """
+    """The call ids of one answer."""
 
     def __init__(self, model: Model, known: set[str]) -> None:
         run = current_run.get()
-        # A run may leave old calls out of its requests, and the SDK still knows them.
+        # Requests may omit old calls that the SDK still knows.
         self._of_run: set[str] = set() if run is None else run.state.setdefault(_SEEN, set())
         self._model = model
         self._known = known
@@ -85,21 +73,21 @@ class UniqueIds:
         self._streamed: dict[Any, list[str]] = {}
 
     def items(self, output: Sequence[Any]) -> list[Any]:
-        """Return the output of the complete answer; calls whose items were streamed keep the ids they got."""
+        """Return the complete output with its streamed ids."""
         made = [self.item(item) for item in output]
         self._of_run |= ids_in(made)
         return made
 
     def item(self, item: Any) -> Any:
-        """Return an item of the output with a unique id, if it is a call."""
+        """Return an output item with a unique id."""
         if get(item, "type") not in NAMED_CALLS:
             return item
         return self._with_unique(item, (self._streamed, self._begun))
 
     def streamed_item(self, item: Any, *, is_complete: bool) -> Any:
-        """Return an item of a stream with the id that it gets in the complete answer as well."""
+        """Return a streamed item with its final id."""
         given = get(item, "call_id")
-        # A server may know the id only when the call is complete.
+        # A server may send the id only at the end.
         if get(item, "type") not in NAMED_CALLS or not (is_complete or given):
             return item
         made = self._with_unique(item, (self._begun,) if is_complete else ())
@@ -114,7 +102,7 @@ class UniqueIds:
         return item if made == given else _with_id(item, made)
 
     def _unique(self, given: Any) -> str:
-        # The SDK and databases find a call by it again, so that it must be the same in all of them.
+        # The SDK and databases find calls by it.
         base = storable_text(given) if isinstance(given, str) and given.strip() else None
         made, number = base, 0
         while made is None or made in self._known or made in self._of_run:

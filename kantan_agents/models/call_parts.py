@@ -1,6 +1,6 @@
-"""Finds which call each part of a streamed answer belongs to.
+"""Assigns the parts of a streamed answer to its calls.
 
-A part has the index of its call. Some servers leave it out, and some give the same one to every call.
+Some servers omit a call's index, or use one for all calls.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class _BegunCall:
         self._arguments: list[str] = []
 
     def is_ended_by(self, part: Any) -> bool:
-        """Return whether a part with the same index begins another call."""
+        """Return whether a part with the same index starts another call."""
         if part.id or not (part.function and part.function.name and part.function.arguments and self.name):
             return bool(part.id and self.id and part.id != self.id)
         try:
@@ -34,14 +34,14 @@ class _BegunCall:
 
 
 class CallParts:
-    """The calls of one answer that have begun."""
+    """The calls of one answer that have started."""
 
     def __init__(self) -> None:
         self._by_index: dict[Any, _BegunCall] = {}
         self._used: set[int] = set()
 
     def place(self, part: Any) -> Any:
-        """Return a part with an index that only the parts of its call have."""
+        """Return a part with its call's index."""
         begun = self._by_index.get(part.index)
         if begun is None or begun.is_ended_by(part):
             is_free = isinstance(part.index, int) and part.index not in self._used

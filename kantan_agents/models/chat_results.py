@@ -1,6 +1,6 @@
-"""Images and files in the results of tools, for the chat completions API, whose results hold text only.
+"""Images and files in tool results for chat completions, whose results are text.
 
-The SDK omits them there. They are sent in a message of the user after the results, which the API allows.
+The SDK omits them. Here a user message after the results has them.
 """
 
 from __future__ import annotations
@@ -21,15 +21,11 @@ from kantan_agents.models.text_calls import CALLERS, reader_for
 _TEXT = "input_text"
 _NOT_TEXT = ("input_image", "input_file", "input_audio")
 _SETTINGS = 2
-"""Place of the model settings among the arguments of ``_fetch_response``."""
+"""Index of the model settings in the arguments of ``_fetch_response``."""
 
 
 def results_as_text(items: Any) -> Any:
-    """Return the input of a request with text results; what else they hold is in a message after them.
-
-    Args:
-        items: The SDK's input items, which are not changed, or a text.
-    """
+    """Return items with text results, then their media."""
     if isinstance(items, str) or not any(map(_has_media, items)):
         return items
     changed: list[Any] = []
@@ -55,7 +51,6 @@ def _is_media(part: Any) -> bool:
 
 
 def _as_text(item: Mapping[str, Any], shown: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a result whose images and files have been moved to ``shown``."""
     output: list[Any] = []
     for part in item["output"]:
         if not _is_media(part):
@@ -64,19 +59,18 @@ def _as_text(item: Mapping[str, Any], shown: list[dict[str, Any]]) -> dict[str, 
         number = 1 + len(shown) // 2
         kind = part["type"].removeprefix("input_")
         output.append({"type": _TEXT, "text": f"[{kind} {number}: in the message after the results]"})
-        # A model must not take it for something that the user has sent.
+        # A model must not attribute it to the user.
         shown.append({"type": _TEXT, "text": f"[{kind} {number}, from the result of a tool]"})
         shown.append(dict(part))
     return {**item, "output": output}
 
 
 class ChatModel(OpenAIChatCompletionsModel):
-    """The SDK's model of the chat completions API, which shows images and files of results to the model.
+    """The SDK's chat completions model, with images and files of results.
 
-    It also reads odd replies (``odd_replies.py``). An answer that was cut off says so
-    (``finish_reasons.py``), and in its span, the message has the ``finish_reason``.
+    It also reads odd replies (``odd_replies.py``) and marks cut-off answers (``finish_reasons.py``).
 
-    It has the names of the SDK's class, because the SDK orders agents by them when it stores a paused run.
+    It has the names of the SDK's class, by which the SDK orders agents when it stores a paused run.
     """
 
     __module__ = OpenAIChatCompletionsModel.__module__
@@ -97,7 +91,7 @@ class ChatModel(OpenAIChatCompletionsModel):
         return super().stream_response(system_instructions, results_as_text(input), *args, **kwargs)
 
     async def _fetch_response(self, *args: Any, **kwargs: Any) -> Any:
-        # Private, but nothing else comes before the SDK makes its items.
+        # Private: the only hook before the SDK makes its items.
         answer = await super()._fetch_response(*args, **kwargs)
         new_reader = partial(reader_for, self, *args)
         most = getattr(args[_SETTINGS], "max_tokens", None) if len(args) > _SETTINGS else None
@@ -110,15 +104,15 @@ class ChatModel(OpenAIChatCompletionsModel):
                 self._note_call()
         if not is_usual(answer):
             fit_answer(answer, new_reader)
-        # After that, because it changes the answer, whose span has what was received.
+        # Last: the span has the original answer.
         reason = note_choice(choices[0], self.model, most) if choices else None
         if reason is not None and getattr(choices[0], "message", None) is not None:
             choices[0].message.finish_reason = reason
         return answer
 
     def _note_call(self) -> None:
-        """Note that the server reads the calls of its model, so that none is read in a text."""
-        # Not in the model: its attributes are a part of the keys of ``Cache``.
+        """Note that the server parses calls, so that text is not parsed."""
+        # The model's attributes are part of ``Cache`` keys.
         origin = origin_of(self)
         if origin not in CALLERS:
             CALLERS.add(origin)

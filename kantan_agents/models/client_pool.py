@@ -1,4 +1,4 @@
-"""``ApiClients``: the HTTP clients of an API, one per event loop; ``ClientPool``: a model that uses them."""
+"""HTTP clients per API and event loop, and their models."""
 
 from __future__ import annotations
 
@@ -36,40 +36,33 @@ from kantan_agents.models.whole_streams import check_streams
 
 OPENAI = "openai"
 _PREFIXES = ("OPENAI_",)
-# How many models may be wrapped in others.
+# Maximum nesting of wrapped models.
 _WRAPPED = 3
 _PROXIES = ("_PROXY", "_proxy")
 _FAILS_ACROSS_LOOPS = "__kantan_checked__"
 _REQUESTS = "kantan_agents.models.light_requests"
 
 unimported: list[str] = []
-"""The module that requests of models by name need, while there is such a model and it is not imported."""
 
 
 def expect_requests() -> None:
-    """Make the next run import what requests need; not now, since many agents never run."""
+    """Make the next run import the request code."""
     if _REQUESTS not in sys.modules:
         unimported[:] = [_REQUESTS]
 
 
 async def import_for_requests() -> None:
-    """Import what requests need, in a thread, so that other tasks of the event loop go on."""
+    """Import the request code in a thread."""
     try:
         await asyncio.to_thread(import_module, _REQUESTS)
-    except RuntimeError:  # no thread can be started while the interpreter exits
+    except RuntimeError:  # at interpreter exit, no thread can start
         import_module(_REQUESTS)
     unimported.clear()
 
 
 def sdk_model(bundle: AsyncClientBundle) -> Model:
-    """Return the SDK's model for a client of kantan-llm.
-
-    For OpenAI, the SDK chooses between Responses and chat completions. All other providers use chat
-    completions.
-    """
-    # Imported here: it needs five hundred modules of the client, which the client itself imports only for its
-    # first request. They would add a tenth to the time of `import kantan_agents`. A run with a model by name
-    # has imported it before.
+    """Return the SDK's model for a kantan-llm client."""
+    # Late: it loads 500 modules. A run has imported it in a thread.
     from kantan_agents.models.light_requests import use_light_requests
 
     use_responses = None if bundle.provider == OPENAI else False
@@ -83,13 +76,12 @@ def sdk_model(bundle: AsyncClientBundle) -> Model:
 
 
 def own_connections(model: object) -> None:
-    """Make the client of an SDK model usable on each event loop and after cancelled requests; count it.
+    """Make an SDK model's client usable on every event loop and after cancelled requests.
 
-    A model of one of OpenAI's APIs becomes one of this library. The client of a model that another
-    one wraps is treated alike. A model without an OpenAI client is left unchanged.
+    OpenAI models become this library's, even wrapped ones.
     """
     adopt(model)
-    client = getattr(model, "_client", None)  # by the attribute: a stand-in for a model has it as well
+    client = getattr(model, "_client", None)  # not by type: test doubles have the attribute too
     if isinstance(client, AsyncOpenAI):
         _own_client(client)
     else:
@@ -97,7 +89,7 @@ def own_connections(model: object) -> None:
 
 
 def _own_client(client: AsyncOpenAI) -> None:
-    http_client = getattr(client, "_client", None)  # a mock with the class as its `spec` has none
+    http_client = getattr(client, "_client", None)  # a mock with the class as its `spec` lacks it
     if http_client is not None:
         url = str(client.base_url)
         reclaim_connections(http_client, url)
@@ -108,7 +100,7 @@ def _own_client(client: AsyncOpenAI) -> None:
 
 
 def _own_wrapped(model: object, depth: int = _WRAPPED) -> None:
-    # Not by `getattr`: a `NamedModel` has the attributes of a model that it would look for.
+    # Not by `getattr`: a `NamedModel` would look for its model.
     for value in tuple(getattr(model, "__dict__", {}).values()):
         if isinstance(value, AsyncOpenAI):
             _own_client(value)
@@ -118,19 +110,15 @@ def _own_wrapped(model: object, depth: int = _WRAPPED) -> None:
 
 
 class ApiClients:
-    """The clients of one API and key, one per event loop, because connections belong to a loop.
+    """The clients of one API and key, one per event loop.
 
-    All models of the API share them. When nothing uses them any longer, they are closed.
-
-    Args:
-        resolved: A model of the API, as kantan-llm resolved its name.
+    They close when nothing uses them.
     """
 
     def __init__(self, resolved: ResolvedLLM) -> None:
         # openai 2 is built on httpx, openai 3 on httpx2.
         tls = tls_settings(DefaultAsyncHttpxClient.__base__.__module__.partition(".")[0])
-        # What kantan-llm's `get_async_llm_client` creates, apart from the TLS settings, of which it reads new
-        # ones for each client.
+        # Like kantan-llm's `get_async_llm_client`, but with shared TLS settings.
         first = AsyncOpenAI(
             api_key=resolved.api_key,
             base_url=resolved.base_url,
@@ -144,7 +132,7 @@ class ApiClients:
         return self._clients.get()
 
     def close_idle(self) -> None:
-        """Close the connections that no request uses, on all loops; a later request opens a new one."""
+        """Close all idle connections."""
         self._clients.on_each_loop(_close_idle)
 
 
@@ -154,7 +142,7 @@ async def _close_idle(client: AsyncOpenAI) -> None:
 
 def _next_client(first: AsyncOpenAI, unused: list[AsyncOpenAI], tls: ssl.SSLContext) -> AsyncOpenAI:
     try:
-        return unused.pop()  # atomic: of two loops in two threads, only one gets the first client
+        return unused.pop()  # atomic: only one of two threads gets the first client
     except IndexError:
         return first.copy(http_client=DefaultAsyncHttpxClient(verify=tls, timeout=None))
 
@@ -164,7 +152,7 @@ _shared_lock = Lock()
 
 
 def shared_clients(resolved: ResolvedLLM) -> ApiClients:
-    """Return the clients for the API and key of a resolved model name."""
+    """Return an API's clients."""
     key = (resolved.base_url, resolved.api_key, settings_in_environment())
     with _shared_lock:
         clients = _shared.get(key)
@@ -176,18 +164,13 @@ def shared_clients(resolved: ResolvedLLM) -> ApiClients:
 
 
 def settings_in_environment() -> tuple[tuple[Any, ...], ...]:
-    """Return the variables that the OpenAI client and its HTTP library read when a client is created."""
+    """Return variables that the OpenAI client reads."""
     names = [name for name in os.environ if name.startswith(_PREFIXES) or name.endswith(_PROXIES)]
     return (*((name, os.environ.get(name, "")) for name in sorted(names)), trusted_certificates())
 
 
 class ClientPool:
-    """Holds the model of one resolved name for each event loop.
-
-    Args:
-        resolved: The model, as kantan-llm resolved its name.
-        clients: The clients of its API and key.
-    """
+    """Holds one model for each event loop."""
 
     def __init__(self, resolved: ResolvedLLM, clients: ApiClients) -> None:
         self.clients = clients
@@ -198,24 +181,21 @@ class ClientPool:
         return self._models.get()
 
     def client(self) -> AsyncOpenAI:
-        """Return the client for the running loop, for requests that do not go through the SDK.
-
-        Keep this object while the client is used: when nothing refers to it, the client is closed.
-        """
+        """Return the running loop's client; hold the pool meanwhile."""
         self.model()
         return self.clients.get()
 
 
 class RecentPools(LRUCache[Hashable, ClientPool]):
-    """The pools used last. If none of them uses an API any longer, its idle connections are closed.
+    """The pools used last. Evicting an API's last pool closes its idle connections.
 
-    The clients themselves stay open, since an agent may still use them.
+    An agent may still use its clients.
     """
 
     def popitem(self) -> tuple[Hashable, ClientPool]:
-        """Remove the pool that was not used for the longest time."""
+        """Evict the least recently used pool."""
         key, pool = super().popitem()
-        # Not by `values()`: reading a pool of this cache counts as using it.
+        # Not by `values()`: reading a pool counts as using it.
         if all(Cache.__getitem__(self, kept).clients is not pool.clients for kept in self):
             pool.clients.close_idle()
         return key, pool
@@ -227,23 +207,17 @@ def _new_model(resolved: ResolvedLLM, clients: ApiClients) -> Model:
 
 
 class _NotRepeatedError(ClientLoopError, OpenAIError):
-    """OpenAI's client repeats a request after any error that is not one of its own."""
+    """OpenAI's client repeats a request after any other error."""
 
 
 _NotRepeatedError.__name__ = _NotRepeatedError.__qualname__ = ClientLoopError.__name__
 
 
 def _fail_across_loops(http_client: Any, base_url: str) -> None:
-    """Raise E46 where a transport of one event loop fails on another loop; once per client.
+    """Raise E46 where a transport of one event loop fails on another; once per client.
 
-    The loops are kept apart in the connection pools of the HTTP library. A transport without such a pool, or
-    with that of an old version of the library, may keep a connection of its own. Over one of a closed loop, a
-    request may be sent and its answer not be read; OpenAI's client would send it again, so it would be paid
-    twice.
-
-    Args:
-        http_client: An ``AsyncClient`` of httpx or httpx2, after ``reclaim_connections``.
-        base_url: URL of the API that the client is for.
+    The HTTP library's pools separate the loops. A transport without such a pool may reuse a closed loop's
+    connection: the answer is not read, OpenAI's client repeats the request, and the user pays twice.
     """
     send = getattr(http_client, "send", None)
     others = transports_of_one_loop(http_client)

@@ -1,7 +1,7 @@
-"""Retries of the OpenAI client: which calls it must not retry, and who is notified when it waits for one.
+"""Disables and reports retries of the OpenAI client.
 
-The client retries a failed request twice by default, and the SDK turns that off only after its own first
-attempt. If ``Retry`` makes the retries, nothing would count or limit these requests.
+The client retries twice by default, and the SDK stops that only after its first attempt, so ``Retry`` could
+neither count nor limit them.
 """
 
 from __future__ import annotations
@@ -13,39 +13,38 @@ from typing import Any, Final, TypeAlias
 from weakref import ref
 
 RetryListener: TypeAlias = Callable[..., Awaitable[None]]
-"""Receives ``delay``, ``status``, ``attempt`` and ``attempts``, as ``RetryScheduled`` has them."""
+"""Receives the ``delay``, ``status``, ``attempt`` and ``attempts`` of ``RetryScheduled``."""
 
 _ONLY = "_kantan_agents_makes_all_retries"
 client_retries_off: ContextVar[bool] = ContextVar("kantan_agents_client_retries_off", default=False)
-"""Whether a client that asks before each request must not retry it."""
+"""Whether clients that check it must not retry."""
 client_retry_listener: ContextVar[RetryListener | None] = ContextVar(
     "kantan_agents_client_retry_listener", default=None
 )
-"""Is awaited before a client waits to repeat a request of this task."""
+"""Awaited before a client waits to retry."""
 
 _SLEEP: Final = "_sleep_for_retry"
 _NEEDED: Final = {"retries_taken", "max_retries", "options", "response"}
 
 
 def claim_all_retries(policy: Any) -> None:
-    """Mark a retry policy as the only one: the clients of models then send each request once.
+    """Mark a retry policy as the only one: model clients then do not retry.
 
-    The SDK carries the policy to each model call, also of hand-off targets and delegated agents.
+    The SDK carries it to all model calls, even of handoffs and delegated agents.
     """
     setattr(policy, _ONLY, True)
 
 
 def makes_all_retries(settings: Any) -> bool:
-    """Return whether the retry policy in these ``ModelSettings`` is marked as the only one."""
+    """Return whether the settings' retry policy is the only one."""
     policy = getattr(getattr(settings, "retry", None), "policy", None)
     return getattr(policy, _ONLY, False) is True
 
 
 def report_client_retries(client: Any) -> None:
-    """Make an OpenAI client call ``client_retry_listener`` before it waits to repeat a request.
+    """Make an OpenAI client call ``client_retry_listener`` before it waits to retry.
 
-    The method that waits is private, as nothing public is called then. It is called as before, so without a
-    ``Retry-After`` the delay differs from the reported one by a random part, at most a quarter of it.
+    There is no public hook. Without a ``Retry-After``, the real delay differs by at most a quarter.
     """
     if hasattr(type(client), _SLEEP) and _SLEEP not in vars(client):
         setattr(client, _SLEEP, partial(_report_and_sleep, ref(client)))

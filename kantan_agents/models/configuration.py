@@ -1,4 +1,4 @@
-"""What the environment must hold for a model name: the variables of its provider, and mistakes in them."""
+"""Environment variables of model providers."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ _DOTENV: Final = "A .env file is not read by itself."
 class Variables:
     """The environment variables of a provider.
 
-    Attributes:
-        key: The variable with the API key.
-        url: The variable with the base URL.
-        needs_url: Whether the provider has no URL of its own.
+    ``needs_url``: it lacks a default URL.
     """
 
     key: str
@@ -40,16 +37,14 @@ class Variables:
 
     @property
     def deciding(self) -> str:
-        """The variable without which the provider cannot be used."""
+        """The variable that the provider requires."""
         return self.url if self.needs_url and self.url is not None else self.key
 
 
 ANTHROPIC: Final = Variables("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
-"""The variables of ``AnthropicProvider``."""
+"""``AnthropicProvider``'s variables."""
 
 OPENAI: Final = Variables("OPENAI_API_KEY", "OPENAI_BASE_URL")
-"""The variables of OpenAI."""
-
 _BY_PROVIDER: Final = {
     "openai": OPENAI,
     "anthropic": Variables("CLAUDE_API_KEY", "CLAUDE_BASE_URL"),
@@ -59,19 +54,19 @@ _BY_PROVIDER: Final = {
     "lmstudio": Variables("KANTAN_LLM_API_KEY", "LMSTUDIO_BASE_URL", needs_url=True),
     "ollama": Variables("KANTAN_LLM_API_KEY", "OLLAMA_BASE_URL", needs_url=True),
 }
-"""The variables of each provider of kantan-llm."""
+"""By kantan-llm's provider name."""
 
 LOCAL_URLS: Final = {
     provider: _BY_PROVIDER[provider].url or "" for provider in ("ollama", "lmstudio", "compat")
 }
-"""The variable with the URL of each provider that has none of its own."""
+"""The URL variables of providers without a default URL."""
 
 PROVIDERS: Final = (("anthropic", ANTHROPIC), *_BY_PROVIDER.items())
-"""The providers by the beginning of their models' names; Anthropic can be used in two ways."""
+"""Providers by prefix of their model names; Anthropic has two."""
 
 
 def url_of(provider: str) -> str | None:
-    """Return the URL of a provider of kantan-llm, from its variable or its own; None without one."""
+    """Return a provider's URL, if known."""
     try:
         return resolve_provider_config(provider=provider, api_key=None, base_url=None).base_url
     except MissingConfigError:
@@ -79,12 +74,7 @@ def url_of(provider: str) -> str | None:
 
 
 def not_configured(model: str, error: Exception) -> ModelNotConfiguredError:
-    """Return the error for a name whose provider lacks its key or its URL.
-
-    Args:
-        model: The name.
-        error: kantan-llm's error.
-    """
+    """Return the error for a missing key or URL."""
     context: Any = getattr(error, "kantan_llm_context", None)
     provider = context.get("provider") if isinstance(context, dict) else None
     variables = _BY_PROVIDER.get(str(provider))
@@ -94,7 +84,7 @@ def not_configured(model: str, error: Exception) -> ModelNotConfiguredError:
 
 
 def missing(model: str, variables: Variables) -> ModelNotConfiguredError:
-    """Return the error for a missing key or, for a provider on a machine of the user, a missing URL."""
+    """Return the error for a missing variable."""
     variable = variables.deciding
     state = "is empty" if variable in os.environ else "is not set"
     if variables.needs_url:
@@ -110,11 +100,7 @@ def missing(model: str, variables: Variables) -> ModelNotConfiguredError:
 
 
 def check_resolved(model: str, resolved: ResolvedLLM) -> None:
-    """Check the key and the URL that kantan-llm has found.
-
-    Raises:
-        ModelNotConfiguredError: E47, one of them cannot be used.
-    """
+    """Raise E47 for an unusable key or URL."""
     variables = _BY_PROVIDER.get(resolved.provider)
     if variables is not None:
         check_key(model, variables.key, resolved.api_key)
@@ -123,11 +109,7 @@ def check_resolved(model: str, resolved: ResolvedLLM) -> None:
 
 
 def check_key(model: str, variable: str, key: str) -> None:
-    """Check that a key can be sent in the header of a request, which is all that can be known about it.
-
-    Raises:
-        ModelNotConfiguredError: E47, the key cannot be sent. The message does not contain it.
-    """
+    """Raise E47 if a header cannot carry the key."""
     if not key.strip():
         wrong = "is blank"
     elif key != key.strip():
@@ -143,11 +125,7 @@ def check_key(model: str, variable: str, key: str) -> None:
 
 
 def check_url(model: str, variable: str, url: str) -> None:
-    """Check that a base URL is one.
-
-    Raises:
-        ModelNotConfiguredError: E47, it is not.
-    """
+    """Raise E47 if a base URL is invalid."""
     try:
         parts = urlsplit(url)
         is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and url.isprintable()

@@ -1,4 +1,4 @@
-"""Keeps one HTTP client for each event loop, and closes clients and responses completely."""
+"""One HTTP client per event loop."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ _log = get_logger("kantan_agents.connections")
 class PerLoop(Generic[T]):
     """Holds one object per event loop and drops it when the loop is closed.
 
-    Args:
-        make: Creates the object. Called on the loop it is for, at the first ``get``. It should not refer to
-            the owner of this ``PerLoop``: the cycle would keep both until a garbage collection.
-        close: Closes an object. Called on the loop it is for, once this ``PerLoop`` is no longer used.
+    ``make`` and ``close`` run on the object's loop. ``make`` must not refer to the owner: the cycle would
+    delay the release.
     """
 
     def __init__(
@@ -31,11 +29,11 @@ class PerLoop(Generic[T]):
         self._make = make
         self._made: WeakKeyDictionary[asyncio.AbstractEventLoop, T] = WeakKeyDictionary()
         if close is not None:
-            # Not at the end of the interpreter: no loop would run the closing.
+            # Not at interpreter exit: no loop would run the closing.
             finalize(self, _on_each_loop, self._made, close).atexit = False
 
     def get(self) -> T:
-        """Return the object of the running loop; create it if needed."""
+        """Return the running loop's object."""
         loop = asyncio.get_running_loop()
         found = self._made.get(loop)
         if found is None:
@@ -44,19 +42,18 @@ class PerLoop(Generic[T]):
         return found
 
     def pop(self) -> T | None:
-        """Remove and return the object of the running loop; None if it has no object."""
+        """Remove the running loop's object."""
         return self._made.pop(asyncio.get_running_loop(), None)
 
     def on_each_loop(self, do: Callable[[T], Coroutine[Any, Any, None]]) -> None:
-        """Start ``do`` for each object, on the loop it is for; may be called from any thread."""
+        """Start ``do`` for each object on its loop."""
         _on_each_loop(self._made, do)
 
     def __len__(self) -> int:
         return len(self._made)
 
     def _drop_closed_loops(self) -> None:
-        # An idle connection refers to its loop and keeps the weak key alive. Without this step, a program
-        # that starts many loops in a row would run out of sockets.
+        # An idle connection keeps the weak key alive. Many loops would use up the sockets.
         for reference in self._made.keyrefs():
             loop = reference()
             if loop is not None and loop.is_closed():
@@ -70,7 +67,7 @@ _started: set[asyncio.Task[None]] = set()
 def _on_each_loop(
     made: WeakKeyDictionary[asyncio.AbstractEventLoop, T], do: Callable[[T], Coroutine[Any, Any, None]]
 ) -> None:
-    # By `keyrefs`, a copy: another thread may add the object of its loop meanwhile.
+    # `keyrefs` is a copy: another thread may add an object.
     for reference in made.keyrefs():
         loop = reference()
         item = made.get(loop) if loop is not None else None
@@ -80,7 +77,7 @@ def _on_each_loop(
 
 
 def start_on(loop: asyncio.AbstractEventLoop, do: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Start ``do`` on a loop, from any thread; do nothing if the loop is closed, and so its connections."""
+    """Start ``do`` on a loop that is open, from any thread."""
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(_start, loop, do)
 
@@ -98,10 +95,9 @@ def _ended(task: asyncio.Task[None]) -> None:
 
 
 async def shield_closing(response: Any) -> None:
-    """Finish closing a response even if the task is cancelled meanwhile; an httpx response hook.
+    """Close a response despite cancellations; an httpx response hook.
 
-    The HTTP library shields the close from anyio's cancellation but not from asyncio's. If a client
-    disconnects just as the model's stream ends, the connection would stay in the pool as in use forever.
+    The HTTP library does not shield this from asyncio: the connection would count as used forever.
     """
     response.stream.aclose = partial(_close_shielded, response.stream.aclose)
 
@@ -111,11 +107,7 @@ async def _close_shielded(close: Callable[[], Coroutine[Any, Any, None]]) -> Non
 
 
 async def finish_closing(closing: Coroutine[Any, Any, None]) -> None:
-    """Await ``closing`` to its end, however often the task is cancelled meanwhile.
-
-    Raises:
-        asyncio.CancelledError: The task was cancelled. ``closing`` has ended nevertheless.
-    """
+    """Await ``closing`` despite cancellations, then raise them."""
     task = asyncio.ensure_future(closing)
     try:
         await asyncio.shield(task)

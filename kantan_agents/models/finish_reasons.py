@@ -1,8 +1,8 @@
-"""Why answers have ended, and the sign of one that was cut off.
+"""Finish reasons of answers, and marks of cut-off answers.
 
-Models say in different ways that an answer has reached the limit of its tokens, and an answer of the SDK has
-no place for it. Here, its last item has the ``status`` ``"incomplete"``, as in the Responses API, and the
-answer an attribute, because it may have no items. The final response of a stream has ``incomplete_details``.
+The SDK's answers lack the reason. Here, the last item gets the ``status`` ``"incomplete"``, as in the
+Responses API; the answer gets an attribute, since it may have no items; a stream's final response has
+``incomplete_details``.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ _log = get_logger("kantan_agents.models")
 
 
 def finish_reason(answer: Any) -> FinishReason | None:
-    """Return why an answer has ended, as far as its provider says it.
+    """Return why an answer ended, if its provider reports it.
 
     Args:
-        answer: The result of a run, whose last answer counts, the context of a run, which has the result, or
-            one of ``result.raw_responses``.
+        answer: The result of a run, whose last answer counts; the context of a run; or one of
+            ``result.raw_responses``.
 
     Returns:
-        ``"stop"``: the model has ended it. ``"tool_call"``: it calls a tool. ``"length"``: it has reached the
-        limit of its tokens, or the context of the model is full. ``"content_filter"``: the provider has
-        ended or withheld it. None if no model has answered.
+        ``"stop"``: the model finished. ``"tool_call"``: it calls a tool. ``"length"``: it reached its token
+        limit or the model's context is full. ``"content_filter"``: the provider stopped or withheld it. None
+        if no model has answered.
     """
     if isinstance(answer, Mapping):
         answer = answer.get("result")
@@ -58,7 +58,7 @@ def finish_reason(answer: Any) -> FinishReason | None:
 
 
 def answer_cut_off(answer: Any) -> bool:
-    """Return whether an answer was cut off, so that its end is missing: as ``finish_reason`` finds it.
+    """Return whether an answer was cut off, so that its end is missing, according to ``finish_reason``.
 
     Args:
         answer: As for ``finish_reason``.
@@ -71,7 +71,7 @@ def _said_in_response(response: Any) -> FinishReason | None:
 
 
 def mark_cut_off(answer: Any, reason: FinishReason) -> None:
-    """Give a ``ModelResponse``, or the final response of a stream, the sign that it was cut off."""
+    """Mark an answer or final response as cut off."""
     if isinstance(answer, ModelResponse):
         setattr(answer, _ATTRIBUTE, reason)
     else:
@@ -82,14 +82,14 @@ def mark_cut_off(answer: Any, reason: FinishReason) -> None:
 
 
 def mark_streamed(response: Any) -> None:
-    """Mark the items of the final response of a stream, if it says that the answer was cut off."""
+    """Mark the items of a cut-off final response."""
     reason = _said_in_response(response)
     if reason is not None:
         mark_cut_off(response, reason)
 
 
 def replaced(answer: ModelResponse, **changes: Any) -> ModelResponse:
-    """Return an answer with other items or another usage, which has ended for the same reason."""
+    """Return a changed answer with its finish reason."""
     changed = dataclasses.replace(answer, **changes)
     reason = getattr(answer, _ATTRIBUTE, None)
     if reason is not None:
@@ -98,13 +98,7 @@ def replaced(answer: ModelResponse, **changes: Any) -> ModelResponse:
 
 
 def note_end(said: Any, model: object, most: object) -> FinishReason | None:
-    """Record and log that an answer was cut off, if it was, on a span inside that of the model; return why.
-
-    Args:
-        said: The finish reason in the words of the provider.
-        model: Name of the model.
-        most: The ``max_tokens`` of the request, if it has any.
-    """
+    """Record and log a cut-off answer, on a span inside the model's; return the reason."""
     reason = why_cut_off(said)
     if reason is None:
         return None
@@ -121,10 +115,9 @@ def note_end(said: Any, model: object, most: object) -> FinishReason | None:
 
 
 def note_choice(choice: Any, model: object, most: object, *, is_known: bool = False) -> FinishReason | None:
-    """Do the same as ``note_end`` for a choice of the chat completions API, and keep the limit from the SDK.
+    """Note the end of a chat completion, and hide the limit from the SDK.
 
-    Newer versions raise an error for an answer that has reached it without any text. If ``is_known``, the end
-    has been noted before.
+    Newer SDKs raise an error for an empty answer at the limit. ``is_known``: noted before.
     """
     said = getattr(choice, "finish_reason", None)
     reason = why_cut_off(said) if is_known else note_end(said, model, most)
@@ -134,7 +127,7 @@ def note_choice(choice: Any, model: object, most: object, *, is_known: bool = Fa
 
 
 async def with_end(asked: Awaitable[ModelResponse]) -> ModelResponse:
-    """Return the answer of a model that calls ``note_end`` while it is asked, marked if it was cut off."""
+    """Return the answer, marked if it was cut off."""
     found: list[FinishReason] = []
     token = _found.set(found)
     try:
@@ -147,12 +140,7 @@ async def with_end(asked: Awaitable[ModelResponse]) -> ModelResponse:
 
 
 def described_cut(answer: Any, most: object) -> str | None:
-    """Return for the message of an error how an answer was cut off; None if it was not.
-
-    Args:
-        answer: The answer.
-        most: The ``max_tokens`` of its request, if it has any.
-    """
+    """Return how an answer was cut off, for errors."""
     reason = finish_reason(answer)
     if reason not in CUT_OFF:
         return None

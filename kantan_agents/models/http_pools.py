@@ -1,4 +1,4 @@
-"""Keeps every place in the connection pool of an HTTP client usable, and counts the connections."""
+"""Connection pools that survive cancelled requests, and their statistics."""
 
 from __future__ import annotations
 
@@ -18,14 +18,10 @@ _log = get_logger("kantan_agents.connections")
 
 
 class _Reclaiming(PoolPerLoop):
-    """Mixed into the class of a pool: a connection without a request is either idle or leaves the pool.
+    """Mixin for a pool: a connection without a request is idle or leaves the pool.
 
-    If a request is cancelled between two steps, the HTTP library forgets the request but keeps its
-    connection: one that nobody opens, that has sent nothing, or whose closing was cancelled as well. None of
-    these ever becomes idle or closed, so each would take up a place in the pool until the process ends.
-
-    The two methods are private. The library offers no other place between the end of a request and the search
-    for a connection for the next one. ``reclaim_connections`` checks that a pool has them.
+    When a request is cancelled between two steps, the HTTP library forgets it but not its connection, which
+    would block the pool forever. The only hook is two private methods, which ``reclaim_connections`` checks.
     """
 
     counted_as: str | None = None
@@ -41,7 +37,6 @@ class _Reclaiming(PoolPerLoop):
         return [*lost, *closing]
 
     async def close_idle(self) -> None:
-        """Close the connections that no request uses."""
         used = {request.connection for request in self._requests}
         idle = [
             connection for connection in self._connections if connection.is_idle() and connection not in used
@@ -51,34 +46,32 @@ class _Reclaiming(PoolPerLoop):
         await self._close_connections(idle)
 
     def on_copy(self, copied: Any) -> None:
-        """Count the connections of the copy as well."""
         if self.counted_as is not None:
             copied.counted_as = self.counted_as
             with _pools_lock:
                 _pools[copied] = self.counted_as
 
     async def aclose(self) -> None:
-        """Close the pool, and count it no longer."""
         with _pools_lock:
             _pools.pop(self, None)
         await super().aclose()
 
     def forget_connections(self) -> None:
-        """Drop the connections of a loop that is closed, and count the pool no longer."""
+        """Drop a closed loop's connections, and stop counting."""
         with _pools_lock:
             _pools.pop(self, None)
         super().forget_connections()
 
     def _close_connections(self, closing: list[Any]) -> Coroutine[Any, Any, None]:
         close: Coroutine[Any, Any, None] = super()._close_connections(closing)  # type: ignore[misc]
-        # The library shields the closing from anyio's cancellation but not from asyncio's.
+        # The HTTP library does not shield it from asyncio's cancellation.
         return finish_closing(close) if closing else close
 
 
 class _ClosingBackend:
-    """Mixed into the class of a pool's network backend: its sockets close if the TLS handshake is cancelled.
+    """Mixin for a network backend: sockets close if the TLS handshake is cancelled.
 
-    The HTTP library closes them only if the handshake fails.
+    The HTTP library closes them only on failure.
     """
 
     async def connect_tcp(self, *args: Any, **options: Any) -> Any:
@@ -96,7 +89,7 @@ class _ClosingStream:
             raise
 
 
-# How deep transports may be nested in others.
+# Maximum nesting of transports.
 _NESTED = 3
 
 _NEEDED = (
@@ -109,7 +102,6 @@ _NEEDED = (
 
 
 def _mix(mixin: type, target: Any) -> bool:
-    """Add a mixin to the class of an object; return False if the class does not allow it."""
     try:
         kind: Any = type(target)
         target.__class__ = _mixed(mixin, kind)
@@ -124,12 +116,9 @@ def _mixed(mixin: type, kind: Any) -> type:
 
 
 def reclaim_connections(client: Any, base_url: str) -> None:
-    """Make an HTTP client take back the connections of cancelled requests, and count its connections.
+    """Recover connections of an ``AsyncClient``, and count them per ``base_url``.
 
-    Args:
-        client: An ``AsyncClient`` of httpx or httpx2. A client without event hooks is left unchanged, and so
-            is a transport without a pool.
-        base_url: URL of the API that the client is for, under which its connections are counted.
+    Clients without event hooks and transports without a pool stay unchanged.
     """
     hooks = getattr(client, "event_hooks", None)
     if not isinstance(hooks, dict) or shield_closing in hooks.setdefault("response", []):
@@ -143,25 +132,21 @@ def reclaim_connections(client: Any, base_url: str) -> None:
             pool.split_by_loop()
         else:
             _log.warning("connections_not_reclaimed", pool=f"{type(pool).__module__}.{type(pool).__name__}")
-    if hasattr(client, "_transport_for_url"):  # a proxy has a pool of its own
+    if hasattr(client, "_transport_for_url"):  # a proxy has its own pool
         used = client._transport_for_url(client.build_request("GET", base_url).url)
         for pool in _pools_in(used):
             _count(pool, base_url)
 
 
 async def close_idle_connections(client: Any) -> None:
-    """Close the connections of a client that no request uses; the next request opens a new one."""
+    """Close a client's idle connections."""
     for pool in _pools_of(client):
         if isinstance(pool, _Reclaiming):
             await pool.close_idle()
 
 
 def transports_of_one_loop(client: Any) -> list[Any]:
-    """Return the transports of an HTTP client that do not keep the connections of event loops apart.
-
-    They use no pool of the HTTP library, themselves or inside, or one that ``reclaim_connections`` could not
-    change.
-    """
+    """Return transports whose pool ``reclaim_connections`` could not change."""
     return [
         transport
         for transport in _transports_of(client)
@@ -179,7 +164,6 @@ def _transports_of(client: Any) -> list[Any]:
 
 
 def _pools_in(transport: Any, depth: int = _NESTED) -> list[Any]:
-    """Return the pools of a transport, and those of the transports that it wraps, such as for a cache."""
     values = getattr(transport, "__dict__", {})
     if (pool := values.get("_pool")) is not None:
         return [pool]
@@ -191,16 +175,15 @@ def _pools_in(transport: Any, depth: int = _NESTED) -> list[Any]:
 class ConnectionStats:
     """The HTTP connections to one API, over all pools of this process.
 
-    Each client has one pool for each event loop. A connection counts as one of ``active``, ``idle`` and
-    ``opening``.
+    Each client has one pool per event loop. A connection is ``active``, ``idle`` or ``opening``.
 
     Attributes:
         base_url: URL of the API, without user and password.
         active: Connections with a request.
-        idle: Connections that are open for the next request.
+        idle: Open connections without a request.
         opening: Connections that are being opened.
         pending_requests: Requests that wait for a connection.
-        max_connections: How many connections the pools may have together.
+        max_connections: The limit of all pools together.
         pools: Number of pools.
     """
 
@@ -220,10 +203,10 @@ _pools_lock = Lock()
 def connection_stats() -> list[ConnectionStats]:
     """Return the numbers of HTTP connections of this process, one entry for each URL of an API.
 
-    Export them as gauges: a pool that is full (``active + opening`` equals ``max_connections``) makes further
-    requests wait (``pending_requests``). Counted are the clients that this library creates for model names,
-    those of ``AnthropicProvider`` and ``GeminiProvider``, and those passed to an agent in an
-    ``AsyncClientBundle`` or a ``KantanAsyncLLM``. May be called from any thread.
+    Export them as gauges. In a full pool (``active + opening`` equals ``max_connections``), further requests
+    wait (``pending_requests``). The numbers include the clients for model names, ``AnthropicProvider`` and
+    ``GeminiProvider``, and clients passed to an agent in an ``AsyncClientBundle`` or ``KantanAsyncLLM``. Any
+    thread may call it.
     """
     with _pools_lock:
         pools = list(_pools.items())
@@ -236,7 +219,7 @@ def connection_stats() -> list[ConnectionStats]:
 
 
 def _add(stats: ConnectionStats, pool: Any) -> ConnectionStats:
-    # `list` copies in one step, while another thread may change the lists.
+    # `list` is atomic: another thread may change the lists.
     states = [_state(connection) for connection in list(pool._connections)]
     return ConnectionStats(
         stats.base_url,

@@ -1,8 +1,7 @@
-"""Skip the OpenAI client's conversion of request data that are plain JSON already.
+"""Skips the OpenAI client's conversion of plain JSON in requests.
 
-Before each request, the client compares every tool and every input item with every type of its union, to find
-file handles, dates and renamed fields. With a hundred tools, this is four fifths of a turn. Plain JSON has
-none of these. So plain lists bypass the conversion and are restored before the request is sent.
+The client compares every tool and item with every type of its union, to find file handles, dates and renamed
+fields: four fifths of a turn with a hundred tools. Plain lists bypass it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from kantan_agents.models.client_retries import client_retries_off
 from kantan_agents.models.plain_data import is_plain
 
 _CLIENT = f"{Path(openai.__file__).parent}{os.sep}"
-_EXTRA = "extra_json"  # the client's name of ``extra_body`` in the options of ``post``
+_EXTRA = "extra_json"  # the client's name of ``extra_body``
 
 
 class _LightResponses(AsyncResponses):
@@ -46,10 +45,9 @@ class _LightCompletions(AsyncCompletions):
 
 
 class _DeferredLists(dict[str, Any]):
-    """The ``extra_body`` of a request, together with the lists that bypass the conversion.
+    """The ``extra_body`` of a request, with the lists that bypass the conversion.
 
-    The dict also contains the lists: if it is copied on the way, the client itself merges them into the
-    request.
+    The dict contains them too, for a client that copies it.
     """
 
     def __init__(self, extra: Mapping[str, Any] | None, lists: dict[str, Any]) -> None:
@@ -59,10 +57,7 @@ class _DeferredLists(dict[str, Any]):
 
 
 def use_light_requests(client: AsyncOpenAI, model: Model) -> None:
-    """Make ``client`` skip the conversion in requests of ``model``, unless its resources were customized.
-
-    Requests that the application itself sends with the client have the same content as before.
-    """
+    """Skip the conversion for ``model``, unless resources were customized."""
     if not isinstance(client, AsyncOpenAI):
         return
     # Both are cached properties, so they can be replaced.
@@ -75,7 +70,7 @@ def use_light_requests(client: AsyncOpenAI, model: Model) -> None:
 
 
 def sends_light_requests(model: object) -> bool:
-    """Return whether the requests of ``model`` go through the resources that this module has replaced."""
+    """Return whether ``model`` skips the conversion."""
     client = getattr(model, "_client", None)
     if isinstance(model, OpenAIResponsesModel):
         return isinstance(getattr(client, "responses", None), _LightResponses)
@@ -91,7 +86,6 @@ def _is_unmodified(
 
 
 def _defer_lists(kind: type, options: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return ``options`` with those of the named lists that are plain JSON moved to ``extra_body``."""
     extra = options.get("extra_body")
     if not isinstance(extra, (Mapping, type(None))) or _is_wrapped(kind):
         return options
@@ -116,7 +110,7 @@ def _restore_lists(post: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
 
 
 def _is_wrapped(kind: type) -> bool:
-    """Return whether the client's method is wrapped, as by an instrumentation that reads its arguments."""
+    """Return whether an instrumentation wraps the client's method."""
     create = getattr_static(kind, "create")
     return type(create) is not FunctionType or not create.__code__.co_filename.startswith(_CLIENT)
 

@@ -1,4 +1,4 @@
-"""``PoolPerLoop``: an HTTP connection pool that keeps the connections of each event loop apart."""
+"""``PoolPerLoop``: separates event loops in a connection pool."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ from kantan_agents.models.connections import PerLoop, start_on
 
 
 class PoolPerLoop:
-    """Mixed into the class of a pool: the requests of an event loop use only connections of that loop.
+    """Mixin for a pool: an event loop's requests use only connections of that loop.
 
-    A connection belongs to the loop that opened it. The HTTP library sends a request over an idle connection
-    of any loop: the server receives it, and then the answer cannot be read. OpenAI's client sends the request
-    again, so it is paid twice.
+    The HTTP library would use another loop's idle connection and fail to read the answer. OpenAI's client
+    repeats the request, and the user pays twice.
 
-    The pool itself serves the loop that uses it first. For each other loop, it makes a copy with the same
-    settings: proxy, TLS, limits. Above the pool, in transports and clients, nothing belongs to a loop.
+    The pool serves its first loop, and copies with its settings the others.
     """
 
     _connections: list[Any]
@@ -29,15 +27,15 @@ class PoolPerLoop:
     _others: PerLoop[Any] | None = None  # None in a copy
 
     def split_by_loop(self) -> None:
-        """Begin to keep the loops apart."""
-        # By weak reference: what makes copies must not keep the pool alive.
+        """Start to separate the loops."""
+        # Weak: the factory must not keep the pool alive.
         self._others = PerLoop(partial(_copy_for_loop, _empty_copy(self), ref(self)), _close)
         if self._connections:
-            # Opened on a loop that is not known. Its requests end as usual.
+            # Opened on an unknown loop. Its requests end as usual.
             self.__dict__["_home"] = _unknown
 
     def handle_async_request(self, request: Any) -> Coroutine[Any, Any, Any]:
-        """Send a request over a connection of the running loop."""
+        """Send a request on the running loop's connections."""
         loop = asyncio._get_running_loop()  # None under trio
         home = self.__dict__.get("_home")
         if loop is None or (home is not None and home() is loop):
@@ -46,7 +44,7 @@ class PoolPerLoop:
         return pool._send(request)
 
     async def aclose(self) -> None:
-        """Close the connections of all loops, each on its own loop."""
+        """Close each loop's connections on it."""
         loop = asyncio._get_running_loop()
         home = self.__dict__.get("_home", _unknown)()
         if self._others is not None and loop is not None:
@@ -63,28 +61,27 @@ class PoolPerLoop:
 
     @property
     def is_over(self) -> bool:
-        """Whether the loop of the pool itself is closed."""
+        """Whether the pool's own loop is closed."""
         home = self.__dict__.get("_home", _unknown)()
         return home is not None and home.is_closed()
 
     async def close_idle(self) -> None:
-        """Close the connections of the pool itself that no request uses."""
+        """Close the own idle connections."""
 
     def forget_connections(self) -> None:
-        """Drop the connections and requests of a loop that is closed; none of them can end any more."""
+        """Drop a closed loop's connections and requests."""
         self._connections = []
         self._requests = []
 
     def on_copy(self, copied: Any) -> None:
-        """Called with each copy when it is made."""
+        """Called with each new copy."""
 
     def _send(self, request: Any) -> Coroutine[Any, Any, Any]:
         sending: Coroutine[Any, Any, Any] = super().handle_async_request(request)  # type: ignore[misc]
         return sending
 
     def _pool_for(self, loop: asyncio.AbstractEventLoop) -> Any:
-        # One step, so that of two loops in two threads only one gets the pool itself. No lock: a signal
-        # handler may interrupt its holder, and run an agent.
+        # Atomic between threads. No lock: a signal handler may interrupt its holder and run an agent.
         home = self.__dict__.setdefault("_home", ref(loop))()
         if home is loop:
             self._closing = close_at_loop_end(self, loop)
@@ -119,12 +116,12 @@ def _copy_for_loop(template: Any, original: ref[Any]) -> Any:
 
 
 def close_at_loop_end(pool: Any, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[None, None] | None:
-    """Close the idle connections of a pool when its loop ends; keep the result as long as the pool.
+    """Close a pool's idle connections when its loop ends; hold the result meanwhile.
 
-    ``asyncio.run`` closes the asynchronous generators that were started on its loop, and awaits them. A
-    connection that is still open when its loop is closed is closed by the garbage collector, with a warning.
+    ``asyncio.run`` closes its async generators. Otherwise the garbage collector closes the connections, with
+    a warning.
     """
-    # A private attribute, as asyncio has no public one. A generator started after the end causes a warning.
+    # Private. A generator started after the end causes a warning.
     if getattr(loop, "_asyncgens_shutdown_called", False):
         return None
     generator = _closing_at_end(ref(pool))

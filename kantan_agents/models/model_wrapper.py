@@ -1,4 +1,4 @@
-"""Base class of the models that wrap another model and are indistinguishable from it to the SDK."""
+"""Base class of wrapped models, unnoticed by the SDK."""
 
 from __future__ import annotations
 
@@ -11,20 +11,15 @@ from typing_extensions import Self
 
 
 def of_inner(name: str) -> Any:
-    """Return a property with an attribute of what is wrapped; None if that has no such attribute.
+    """Return a property that reads an inner attribute, or None.
 
-    For attributes that the SDK looks for in every run, and that few objects have: in ``__getattr__``, each
-    would be an exception, for which every run waits. ``hasattr`` finds them always, and they cannot be set.
+    The SDK looks these up in every run: in ``__getattr__``, each would be a slow exception.
     """
     return property(lambda self: getattr(self.inner, name, None))
 
 
 class ModelWrapper(Model):
-    """A model that forwards everything to another one.
-
-    Attributes:
-        inner: The wrapped model.
-    """
+    """A model that forwards everything to ``inner``."""
 
     inner: Model
     name = of_inner("name")
@@ -32,7 +27,7 @@ class ModelWrapper(Model):
 
     @classmethod
     def for_model(cls, inner: Model, *args: Any) -> Self:
-        """Wrap a model; further arguments go to the constructor of the class."""
+        """Wrap a model; ``args`` go to the constructor."""
         made = cast("Self", _class_for(cls, type(inner))(*args))
         made.inner = inner
         return made
@@ -46,7 +41,7 @@ class ModelWrapper(Model):
         return self.inner.stream_response(*args, **kwargs)
 
     def get_retry_advice(self, request: Any) -> Any:
-        """Return the model's advice on retrying a failed request."""
+        """Return the model's retry advice."""
         return self.inner.get_retry_advice(request)
 
     def _cleanup_on_run_end(self, owner: object) -> Coroutine[Any, Any, None]:
@@ -67,8 +62,8 @@ class ModelWrapper(Model):
 
 @functools.lru_cache(maxsize=256)
 def _class_for(stand_in: Any, kind: Any) -> Any:
-    # Names and fields of the model's own class: the SDK orders agents of one name by them when it stores a
-    # paused run, and the order must be the same without the wrapper.
+    # The SDK orders agents by these names and fields when it stores a paused run; the wrapper must not change
+    # the order.
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
     fields = getattr(kind, "__dataclass_fields__", None)
     if fields is not None:

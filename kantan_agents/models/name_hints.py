@@ -1,4 +1,4 @@
-"""What to write in place of a model name whose provider is unknown (E19)."""
+"""Suggestions for unknown model names (E19)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHORT: Final = {"sonnet": "claude-sonnet-...", "opus": "claude-opus-...", "haik
 
 
 def hint_for(name: str) -> str:
-    """Return sentences about the names that may be meant, and the variables that they need."""
+    """Return suggested names and their variables."""
     name = name.strip()
     provider, slash, model = name.partition("/")
     if slash and provider == "azure":

@@ -1,4 +1,4 @@
-"""``NamedModel``: a model name as an SDK model, which finds its client at each call."""
+"""``NamedModel``: a model name as an SDK model."""
 
 from __future__ import annotations
 
@@ -21,14 +21,10 @@ from kantan_agents.models.stream_usage import stream_with_usage
 
 
 class ModelFinder(Protocol):
-    """Finds the model of the running loop or run."""
+    """Finds the current model."""
 
     def model(self) -> Model:
-        """Return the model.
-
-        Raises:
-            ModelNotConfiguredError: E47, its key or URL is missing.
-        """
+        """Return the model; E47 without its key or URL."""
         ...
 
 
@@ -36,15 +32,9 @@ ProviderFactory = Callable[[], ModelProvider]
 
 
 class NamedModel(Model):
-    """Delegates every call and attribute to the model of the running event loop or of the run's provider.
+    """Delegates to the model of the running event loop or of the run's provider.
 
-    The SDK agent holds this object rather than the name, because the SDK would send a name to OpenAI when the
-    agent is run without this library: by ``Runner.run(agent.sdk_agent)``, or as a hand-off target of an SDK
-    agent.
-
-    Args:
-        name: The model's name at its provider; None for the provider's default model.
-        clients: Finds the model of the running loop or run.
+    The SDK would send a name to OpenAI when it runs the agent without this library.
     """
 
     def __init__(self, name: str | None, clients: ModelFinder) -> None:
@@ -52,7 +42,7 @@ class NamedModel(Model):
         self.clients = clients
 
     def current_model(self) -> Model:
-        """Return the model of the running loop; in a run with a model provider, that provider's model."""
+        """Return the run's or the loop's model."""
         run = current_run.get()
         if run is not None and run.model_provider is not None:
             model: Model = run.model_provider.get_model(self.name)
@@ -73,7 +63,7 @@ class NamedModel(Model):
     def stream_response(
         self, system_instructions: str | None, input: Any, model_settings: Any, *args: Any, **kwargs: Any
     ) -> AsyncIterator[Any]:
-        """Call the model and stream its response, with its usage."""
+        """Call the model and stream its response."""
         model = self.current_model()
         return stream_with_usage(
             model,
@@ -82,11 +72,11 @@ class NamedModel(Model):
         )
 
     def get_retry_advice(self, request: ModelRetryAdviceRequest) -> ModelRetryAdvice | None:
-        """Return the model's advice on whether to retry a failed request."""
+        """Return the model's retry advice."""
         return self.current_model().get_retry_advice(request)
 
     async def _cleanup_on_run_end(self, owner: object) -> None:
-        with suppress(ModelNotConfiguredError):  # the run has ended with this error
+        with suppress(ModelNotConfiguredError):  # the run has failed with this error
             await self.current_model()._cleanup_on_run_end(owner)
 
     async def close(self) -> None:
@@ -104,8 +94,7 @@ class NamedModel(Model):
         return f"NamedModel({self.name!r})"
 
 
-# In a run of this library, the wrapper of the agent's model has made the request fit. The SDK's own runner
-# has no wrapper.
+# In the library's runs, the wrapper makes the request fit. The SDK's runner has none.
 def _asked(model: Model, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Awaitable[ModelResponse]:
     if current_run.get() is None:
         return ask_model(model, args, kwargs)
@@ -119,11 +108,7 @@ def _streamed(model: Model, args: tuple[Any, ...], kwargs: dict[str, Any]) -> As
 
 
 class AnthropicModels:
-    """Finds the model of a Claude name: one ``AnthropicProvider``, which has a client for each event loop.
-
-    Args:
-        model: The model.
-    """
+    """Finds a Claude model: one ``AnthropicProvider`` for all event loops."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -134,12 +119,7 @@ class AnthropicModels:
 
 
 class LaterClients:
-    """Resolves a name at each call until its provider has been configured.
-
-    Args:
-        name: The name.
-        resolve: Returns the model's name at its provider, and what finds its clients; raises E47.
-    """
+    """Resolves a name at each call until its provider is configured."""
 
     def __init__(self, name: str, resolve: Callable[[str], tuple[str, ModelFinder]]) -> None:
         self._name = name
@@ -147,35 +127,25 @@ class LaterClients:
         self._found: ModelFinder | None = None
 
     def model(self) -> Model:
-        """Return the model.
-
-        Raises:
-            ModelNotConfiguredError: E47, the key or the URL of its provider is still missing.
-            ModelNotFoundError: E19, the model is unknown.
-        """
+        """Return the model; E47 if still not configured, E19 if unknown."""
         return self.resolve().model()
 
     def resolve(self) -> ModelFinder:
-        """Return what finds the clients; E47 and E19 as for ``model``."""
+        """Return the clients; E47 and E19 as for ``model``."""
         if self._found is None:
             self._found = self._resolve(self._name)[1]
         return self._found
 
 
 class FactoryClients:
-    """Gets models from a custom provider, which ``model_provider_factory`` creates once per run.
-
-    Args:
-        factory: Creates the provider.
-        name: The model name to get from it; None for its default.
-    """
+    """Gets models from a custom provider."""
 
     def __init__(self, factory: ProviderFactory, name: str | None) -> None:
         self._factory = factory
         self._name = name
 
     def model(self) -> Model:
-        """Return the model of the current run's provider; outside of a run, of a new provider."""
+        """Return the model of the run's provider; outside of a run, of a new provider."""
         run = current_run.get()
         provider = run.state.get((_PROVIDER, id(self._factory))) if run is not None else None
         if provider is None:
@@ -196,13 +166,9 @@ def use_provider(run: Run, factory: ProviderFactory, provider: ModelProvider) ->
 
 
 class DefaultProvider(ModelProvider):
-    """The SDK's own provider, for models that this library does not resolve; created on first use.
+    """The SDK's provider, for models that this library does not resolve.
 
-    Each run gets a new one, so that ``set_default_openai_client`` and the environment are read at that time.
-    Runs that do not need it pay nothing.
-
-    Args:
-        provider: The SDK's provider that a run was given; None for a new one.
+    Each run gets a new one, which reads ``set_default_openai_client`` and the environment at first use.
     """
 
     def __init__(self, provider: MultiProvider | None = None) -> None:
@@ -215,7 +181,7 @@ class DefaultProvider(ModelProvider):
         try:
             model = self._provider.get_model(model_name)
         except Exception as error:
-            # The client's own messages name options that an agent does not have.
+            # The client's messages name options that an agent lacks.
             failed = _environment_error(model_name, error)
             if failed is None:
                 raise
@@ -235,7 +201,6 @@ class DefaultProvider(ModelProvider):
 
 
 def _environment_error(name: str | None, error: Exception) -> ModelNotConfiguredError | None:
-    """Return the error of the environment that made a client of the SDK fail; None if there is none."""
     model, url = name or get_default_model(), os.environ.get("OPENAI_BASE_URL")
     if type(error) is OpenAIError and not os.environ.get(OPENAI.key):
         return missing(model, OPENAI)
@@ -248,7 +213,7 @@ def _environment_error(name: str | None, error: Exception) -> ModelNotConfigured
 
 
 def _check_environment_of(model: Model, name: str | None) -> None:
-    """Check the key and the URL of a model of the SDK that come from the environment; E47 if one is wrong."""
+    """Raise E47 if the key or URL in the environment is wrong."""
     client = getattr(model, "_client", None)
     key, url = os.environ.get(OPENAI.key), os.environ.get("OPENAI_BASE_URL")
     if key is not None and getattr(client, "api_key", None) == key:
@@ -258,11 +223,7 @@ def _check_environment_of(model: Model, name: str | None) -> None:
 
 
 def check_configured(model: Model | None) -> None:
-    """Check that a model can be called as far as the environment shows; None is the SDK's default model.
-
-    Raises:
-        ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
-    """
+    """Raise E47 if the model (by default the SDK's) is not configured."""
     if model is None:
         DefaultProvider().get_model(None)
     elif isinstance(model, NamedModel) and isinstance(model.clients, LaterClients):

@@ -1,8 +1,8 @@
-"""Makes odd replies of chat completions servers such as the SDK reads them, streamed or not.
+"""Fits odd chat completions replies to the SDK, streamed or not.
 
-Local servers leave out ids and types of calls, send arguments as objects, contents as lists of parts, usage
-without numbers, and reasoning and calls as text (``text_forms.py``). The plain SDK ends the run with an error
-of Python, or takes a call for an answer. What was received stays in the span of the model call.
+Local servers omit ids, types and numbers, and send arguments as objects, content as lists, and reasoning and
+calls as text (``text_forms.py``). The plain SDK raises a Python error, or mistakes a call for an answer. The
+span has the original.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _log = get_logger("kantan_agents.models")
 
 
 def is_usual(answer: Any) -> bool:
-    """Return whether the SDK reads a complete answer as it is, which is nearly always so."""
+    """Return whether the SDK can read an answer unchanged."""
     try:
         message, usage = answer.choices[0].message, answer.usage
         content = message.content
@@ -46,7 +46,7 @@ def is_usual(answer: Any) -> bool:
 
 
 def fit_answer(answer: Any, new_reader: Callable[[], TextReader]) -> None:
-    """Change a complete answer to one that the SDK reads."""
+    """Fit a complete answer to the SDK."""
     choice = next(iter(objects_in(answer.choices)), None)
     message: Any = getattr(choice, "message", None)
     if not is_object(message):
@@ -71,25 +71,25 @@ def fit_answer(answer: Any, new_reader: Callable[[], TextReader]) -> None:
 
 
 def is_object(value: Any) -> bool:
-    """Return whether a value was an object of JSON where the API has one."""
+    """Return whether a value was a JSON object."""
     return isinstance(value, BaseModel)
 
 
 def objects_in(value: Any) -> list[Any]:
-    """Return the objects in a list; none if the value is not a list."""
+    """Return a list's objects; none for other values."""
     return [one for one in value if is_object(one)] if isinstance(value, list) else []
 
 
 def data_of(value: BaseModel) -> Any:
-    """Return an object as it was received."""
+    """Return an object as received."""
     return value.model_dump(exclude_unset=True, warnings=False)
 
 
 def fit_call(call: Any) -> None:
-    """Change a call, or a part of one, to texts."""
+    """Change a call's fields to strings."""
     if call.type == "custom":
         return
-    if not is_object(call.function):  # name and arguments beside the id
+    if not is_object(call.function):  # name and arguments next to the id
         given = {name: getattr(call, name, None) for name in ("name", "arguments")}
         call.function = Function.construct(**given)
     function = call.function
@@ -101,13 +101,13 @@ def fit_call(call: Any) -> None:
 
 
 def call_data(call: TextCall) -> dict[str, Any]:
-    """Return a call in a text as the API has it; ``call_ids.py`` gives it an id."""
+    """Return a textual call in the API's form."""
     function = {"name": call.name, "arguments": call.arguments}
     return {"id": "", "type": "function", "function": function}
 
 
 def fit_content(message: Any) -> None:
-    """Change the content of a message, or of a part of one, to a text."""
+    """Change a message's content to a string."""
     content = message.content
     if content is None or isinstance(content, str):
         return
@@ -135,13 +135,13 @@ def _text_of(part: Any) -> str | None:
 
 
 def add_reasoning(message: Any, thought: str) -> None:
-    """Add to the reasoning of a message, or of a part of one."""
-    if thought:  # the field that the SDK reads
+    """Append to a message's reasoning."""
+    if thought:  # the SDK's field
         message.reasoning_content = f"{getattr(message, 'reasoning_content', None) or ''}{thought}"
 
 
 def fitted_usage(usage: Any) -> Any:
-    """Return a usage with all three numbers; None if it has none."""
+    """Return a complete usage, or None."""
     given = [getattr(usage, name, None) for name in _NUMBERS]
     prompt, completion, total = (one if type(one) is int else None for one in given)
     if not is_object(usage) or prompt is completion is total is None:

@@ -1,4 +1,4 @@
-"""Makes the chunks of a streamed chat completion such as the SDK reads them (see ``odd_replies.py``)."""
+"""Fits streamed chat completions to the SDK (see ``odd_replies.py``)."""
 
 from __future__ import annotations
 
@@ -25,15 +25,7 @@ _TEXTS: Final = frozenset({str, type(None)})
 
 
 class FittedStream:
-    """The chunks of an answer such as the SDK reads them; notes in the response if the answer is cut off.
-
-    Args:
-        stream: The chunks.
-        response: The response that the SDK fills.
-        new_reader: Returns what reads the text of the answer.
-        note_call: Is called if the answer has tool calls.
-        most: The ``max_tokens`` of the request.
-    """
+    """Chunks that the SDK can read; marks the response if it is cut off."""
 
     def __init__(
         self,
@@ -58,7 +50,7 @@ class FittedStream:
         parts: list[Any] = []  # of calls
         indexes: set[int] = set()
         async for chunk in self._stream:
-            # No function is called for a usual chunk: nearly all are, and a reader waits for each.
+            # No function call for a usual chunk, for speed.
             text: Any = None
             calls: Any = []
             usage, ended = chunk.usage, None
@@ -99,7 +91,7 @@ class FittedStream:
                 fitter = _ChunkFitter(None if has_text else self._new_reader(), parts)
             fitter.fit(chunk, is_odd=not is_usual)
             parts += calls if is_usual else []
-            if ended is not None:  # after the fitter has noted what was received
+            if ended is not None:  # after the fitter has noted the chunk
                 self._note_end(ended)
             yield chunk
             if fitter.is_settled:
@@ -118,14 +110,9 @@ class FittedStream:
 
 
 class _ChunkFitter:
-    """Changes the chunks of an answer, from the first one on that may be odd.
+    """Changes chunks from the first possibly odd one.
 
-    Args:
-        reader: Reads the text; None if some of it has been passed on.
-        parts: The parts of calls that have been passed on.
-
-    Attributes:
-        is_odd: Whether something in the answer is not such as the SDK reads it.
+    ``reader`` is None and ``parts`` are set after a part has been passed on.
     """
 
     def __init__(self, reader: TextReader | None, parts: Iterable[Any]) -> None:
@@ -139,11 +126,9 @@ class _ChunkFitter:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing was odd, and all that follows is text."""
         return not self.is_odd and self._reader is not None and self._reader.is_text
 
     def fit(self, chunk: Any, *, is_odd: bool) -> None:
-        """Change a chunk to one that the SDK reads; ``is_odd`` is whether it is not such a one already."""
         self.is_odd = self.is_odd or is_odd
         received = _received_in(chunk)
         if isinstance(received, str) and self._received and isinstance(self._received[-1], list):
@@ -174,17 +159,13 @@ class _ChunkFitter:
             self.is_odd = self.is_odd or self._reader.has_reasoning
 
     def rest(self) -> Iterator[Any]:
-        """Yield a last chunk with what was held until the end."""
         if self._reader is not None and self._last is not None:
             delta = self._last.choices[0].delta = ChoiceDelta.construct()
             self._show(delta, self._reader.rest())
             yield self._last
 
     def received(self) -> list[Any]:
-        """Return what was received: the chunks, with one text for those in a row that have nothing else.
-
-        What masks and redacts a span would not find a secret whose parts are in different chunks.
-        """
+        """Return the received chunks, joined: a split secret would escape the span's redaction."""
         return ["".join(one) if isinstance(one, list) else one for one in self._received]
 
     def _show(self, delta: Any, reading: Reading) -> None:
@@ -197,7 +178,7 @@ class _ChunkFitter:
 
 
 def _is_continued(before: Any, received: Any) -> bool:
-    """Return whether a chunk only continues a text of the one before, which gets it then."""
+    """Append a chunk that only continues the previous text; return whether it does."""
     try:
         (old,), (new,) = before["choices"], received["choices"]
         if new.get("finish_reason") or received.get("usage"):
@@ -220,7 +201,6 @@ def _is_continued(before: Any, received: Any) -> bool:
 
 
 def _received_in(chunk: Any) -> Any:
-    """Return the text of a chunk with nothing else, or all of a chunk as data."""
     choice: Any = next(iter(objects_in(chunk.choices)), None)
     delta: Any = getattr(choice, "delta", None)
     is_only_text = (

@@ -1,7 +1,6 @@
-"""Models at OpenAI that follow ``agents.set_default_openai_client``, ``..._key`` and ``..._api``.
+"""OpenAI models that follow ``agents.set_default_openai_client``, ``..._key`` and ``..._api``.
 
-Agents are often created when a module is imported, and the defaults set later, when the program starts. So
-the defaults are read at each call.
+Read at each call: programs often set them after they import their agents.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Final
 
 from agents import Model
 
-# Private: the SDK has public functions that set these defaults, and none that returns them.
+# Private: the SDK has no public getters for these defaults.
 from agents.models import _openai_shared as sdk_defaults
 from kantan_llm import AsyncClientBundle
 from kantan_llm.providers import split_model_prefix
@@ -25,15 +24,15 @@ from kantan_agents.models.client_pool import OPENAI, ApiClients, ClientPool, sdk
 _NAMES: Final = re.compile(
     r"gpt-(?!oss)|chatgpt-|o\d+(?:-|$)|codex-|computer-use-|text-embedding-|ft:", re.IGNORECASE
 )
-"""How the names of OpenAI's models begin, those of fine-tuned ones included."""
+"""Prefixes of OpenAI's model names, including fine-tuned ones."""
 
 ELSEWHERE: Final = ("litellm/", "any-llm/")
-"""Prefixes of names that the SDK resolves with other packages, whatever the environment holds."""
+"""Prefixes of names that the SDK always resolves with other packages."""
 
 
 @lru_cache(maxsize=512)
 def at_openai(name: str) -> str | None:
-    """Return the name of a model at OpenAI, of a name that means one; else None."""
+    """Return OpenAI's name of an OpenAI model, else None."""
     provider, model = split_model_prefix(name.strip())
     if provider == OPENAI or (provider is None and _NAMES.match(model)):
         return model
@@ -46,27 +45,23 @@ def default_key() -> str | None:
 
 
 def uses_responses() -> bool:
-    """Return whether ``set_default_openai_api`` has chosen the Responses API, as it is by default."""
+    """Return whether the default API is Responses."""
     return sdk_defaults.get_use_responses_by_default()
 
 
 class DefaultClientModel:
-    """Finds a model behind the default client of the SDK.
-
-    Args:
-        name: The model's name.
-    """
+    """Finds a model behind the SDK's default client."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._last: tuple[AsyncOpenAI, bool, Model] | None = None
 
     def model(self) -> Model:
-        """Return the model behind the client that is set when this is called."""
+        """Return the model behind the default client."""
         return self.behind(_default_client())
 
     def client(self) -> AsyncOpenAI:
-        """Return the client that is set when this is called."""
+        """Return the current default client."""
         client = _default_client()
         self.behind(client)  # prepares the client, as for every model
         return client
@@ -82,11 +77,9 @@ class DefaultClientModel:
 
 
 def default_client_model(name: str, *, is_known: bool) -> tuple[str, DefaultClientModel] | None:
-    """Return a model's name and what finds it behind the SDK's default client; None if that is not set.
+    """Return a model's name and its finder behind the SDK's default client, if set.
 
-    Args:
-        name: A name that has no client otherwise.
-        is_known: Whether its provider is known, which uses the default client only if it is OpenAI.
+    A known provider must be OpenAI.
     """
     if sdk_defaults.get_default_openai_client() is None:
         return None
@@ -104,13 +97,7 @@ def _default_client() -> AsyncOpenAI:
 
 
 class OpenAIPool(ClientPool):
-    """Holds a model at OpenAI for each event loop, while the SDK has no other default.
-
-    Args:
-        resolved: The model, as kantan-llm resolved its name.
-        clients: The clients of its API and key.
-        again: Resolves the name once more, with the defaults of that moment.
-    """
+    """Holds an OpenAI model for each event loop, while the SDK has no other default."""
 
     def __init__(self, resolved: ResolvedLLM, clients: ApiClients, again: Callable[[], ClientPool]) -> None:
         super().__init__(resolved, clients)
@@ -120,7 +107,7 @@ class OpenAIPool(ClientPool):
         self._behind_default = DefaultClientModel(resolved.model)
 
     def model(self) -> Model:
-        """Return the SDK model: behind the default client, or for the running loop."""
+        """Return the current SDK model."""
         client = sdk_defaults.get_default_openai_client()
         if client is not None:
             return self._behind_default.behind(client)
@@ -129,7 +116,7 @@ class OpenAIPool(ClientPool):
         return self._models.get()
 
     def client(self) -> AsyncOpenAI:
-        """Return the default client of the SDK, or the client for the running loop."""
+        """Return the default client, or the loop's."""
         client = sdk_defaults.get_default_openai_client()
         if client is not None:
             return self._behind_default.client()

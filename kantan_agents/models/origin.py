@@ -1,4 +1,4 @@
-"""``ModelOrigin``: the provider, the URL and the name of a model, which identify it across model objects."""
+"""``ModelOrigin``: the identity of a model."""
 
 from __future__ import annotations
 
@@ -17,12 +17,8 @@ _MOST_ORIGINS: Final = 1024
 class ModelOrigin:
     """Identifies a model by its API and name.
 
-    Attributes:
-        base_url: URL of the API; for a model without a URL, a text that identifies its class or instance.
-        model: Name of the model.
-        provider: kantan-llm's name of the provider, or the family of a ``ProviderModel``; None if unknown.
-        is_chat: Whether it is called over chat completions.
-        is_instance: Whether ``base_url`` is that of one object of this process.
+    Without a URL, ``base_url`` identifies the class or, with ``is_instance``, one object of this process.
+    ``provider`` is kantan-llm's name or a ``ProviderModel``'s family.
     """
 
     base_url: str
@@ -33,10 +29,7 @@ class ModelOrigin:
 
 
 class Origins:
-    """A set of models; forgets the oldest ones.
-
-    Reading takes no lock: every streamed call reads it, from any thread.
-    """
+    """A bounded set of models; evicts the oldest. Reads need no lock."""
 
     def __init__(self) -> None:
         self._origins: dict[ModelOrigin, None] = {}
@@ -58,12 +51,12 @@ _numbers = count(1)
 
 
 def register_origin(model: Model, provider: str) -> None:
-    """Store the origin of a model with kantan-llm's name of its provider."""
+    """Store a model's origin with its provider."""
     _origins[model] = _origin(model, provider)
 
 
 def origin_of(model: Model) -> ModelOrigin:
-    """Return the origin of a model; for a ``NamedModel``, that of the model it delegates to now."""
+    """Return the origin of a model, or of a ``NamedModel``'s current one."""
     current_model = getattr(type(model), "current_model", None)  # of a NamedModel
     if current_model is not None:
         model = current_model(model)
@@ -71,7 +64,7 @@ def origin_of(model: Model) -> ModelOrigin:
         return _origins[model]
     except KeyError:
         return _origins.setdefault(model, _origin(model))
-    except TypeError:  # it cannot be weakly referenced or hashed
+    except TypeError:  # not weakly referenceable or hashable
         return _origin(model)
 
 
@@ -81,7 +74,7 @@ def _origin(model: Model, provider: str | None = None) -> ModelOrigin:
     name = getattr(model, "model", None)
     kind = f"{type(model).__module__}.{type(model).__qualname__}"
     is_instance = url is None and not isinstance(name, str)
-    if url is None:  # without a name, nothing identifies the model but the instance
+    if url is None:  # without a name, only the instance identifies it
         url = kind if isinstance(name, str) else f"{kind} {next(_numbers)}"
     return ModelOrigin(
         base_url=str(url),
@@ -93,7 +86,7 @@ def _origin(model: Model, provider: str | None = None) -> ModelOrigin:
 
 
 def name_of(model: Model) -> str | None:
-    """Return the name of a model, or None if it has no name."""
+    """Return a model's name, if any."""
     for attribute in ("name", "model"):
         name = getattr(model, attribute, None)
         if isinstance(name, str):

@@ -1,4 +1,4 @@
-"""Makes the SDK's models those of this library, wherever they come from."""
+"""Adopts the SDK's models."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ _OWN: Final = ((OpenAIChatCompletionsModel, ChatModel), (OpenAIResponsesModel, R
 
 
 def adopt(model: object) -> None:
-    """Make a model of one of OpenAI's APIs show images of results, and say if an answer was cut off.
-
-    A model of another kind, or one that has adopted these ways before, is not changed.
-    """
+    """Give an OpenAI model this library's class."""
     kind = type(model)
     for sdk, own in _OWN:
         if issubclass(kind, sdk) and not issubclass(kind, own):

@@ -1,7 +1,4 @@
-"""Recognizes data made only of built-in types, and packs it to bytes for comparing and copying.
-
-Such data can be inspected and copied without calling any code of its own.
-"""
+"""Packs built-in data to bytes without running its code."""
 
 from __future__ import annotations
 
@@ -12,15 +9,7 @@ _SCALARS = (str, int, float, bool, type(None))
 
 
 def is_plain(value: Any, sequences: tuple[type, ...] = (list,)) -> bool:
-    """Return whether a value is JSON in exact built-in types; subclasses may mean something else.
-
-    Args:
-        value: Any value.
-        sequences: The types accepted as lists.
-
-    Raises:
-        RecursionError: The value is nested very deeply, or contains itself.
-    """
+    """Return whether a value is JSON in exact built-in types; RecursionError if it is too deep."""
     kind = type(value)
     if kind in _SCALARS:
         return True
@@ -30,19 +19,18 @@ def is_plain(value: Any, sequences: tuple[type, ...] = (list,)) -> bool:
 
 
 def packed(value: Any, sequences: tuple[type, ...] = (list,)) -> bytes | None:
-    """Return plain data as bytes. Equal data in equal order gives equal bytes; 1, 1.0 and True differ.
+    """Return plain data as bytes, or None.
 
-    Returns:
-        The bytes, for ``unpacked``; None if the value is not plain. ``marshal`` alone accepts much more,
-        and turns a numpy scalar, for example, into bytes.
+    Equal data in equal order give equal bytes; 1, 1.0 and True differ. ``marshal`` alone accepts, for
+    example, a numpy scalar.
     """
     try:
-        # Version 2: later versions record shared references, so equal data could give different bytes.
+        # Later versions record shared references, so equal data could differ.
         return marshal.dumps(value, 2) if is_plain(value, sequences) else None
     except (ValueError, RecursionError):
         return None
 
 
 def unpacked(data: bytes) -> Any:
-    """Return a new copy of the data that ``packed`` was given."""
+    """Return a new copy of packed data."""
     return marshal.loads(data)  # noqa: S302 - written by this process

@@ -1,4 +1,4 @@
-"""Resolve model names and other ``model`` options to SDK models, with kantan-llm."""
+"""Resolves ``model`` options to SDK models, with kantan-llm."""
 
 from __future__ import annotations
 
@@ -61,11 +61,9 @@ _pools_lock = Lock()
 
 
 def pool_for(name: str) -> tuple[str, ClientPool]:
-    """Return a model's name at its provider, and the clients for it.
+    """Return a model's name at its provider, and its clients.
 
-    Raises:
-        ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
-        ModelNotFoundError: E19, kantan-llm does not know the model.
+    E47 if its provider's key or URL is missing or unusable, E19 if kantan-llm does not know it.
     """
     bare = at_openai(name)
     try:
@@ -107,12 +105,9 @@ def _not_found(name: str) -> ModelNotFoundError:
 
 
 def anthropic_for(name: str) -> tuple[str, AnthropicModels] | None:
-    """Return the name of a Claude model and its clients if ``ANTHROPIC_API_KEY`` is the key to use.
+    """Return a Claude model's name and clients if ``ANTHROPIC_API_KEY`` is the key; else E47.
 
-    ``CLAUDE_API_KEY`` goes first: it is kantan-llm's variable, and calls the model over chat completions.
-
-    Raises:
-        ModelNotConfiguredError: E47, the key or the URL cannot be used.
+    ``CLAUDE_API_KEY`` takes precedence, for chat completions.
     """
     claude = _claude_in(name)
     key = os.environ.get(ANTHROPIC.key)
@@ -132,22 +127,12 @@ def anthropic_for(name: str) -> tuple[str, AnthropicModels] | None:
 
 
 def clients_for(name: str) -> tuple[str, ModelFinder]:
-    """Return a model's name at its provider, and what finds its client.
-
-    Raises:
-        ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
-        ModelNotFoundError: E19, the model is unknown.
-    """
+    """Return a model's name and clients; errors as for ``pool_for``."""
     return anthropic_for(name) or openai_clients_for(name)
 
 
 def openai_clients_for(name: str) -> tuple[str, ClientPool | DefaultClientModel]:
-    """Return a model's name at its provider, and what finds its OpenAI client.
-
-    Raises:
-        ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
-        ModelNotFoundError: E19, the model is unknown.
-    """
+    """Return a model's name and OpenAI clients; errors as for ``pool_for``."""
     expect_requests()
     try:
         return pool_for(name)
@@ -159,60 +144,40 @@ def openai_clients_for(name: str) -> tuple[str, ClientPool | DefaultClientModel]
 
 
 def _claude_in(name: str) -> str | None:
-    """Return the name of a model at Anthropic, of a name that means one; else None."""
     provider, model = split_model_prefix(name.strip())
     is_claude = provider == "anthropic" or (provider is None and model.lower().startswith("claude-"))
     return model if is_claude else None
 
 
 async def embedding_clients(name: str) -> tuple[ClientPool | DefaultClientModel, str]:
-    """Return the clients for an embedding model, and the model's name at its provider.
+    """Return an embedding model's clients and name; errors as for ``pool_for``.
 
-    A name that begins with ``text-embedding-`` and has no provider prefix is an OpenAI model.
-
-    Raises:
-        ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
-        ModelNotFoundError: E19, kantan-llm does not know the model.
+    ``text-embedding-`` without a prefix means OpenAI.
     """
-    # In a thread: creating the first client reads certificates, which takes a while.
+    # Creating the first client reads certificates, which is slow.
     model, pool = await anyio.to_thread.run_sync(openai_clients_for, name)
     return pool, model
 
 
 def own_client_of(model: object) -> None:
-    """Make the client of an SDK model that the application has created usable on each event loop.
-
-    Any other value is left unchanged, such as a name.
-    """
-    if isinstance(model, Model) and not isinstance(model, NamedModel):  # it would look for its client at once
+    """Prepare an application's SDK model for every event loop."""
+    if isinstance(model, Model) and not isinstance(model, NamedModel):  # it would look for its client
         own_connections(model)
 
 
 @attrs.frozen
 class ResolvedModel:
-    """The result of resolving a ``model`` option.
-
-    Args:
-        model: The model of the SDK agent; None for the SDK's default model.
-        settings: The SDK's default settings for the model, if the SDK cannot find them by itself.
-    """
+    """The SDK agent's model and default settings."""
 
     model: Model | None
     settings: ModelSettings | None = None
 
 
 def resolve_model(model: object, provider_factory: ProviderFactory | None = None) -> ResolvedModel:
-    """Resolve the ``model`` option of an Agent.
+    """Resolve the ``model`` option of an Agent; E19 if unknown, E75 for another type.
 
-    Args:
-        model: A name, kantan-llm's ``AsyncClientBundle`` or ``KantanAsyncLLM``, an SDK ``Model``, a
-            ``Provider`` of the protocol, or None for the default model.
-        provider_factory: Creates a custom SDK model provider, which then resolves names.
-
-    Raises:
-        ModelNotFoundError: E19, the model is unknown. If only its key or URL is missing, the first call
-            raises E47, so that a module with an agent can be imported without a key.
-        InvalidOptionError: E75, ``model`` is of another type.
+    A missing key or URL fails only at the first call, so that modules with agents can be imported.
+    ``provider_factory`` creates a custom SDK model provider.
     """
     if provider_factory is not None and (model is None or isinstance(model, str)):
         named = NamedModel(model, FactoryClients(provider_factory, model))

@@ -1,6 +1,6 @@
-"""``ResponsesModel``: the SDK's model of the Responses API, which returns an answer that was cut off.
+"""``ResponsesModel``: the SDK's model, with cut-off answers.
 
-The SDK raises an error for it: in a stream, and since 0.21 always. For other APIs it returns the text.
+The SDK raises an error for them: in streams, and since 0.21 always.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from openai.types.responses import Response, ResponseCompletedEvent
 from kantan_agents.models.finish_reasons import mark_cut_off, note_end, with_end
 
 _SETTINGS = 2
-"""Place of the model settings among the arguments of ``_fetch_response``."""
+"""Index of the model settings in the arguments of ``_fetch_response``."""
 
 
 class ResponsesModel(OpenAIResponsesModel):
-    """The SDK's model of the Responses API; an answer that was cut off is an answer, and says so.
+    """The SDK's Responses API model, which returns and marks cut-off answers.
 
-    It has the names of the SDK's class, because the SDK orders agents by them when it stores a paused run.
-    The websocket model gets this for streams only.
+    It has the names of the SDK's class, by which the SDK orders agents when it stores a paused run. The
+    websocket model gets this for streams only.
     """
 
     __module__ = OpenAIResponsesModel.__module__
@@ -32,7 +32,7 @@ class ResponsesModel(OpenAIResponsesModel):
         """Call the model."""
         return await with_end(super().get_response(*args, **kwargs))
 
-    # Both private, but the SDK looks at an answer as soon as it has it: nothing later would get it.
+    # Private: the SDK checks answers before any later hook.
     def _get_client(self) -> AsyncOpenAI:
         return cast("AsyncOpenAI", _Client(super()._get_client()))
 
@@ -45,7 +45,7 @@ class ResponsesModel(OpenAIResponsesModel):
 
 
 class _Client:
-    """A client whose answers of the Responses API are complete if they were cut off."""
+    """A client whose cut-off answers count as complete."""
 
     def __init__(self, client: AsyncOpenAI) -> None:
         self._client = client
@@ -70,7 +70,7 @@ class _Responses:
 
 
 class _Stream:
-    """A stream that ends with an answer if it was cut off."""
+    """A stream whose cut-off end counts as an answer."""
 
     def __init__(self, stream: Any, most: object) -> None:
         self._stream = stream
@@ -91,7 +91,6 @@ class _Stream:
 
 
 def _complete(response: Response, most: object) -> bool:
-    """Make a response complete if it was cut off, and return whether it was; its details stay."""
     if response.status != "incomplete":
         return False
     said = getattr(response.incomplete_details, "reason", response.status)

@@ -1,4 +1,4 @@
-"""Rubrics: a score with comments, as a structured output or as a dict (spec 5)."""
+"""Rubrics: a score with comments (spec 5)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FIELDS = frozenset({"score", "comments"})
 _BOUNDS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _SCALED: Final = "__kantan_scaled__"
 STANDARD_SCALE: Final = (0.0, 1.0)
-"""The scale of judges whose instructions are the standard text."""
+"""The scale of judges with the standard instructions."""
 
 
 class Rubric(BaseModel):
@@ -36,16 +36,16 @@ class Rubric(BaseModel):
 
             critic = Agent("critic", "Score the answer from 0 to 10.", output_type=RUBRIC.between(0, 10))
 
-        The schema that the model gets has the bounds. A reply with another score does not fit: the model is
-        asked again, and then the run fails with E40, so that no such score is recorded.
+        The model gets the bounds in the schema. A reply outside of them does not fit: the model must correct
+        it, or the run fails with E40, so no such score is recorded.
 
         Args:
             low: The lowest score.
             high: The highest score.
 
         Raises:
-            InvalidOptionError: E75, these are not two finite numbers, the lowest first, or the score of a
-                subclass has bounds already or is not a number.
+            InvalidOptionError: E75, ``low`` and ``high`` are not finite or not in order, or a subclass's
+                score has bounds already or is not a number.
         """
         bounded: type[Self] = with_scale(cls, checked_scale("between", (low, high)))
         return bounded
@@ -56,10 +56,9 @@ RUBRIC = Rubric
 
 
 def with_scale(output_type: Any, scale: tuple[float, float]) -> Any:
-    """Return an output type like this one, with a score on a scale.
+    """Return an output type with its score on a scale.
 
-    Raises:
-        InvalidOptionError: E75, it is not a pydantic model whose score is a number without bounds.
+    E75 unless it is a pydantic model whose score is a number without bounds.
     """
     is_model = isinstance(output_type, type) and issubclass(output_type, BaseModel)
     score = output_type.model_json_schema().get("properties", {}).get("score", {}) if is_model else {}
@@ -105,22 +104,17 @@ def _empty(rubric: type[BaseModel], scale: tuple[float, float]) -> BaseModel:
 
 
 def scale_of(output_type: Any) -> tuple[Any, tuple[float, float] | None]:
-    """Return an output type without the scale that ``with_scale`` has given it, and that scale; else None."""
-    # Not of a base class: a subclass may have another score.
+    """Undo ``with_scale``: return type and scale."""
+    # Not a base class's: a subclass may have another score.
     own = vars(output_type).get(_SCALED) if isinstance(output_type, type) else None
     return (output_type, None) if own is None else own
 
 
 def rubric_of(output: Any, output_type: Any = None) -> dict[str, Any] | None:
-    """Return ``output`` as a rubric dict if its type is a rubric's, else None.
+    """Return ``output`` as a rubric dict if its type is a rubric, else None.
 
-    A rubric is recognised by its type, never by a name: ``RUBRIC`` or a subclass, any pydantic model,
-    dataclass, attrs class or TypedDict with the fields ``score`` and ``comments``, or what ``judge``
-    returns.
-
-    Args:
-        output: The SDK's ``final_output``.
-        output_type: The type the agent declared; distinguishes a TypedDict from any other dict.
+    Rubrics are ``RUBRIC`` and subclasses; a pydantic model, dataclass, attrs class or TypedDict (as declared
+    in ``output_type``) with ``score`` and ``comments``; and results of ``judge``.
     """
     fields = as_dict(output, json=True)
     if fields is None:
@@ -132,10 +126,9 @@ def rubric_of(output: Any, output_type: Any = None) -> dict[str, Any] | None:
 
 
 def judge(score: float, comments: list[str]) -> dict[str, Any]:
-    """Return a verdict in the shape kantan-llm stores as a rubric (spec 5, supplement).
+    """Return a verdict in kantan-llm's shape of a rubric (spec 5, supplement).
 
-    Usually a judge agent with ``output_type=RUBRIC`` gives the verdict. Use this function when other code
-    does.
+    Use it when code gives the verdict, rather than a judge agent with ``output_type=RUBRIC``.
 
     Args:
         score: The verdict.

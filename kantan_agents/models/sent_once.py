@@ -1,4 +1,4 @@
-"""Calls a model with the retries of its client turned off."""
+"""Calls models without client retries."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ _log = get_logger("kantan_agents.models")
 def _retries_off(model: Any) -> Iterator[None]:
     """Make the client of ``model`` send each request once.
 
-    Clients of this library read the context variable for each request. For all other models the SDK does it:
-    it copies an OpenAI client for each request, and sets the options of LiteLLM and any-llm.
+    This library's clients read the context variable. The SDK handles the others.
     """
     find = getattr(type(model), "current_model", None)  # of a NamedModel
     found = model if find is None else find(model)
-    # Not imported here, in a run: it takes half a second. `sdk_model`, which creates our clients, imports it.
+    # An import here takes half a second of a run; `sdk_model` makes it.
     light: Any = sys.modules.get("kantan_agents.models.light_requests")
     is_own = light is not None and light.sends_light_requests(found)
     token = client_retries_off.set(True)
@@ -39,20 +38,19 @@ def _retries_off(model: Any) -> Iterator[None]:
 
 
 async def answer_sent_once(model: Any, answer: Awaitable[T]) -> T:
-    """Return the answer of a model, requested with the retries of its client turned off."""
+    """Return an answer, without client retries."""
     try:
         with _retries_off(model):
             return await answer
     finally:
         if iscoroutine(answer):
-            answer.close()  # not begun if the model has no client yet, as without a key
+            answer.close()  # never started without a client
 
 
 async def stream_sent_once(model: Any, events: Any) -> AsyncIterator[Any]:
-    """Yield the events of a model's stream, opened with the retries of its client turned off.
+    """Yield a model's stream, opened without client retries.
 
-    The client retries only until the stream is open, so the context variables are set for the first event
-    only. During a ``yield`` they would apply to the consumer as well.
+    Later, during a ``yield``, the variables would affect the consumer.
     """
     steps = aiter(events)
     try:
@@ -69,7 +67,6 @@ async def stream_sent_once(model: Any, events: Any) -> AsyncIterator[Any]:
 
 @cache
 def _sdk_switch() -> Callable[[bool], AbstractContextManager[None]]:
-    """Return the SDK's context manager for the retries of clients; the SDK has no public one."""
     name = "provider_managed_retries_disabled"
     try:
         switch = getattr(import_module("agents.models._retry_runtime"), name)

@@ -1,6 +1,6 @@
-"""Request the usage of streamed chat completions: most servers send it only if a request asks for it.
+"""Requests the usage of streamed chat completions, which most servers send only on request.
 
-A server that rejects the question gets the same request without it, and is not asked again.
+A server that rejects this gets the request without it, then and later.
 """
 
 from __future__ import annotations
@@ -24,22 +24,16 @@ _log = get_logger("kantan_agents.models")
 
 
 REFUSALS = Origins()
-"""The models whose servers have rejected the question for usage."""
+"""The models whose servers reject a request for usage."""
 
 
 def stream_with_usage(
     model: Model, settings: Any, open_stream: Callable[[Any], AsyncIterator[Any]]
 ) -> AsyncIterator[Any]:
-    """Open the stream of a model, and ask for its usage unless the settings decide about it.
+    """Stream a model with usage, unless the settings decide about it.
 
-    Args:
-        model: The model. The SDK's models of the Responses API and providers of the protocol need no
-            question. A ``NamedModel`` and an ``AskingChatModel`` ask by themselves.
-        settings: The ``ModelSettings`` of the request.
-        open_stream: Opens the stream with the settings given to it.
-
-    Returns:
-        The stream events.
+    The Responses API and protocol providers always send it; ``NamedModel`` and ``AskingChatModel`` request it
+    themselves.
     """
     if _decides(settings) or isinstance(model, _NOT_ASKED) or _delegates(model):
         return open_stream(settings)
@@ -47,10 +41,9 @@ def stream_with_usage(
 
 
 class AskingChatModel(ChatModel):
-    """The SDK's model of the chat completions API, for a client of kantan-llm: it asks for usage by itself.
+    """The chat completions model of kantan-llm's clients, which requests usage under any runner.
 
-    So it does in runs of the SDK's own ``Runner`` too. It has the names of the SDK's class, because the SDK
-    orders agents by them when it stores a paused run.
+    It has the names of the SDK's class, by which the SDK orders agents when it stores a paused run.
     """
 
     __module__ = ChatModel.__module__
@@ -58,7 +51,7 @@ class AskingChatModel(ChatModel):
 
     @classmethod
     def adopt(cls, model: Model) -> None:
-        """Make an instance of the SDK's class one of this class; any other model is left unchanged."""
+        """Convert an instance of the SDK's class; ignore other models."""
         if type(model) is OpenAIChatCompletionsModel:
             changed: Any = model
             changed.__class__ = cls
@@ -66,7 +59,7 @@ class AskingChatModel(ChatModel):
     def stream_response(
         self, system_instructions: str | None, input: Any, model_settings: Any, *args: Any, **kwargs: Any
     ) -> AsyncIterator[Any]:
-        """Call the model and stream its response, with its usage."""
+        """Stream a response with usage."""
         call = super().stream_response
 
         def open_stream(settings: Any) -> AsyncIterator[Any]:
@@ -90,7 +83,6 @@ def _asked(
 
 
 def _decides(settings: Any) -> bool:
-    """Return whether the user's settings say whether to ask."""
     if getattr(settings, "include_usage", True) is not None:
         return True
     extra = (getattr(settings, name, None) for name in ("extra_args", "extra_body"))
@@ -111,7 +103,7 @@ async def _asking(
     rejected: APIStatusError | None = None
     try:
         try:
-            event = await anext(steps, _END)  # the request is sent here
+            event = await anext(steps, _END)  # sends the request
         except APIStatusError as error:
             if not _is_about_usage(error):
                 raise

@@ -1,8 +1,7 @@
-"""Decides whether a call in the text of an answer is read as one, which must give no text more rights.
+"""Decides whether text is read as a call, which must not give it more rights.
 
-Such a call is checked, approved and recorded like any other. But a model that would not call a tool may quote
-a text that asks for it. So nothing is read that could be a quote, and nothing from a model whose server reads
-its calls.
+Rules and approvals apply as usual. But a model may quote a call that it would not make, so possible quotes
+are not read, nor are models whose server parses calls.
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ from kantan_agents.models.text_forms import TextReader
 from kantan_agents.support.log import get_logger
 
 VARIABLE: Final = "KANTAN_AGENTS_TEXT_FORMS"
-"""What is read in the text of answers: ``all``, the default, or ``reasoning``; any other value: nothing."""
+"""Text to read: ``all`` (default), ``reasoning``, or (other values) nothing."""
 
 _READS_CALLS: Final = (OPENAI, GOOGLE, ANTHROPIC, DEEPSEEK)
-_MARK: Final = "tool_call"  # without brackets, which a quote may have in any spelling
+_MARK: Final = "tool_call"  # without brackets, which a quote may spell differently
 _ESCAPE: Final = re.compile(
     r"\\(?:u0000([0-9a-f]{4})|u([0-9a-f]{4})|u\{0*([0-9a-f]{1,5})\}|x([0-9a-f]{2}))", re.IGNORECASE
 )
 _IGNORED: Final = re.compile("[\\\\\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
-_LAYERS: Final = 4  # such as an entity in the JSON of a result that is JSON again
+_LAYERS: Final = 4  # such as an entity in JSON in JSON
 _MEDIA: Final = re.compile(r'"type": "(?:input_)?(?:image|file|audio)')
 CALLERS = Origins()
-"""The models that have made a tool call as the API has them."""
+"""The models with a tool call in the API's form."""
 _log = get_logger("kantan_agents.models")
 
 
@@ -52,7 +51,7 @@ def reader_for(
     handoffs: Sequence[Any],
     *_: Any,
 ) -> TextReader:
-    """Return what reads the text of the answer to a request, whose arguments follow the model."""
+    """Return a reader for a request's answer."""
     read = os.environ.get(VARIABLE) or "all"
     offered = partial(_callable_tools, model, instructions, items, settings, tools, handoffs)
     return TextReader(offered if read == "all" else tuple, reads_reasoning=read in ("all", "reasoning"))
@@ -66,7 +65,6 @@ def _callable_tools(
     tools: Sequence[Any],
     handoffs: Sequence[Any],
 ) -> Collection[str]:
-    """Return the names of the tools that the text of the answer may call."""
     functions = [tool for tool in tools if isinstance(tool, FunctionTool)]
     names = {tool.name for tool in functions} | {handoff.tool_name for handoff in handoffs}
     choice = settings.tool_choice
@@ -89,7 +87,7 @@ def _callable_tools(
 
 
 def _quotable(request: str) -> str | None:
-    """Return what in the JSON of a request a model may quote a call from; None without such a thing."""
+    """Return what a model may quote a call from, if anything."""
     if found := _MEDIA.search(request):
         kind = found[0].rpartition('"')[2].removeprefix("input_")
         return f"media ({kind}), which may show a call"
@@ -108,7 +106,7 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 def _has_calls(items: Any) -> bool:
-    """Return whether the input has a call that was not made of a text."""
+    """Return whether the input has a real call."""
     return isinstance(items, list) and any(
         get(item, "type") in NAMED_CALLS and is_of_server(get(item, "call_id")) for item in items
     )

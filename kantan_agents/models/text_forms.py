@@ -1,7 +1,6 @@
-"""Reads what some servers leave in the text of an answer: reasoning before it, and tool calls in place of it.
+"""Reads reasoning and tool calls in the text of an answer.
 
-Only two places count: reasoning at the beginning of the text, and calls that are all of the rest. The same
-marks anywhere else are text, since a model may quote what a person or a tool has written.
+Reasoning must be at the start and calls be all of the rest: elsewhere a model may quote them.
 """
 
 from __future__ import annotations
@@ -21,23 +20,18 @@ _MOST_SPACE: Final = 200
 _DECODER: Final = json.JSONDecoder()
 
 BEGINNINGS: Final = frozenset({"<", "[", " ", "\t", "\r", "\n"})
-"""The first characters of a text that may begin with reasoning or a call."""
+"""The first characters of possible reasoning or calls."""
 
 
 class TextCall(NamedTuple):
-    """A tool call in a text.
-
-    Attributes:
-        name: The tool.
-        arguments: The arguments, as JSON text.
-    """
+    """A tool call in text, with JSON arguments."""
 
     name: str
     arguments: str
 
 
 class Reading(NamedTuple):
-    """What a part of the text is."""
+    """The clear part of the text."""
 
     reasoning: str = ""
     text: str = ""
@@ -45,21 +39,15 @@ class Reading(NamedTuple):
 
 
 def begins_form(text: str) -> bool:
-    """Return whether a complete text begins with reasoning or a call."""
+    """Return whether reasoning or a call starts the text."""
     return text[:1] in BEGINNINGS and text.lstrip().startswith(_OPENINGS)
 
 
 class TextReader:
-    """Reads the text of one answer in parts; how it is divided makes no difference.
+    """Reads the text of one answer in parts, however it is divided.
 
-    Args:
-        callable_tools: Returns the names of the tools that the text may call. It is called only if the text
-            begins as a call does.
-        reads_reasoning: Whether reasoning at the beginning is read.
-
-    Attributes:
-        is_text: Whether all that follows is text.
-        has_reasoning: Whether the text begins with reasoning, which may be empty.
+    ``callable_tools`` returns the tools that the text may call, and is only called if the text starts like a
+    call. ``is_text``: only text follows.
     """
 
     def __init__(self, callable_tools: Callable[[], Collection[str]], *, reads_reasoning: bool) -> None:
@@ -68,13 +56,13 @@ class TextReader:
         self._callable_tools = callable_tools
         self._names: Collection[str] = ()
         self._openings = _OPENINGS if reads_reasoning else (CALL,)
-        self._closing = ""  # of the reasoning that has begun
+        self._closing = ""  # of the open reasoning
         self._is_after_reasoning = False
         self._held = ""
         self._call: list[str] | None = None
 
     def feed(self, part: str) -> Reading:
-        """Return what is known of the text now; what may become something else is held."""
+        """Return the part that is clear by now."""
         if self._call is not None:
             self._call.append(part)
             return Reading()
@@ -97,7 +85,6 @@ class TextReader:
         return Reading(reasoning, text)
 
     def _begin(self) -> None:
-        """Decide what the held text begins with, if that is clear."""
         begins = self._held.lstrip()
         if self._is_after_reasoning:
             self._held = begins
@@ -115,11 +102,11 @@ class TextReader:
             self.is_text = True
 
     def read_no_calls(self) -> None:
-        """Take for text what looks like a call, also what is held."""
+        """Treat apparent calls as text."""
         self._names, self._callable_tools = (), tuple
 
     def rest(self) -> Reading:
-        """Return what is held at the end of the text."""
+        """Return the held text."""
         if self._call is None:
             return Reading(self._held) if self._closing else Reading(text=self._held)
         text = "".join(self._call)
@@ -130,10 +117,10 @@ class TextReader:
 
 
 def calls_in(text: str) -> tuple[TextCall, ...]:
-    """Return the calls that a text consists of; none if anything else is in it.
+    """Return the calls that ``text`` consists of.
 
-    A call is ``<tool_call>{"name": ..., "arguments": {...}}</tool_call>``. The arguments may be named
-    ``parameters``, and be the JSON text of an object.
+    A call is ``<tool_call>{"name": ..., "arguments": {...}}</tool_call>``; ``parameters`` and arguments as
+    JSON text work too.
     """
     calls: list[TextCall] = []
     place = _after_space(text, 0)
@@ -167,6 +154,6 @@ def _after_space(text: str, place: int) -> int:
 
 
 def _without_beginning_of(mark: str, text: str) -> int:
-    """Return the length of a text without what may be the beginning of a mark at its end."""
+    """Return the length of ``text`` without a mark's prefix at its end."""
     longest = min(len(mark) - 1, len(text))
     return len(text) - next((n for n in range(longest, 0, -1) if text.endswith(mark[:n])), 0)

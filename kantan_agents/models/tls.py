@@ -1,4 +1,4 @@
-"""TLS settings that HTTP clients share, because reading the certificates takes 20 ms and 1 MiB."""
+"""Shared TLS settings: reading the certificates takes 20 ms and 1 MiB."""
 
 from __future__ import annotations
 
@@ -12,19 +12,16 @@ from typing import Any
 
 
 def tls_settings(http_library: str = "httpx") -> ssl.SSLContext:
-    """Return the default TLS settings of an HTTP library, the same object for all clients.
+    """Return the shared TLS settings of ``"httpx"`` or ``"httpx2"``.
 
-    Like the library, this follows ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``. If they or the file change, later
-    clients get new settings. The first call reads the certificates, so make it outside of the event loop.
-
-    Args:
-        http_library: ``"httpx"`` or ``"httpx2"``.
+    They follow ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``, even later changes. The first call blocks to read the
+    certificates.
     """
     return _settings(http_library, *trusted_certificates())
 
 
 def trusted_certificates() -> tuple[Any, ...]:
-    """Return what the environment says about certificates; equal until it or the file it names changes."""
+    """Return the environment's certificate settings."""
     file, directory = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     changed = None
     if file:
@@ -41,5 +38,5 @@ def _settings(http_library: str, *_trusted: object) -> ssl.SSLContext:
 
 @lru_cache(maxsize=1)
 def no_tls() -> ssl.SSLContext:
-    """Return TLS settings without certificates, for a server without TLS: it saves reading them."""
+    """Return TLS settings without certificates."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

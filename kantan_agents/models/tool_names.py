@@ -1,7 +1,7 @@
-"""Writes the names of tools as every provider accepts them, and reads them back in the answer.
+"""Sends tool names that every provider accepts.
 
-MCP servers name tools with dots, slashes and blanks, and as long as they like. OpenAI and Anthropic then
-refuse the whole request. Only the request has the other name: rules, records and stored runs have the own.
+MCP names may have any length, dots and slashes, for which OpenAI and Anthropic reject the request. Rules,
+records and stored runs have the original names.
 """
 
 from __future__ import annotations
@@ -27,12 +27,7 @@ _TOOL_NAME: Final = attrgetter("tool_name")
 
 
 class SentNames:
-    """The names in one request that are sent in another way.
-
-    Args:
-        tools: The tools of the request.
-        handoffs: Its hand-offs.
-    """
+    """One request's changed names."""
 
     def __init__(self, tools: Iterable[Any], handoffs: Iterable[Any]) -> None:
         self._sent: dict[str, str] = {}
@@ -48,19 +43,19 @@ class SentNames:
         self._own = {sent: name for name, sent in self._sent.items()}
 
     def tools(self, tools: Sequence[Any]) -> Sequence[Any]:
-        """Return the tools, or copies with the names that are sent."""
+        """Return tools with sent names."""
         return [_renamed(tool, "name", self._sent) for tool in tools] if self._sent else tools
 
     def handoffs(self, handoffs: Sequence[Any]) -> Sequence[Any]:
-        """Return the hand-offs, or copies with the names that are sent."""
+        """Return handoffs with sent names."""
         return [_renamed(one, "tool_name", self._sent) for one in handoffs] if self._sent else handoffs
 
     def settings(self, settings: Any) -> Any:
-        """Return the model settings, with the name that is sent if they choose a tool."""
+        """Return settings with the sent name."""
         return _renamed(settings, "tool_choice", self._sent) if self._sent else settings
 
     def items(self, items: Any) -> Any:
-        """Return the input items; an earlier call may be one of a tool that the request does not have."""
+        """Return input items with sent names."""
         if not isinstance(items, list):
             return items
         odd = {
@@ -71,7 +66,7 @@ class SentNames:
         }
         if not odd:
             return items
-        # Never the name of another tool of this request: the model would take the call for one of that.
+        # Never another tool's name: the model would confuse their calls.
         taken = {self._sent.get(name, name) for name in _names_of(*self._given)}
         sent = {name: self._sent.get(name) or _written(name, taken) for name in odd}
         return [
@@ -82,7 +77,7 @@ class SentNames:
         ]
 
     def own(self, item: Any) -> Any:
-        """Return an item of an answer, with the tool's own name if it calls a tool."""
+        """Restore the tool's name in an item."""
         own = self._own.get(get(item, "name")) if self._sent and get(item, "type") in NAMED_CALLS else None
         if own is None:
             return item
@@ -90,12 +85,12 @@ class SentNames:
 
 
 def are_accepted(tools: Iterable[Any]) -> bool:
-    """Return whether every provider accepts the names of all tools."""
+    """Return whether all names are accepted."""
     return all(map(_is_accepted, map(_NAME, tools)))
 
 
 def is_accepted_call(call: Mapping[str, Any]) -> bool:
-    """Return whether an item of the input calls no tool, or one whose name every provider accepts."""
+    """Return whether an item's name is accepted."""
     name = call.get("name")
     return not isinstance(name, str) or _is_accepted(name) or call.get("type") not in NAMED_CALLS
 
@@ -111,7 +106,7 @@ def _is_accepted(name: str) -> bool:
 
 
 def _written(name: str, taken: Collection[str]) -> str:
-    """Return how a name is sent; with digits that stand for it if it is too long, or if another has it."""
+    """Return the sent name, with a digest if needed."""
     written = _UNSAFE.sub("_", name)
     if len(written) <= _LONGEST and written not in taken and written.strip("_"):
         return written

@@ -1,8 +1,6 @@
-"""Makes an answer that no model gave, or that breaks off, an error of the connection.
+"""Turns an answer without its end, or not from a model, into a connection error.
 
-The OpenAI client takes the end of the body for the end of the answer, and skips lines that are no events. So
-half an answer would be a whole one, and a proxy's HTML page with status 200 an empty one. An answer that
-is not streamed would be any text or JSON.
+The OpenAI client accepts both: half an answer counts as whole, a proxy's HTML page as empty.
 """
 
 from __future__ import annotations
@@ -19,13 +17,7 @@ from kantan_agents.support.secrets import mask, shown_url
 
 @attrs.frozen
 class _Api:
-    """What an answer contains.
-
-    Attributes:
-        begins: In the first event that has a part of the answer.
-        ends: In a stream that is whole.
-        has_answer: Returns whether the JSON of an answer that is not streamed has one.
-    """
+    """Marks of a whole answer: ``begins`` in its first event, ``ends`` in a whole stream."""
 
     begins: re.Pattern[bytes]
     ends: re.Pattern[bytes]
@@ -63,11 +55,7 @@ _ADVICE: Final = "Check the base URL, which usually ends with /v1, and which ser
 
 
 def check_streams(client: Any) -> None:
-    """Make an HTTP client of OpenAI's API raise an error for an answer that is not whole.
-
-    Args:
-        client: An ``AsyncClient`` of httpx or httpx2. A client without event hooks is left unchanged.
-    """
+    """Make an ``AsyncClient`` reject incomplete answers."""
     hooks = getattr(client, "event_hooks", None)
     if isinstance(hooks, dict) and _check not in hooks.setdefault("response", []):
         hooks["response"].append(_check)
@@ -90,7 +78,6 @@ async def _check(response: Any) -> None:
 
 
 def _object_in(response: Any, api: _Api, read: Callable[..., Any], **options: Any) -> Any:
-    """Return the JSON object of an answer that is not streamed."""
     try:
         data = read(**options)
     except ValueError:
@@ -106,12 +93,9 @@ def _object_in(response: Any, api: _Api, read: Callable[..., Any], **options: An
 
 
 def _error(response: Any, problem: str, received: str | None) -> APIConnectionError:
-    """Return the error for an answer that cannot be read; ``Retry`` and ``Fallback`` treat it as a lost one.
+    """Return an error that ``Retry`` and ``Fallback`` treat as a lost connection.
 
-    Args:
-        response: The response of the HTTP library.
-        problem: What is wrong with the answer.
-        received: Its beginning; None if it is half an answer of a model, which is not for logs.
+    ``received`` is None for half a model's answer, which must not be logged.
     """
     kind = response.headers.get("content-type")
     url = shown_url(response.request.url)
@@ -124,9 +108,9 @@ def _error(response: Any, problem: str, received: str | None) -> APIConnectionEr
 
 
 class _WholeStream:
-    """The bytes of a streamed answer, with an error at their end unless the answer is whole."""
+    """The bytes of a streamed answer; raises unless it is whole."""
 
-    # Not a generator: the client leaves a stream after its end mark, and a generator would stay open.
+    # A generator would stay open: the client stops at the end mark.
 
     def __init__(self, response: Any, parts: AsyncIterator[bytes], api: _Api) -> None:
         self._response = response
@@ -155,7 +139,7 @@ class _WholeStream:
             self._has_begun = self._has_events and self._api.begins.search(seen) is not None
         if not self._is_whole:
             self._is_whole = self._has_events and self._api.ends.search(seen) is not None
-            # The client reads no further than an end mark. It raises an error that the server sends.
+            # The client stops at an end mark, and raises a server's error.
             if self._is_whole and not self._has_begun and _ERROR.search(seen) is None:
                 raise self._error()
         self._tail = seen[-_LONGEST_MARK:]

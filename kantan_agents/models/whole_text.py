@@ -1,7 +1,6 @@
-"""Makes texts whole that have halves of surrogate pairs, which no request can carry.
+"""Repairs strings with half a surrogate pair, which no request can carry.
 
-A model may answer with half of an emoji, or send the halves in two deltas of a stream. A tool may return a
-file name that is not UTF-8.
+A model may split an emoji over two deltas; a tool's file name may not be UTF-8.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from kantan_agents.tool_rules import MARKED_HALF
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-# An escape in JSON; group 1 is a half alone. The other alternatives are two halves, and any other escape.
+# Two halves, a lone half (group 1), or another JSON escape.
 _ESCAPED: Final = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
@@ -27,16 +26,16 @@ _ESCAPED: Final = re.compile(
 _MARKED: Final = re.compile(r"\\(?:u\{(d[89a-f][0-9a-f]{2})\}|.)", re.DOTALL)
 _FIRST_HALVES: Final = ("\ud800", "\udbff")
 _ARGUMENTS: Final = "arguments"
-_MOST_PARTS: Final = 1_000_000  # more are a cycle, or are made whole without a look
+_MOST_PARTS: Final = 1_000_000  # more are a cycle, or are repaired unseen
 _WITHOUT_TEXT: Final = frozenset({type(None), bool, int, float})
 _seen_whole: Final[dict[int, weakref.ref[Any]]] = {}
 
 
 def marked_arguments(text: str) -> str:
-    r"""Return the JSON text of arguments with each half alone written as no parser accepts it: ``\u{d83d}``.
+    r"""Return arguments with lone halves as ``\u{d83d}``, so that E10 rejects the call.
 
-    Another value must not reach the tool, and the SDK cannot even identify a call with a half in it. So the
-    call is refused with E10. ``sent_arguments`` gives what the model gets of it later.
+    Another value must not reach the tool, and the SDK cannot identify the call. ``sent_arguments`` shows
+    U+FFFD to the model.
     """
     if not text.isascii():
         text = _mark_raw(text)
@@ -46,7 +45,7 @@ def marked_arguments(text: str) -> str:
 
 
 def sent_arguments(text: str) -> str:
-    """Return the arguments of an earlier call as JSON, with U+FFFD for each half that was marked."""
+    """Return earlier arguments with U+FFFD for marked halves."""
     if not text.isascii():
         text = whole_text(text)
     return (
@@ -60,35 +59,32 @@ def _mark_raw(text: str) -> str:
 
 
 def whole_answer(value: Any) -> Any:
-    """Return parts of an answer with whole texts and marked arguments; the same object if all are."""
+    """Repair parts of an answer, and mark arguments."""
     return _whole(value, marked_arguments)
 
 
 def whole_request(value: Any) -> Any:
-    """Return parts of a request with all texts whole; the same object if they are."""
+    """Repair parts of a request."""
     return _whole(value, sent_arguments)
 
 
 def whole_settings(settings: Any) -> Any:
-    """Return model settings with whole texts; the same object if they are."""
+    """Repair model settings."""
     return _whole_part(settings) if have_texts(settings) else settings
 
 
 def have_texts(settings: Any) -> bool:
-    """Return whether model settings have texts of the caller."""
+    """Return whether settings have strings."""
     return bool(settings.extra_body or settings.extra_args or settings.extra_query or settings.metadata)
 
 
 def are_known_whole(parts: Iterable[Any]) -> bool:
-    """Return whether ``whole_parts`` has looked through all parts and changed none."""
+    """Return whether all parts are known to be whole."""
     return all(map(_seen_whole.__contains__, map(id, parts)))
 
 
 def whole_parts(parts: Sequence[Any]) -> Sequence[Any]:
-    """Return tools, hand-offs or output schemas with whole texts, copies if need be.
-
-    They are usually the same objects in each request, so that each is looked through once.
-    """
+    """Repair tools, handoffs or schemas, once per object."""
     if are_known_whole(parts):
         return parts
     return [part if id(part) in _seen_whole else _looked_through(part) for part in parts]
@@ -120,11 +116,8 @@ def _whole(value: Any, arguments: Callable[[str], str]) -> Any:
 
 
 def is_whole(value: Any, arguments: Callable[[str], str]) -> bool:
-    """Return whether all texts are whole; ``arguments`` is ``sent_arguments`` or ``marked_arguments``.
-
-    False also if there are too many to look through.
-    """
-    # Each request comes here with the whole conversation: so no function is called for a part.
+    """Return whether all strings are whole; False for too many."""
+    # No function calls: every request passes its whole conversation.
     waiting = [value]
     for one in waiting:  # it grows
         kind = type(one)
@@ -168,17 +161,17 @@ def _made_whole(value: Any, key: Any, arguments: Callable[[str], str]) -> Any:
 
 
 def _fields_of(value: BaseModel) -> dict[str, Any]:
-    return {**vars(value), **(value.__pydantic_extra__ or {})}  # without the function of `model_extra`
+    return {**vars(value), **(value.__pydantic_extra__ or {})}  # avoids the call of `model_extra`
 
 
 class WholeDeltas:
-    """Joins the halves that two deltas of a stream have; a half at the end of one waits for the next."""
+    """Joins surrogate halves of two deltas."""
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[Any, ...], tuple[Any, str]] = {}
 
     def feed(self, event: Any) -> Any:
-        """Return the event of a delta with whole text; None if it has none yet."""
+        """Return the event with whole text, if any."""
         if event.delta.isascii() and not self._waiting:
             return event
         place = tuple(getattr(event, name, None) for name in ("type", "output_index", "content_index"))
@@ -189,7 +182,7 @@ class WholeDeltas:
         return _with_delta(event, text) if text else None
 
     def rest(self) -> Iterator[Any]:
-        """Yield an event for each half that waits in vain."""
+        """Yield an event for each remaining half."""
         while self._waiting:
             _, (event, half) = self._waiting.popitem()
             yield _with_delta(event, half)

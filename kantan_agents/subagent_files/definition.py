@@ -66,38 +66,38 @@ def _to_denied(value: Any) -> Any:
 class AgentDefinition:
     """The content of a subagent file: the agent's identity, prompt, tools and settings.
 
-    Created by `load` and `loads`, or in Python for a built-in agent. Two definitions with the same content
-    are equal, whatever their source. A definition and the data in it cannot be changed, because everyone who
-    loads a file gets the same object. ``to_dict`` and ``copy.deepcopy`` give data that can be changed.
+    `load` and `loads` create it from a file; create it in Python for a built-in agent. Definitions with the
+    same content are equal, whatever their source. All users of a file share one object, so its data cannot be
+    changed; ``to_dict`` and ``copy.deepcopy`` return data that can.
 
     Attributes:
         name: Name of the agent; not blank. Surrounding white space is removed.
         description: When to use the agent; not blank.
-        system_prompt: The text after the frontmatter, unchanged.
-        tools: The tools it may use, in the order given; ``"*"`` for all, ``()`` for none.
-        disallowed_tools: The tools it may not use; ``("*",)`` for all. An entry that cannot be a tool name
-            is refused, because it would deny nothing.
-        model: A model name, an alias (``sonnet``) or ``inherit``; None if the file does not set it.
-        context: Text, a list or a mapping for the run's context. The agent gets it as additional system
+        system_prompt: The Markdown after the frontmatter, unchanged.
+        tools: The tools it may use, in this order; ``"*"`` for all, ``()`` for none.
+        disallowed_tools: The tools it may not use; ``("*",)`` for all. An entry that cannot be a tool name is
+            an error, because it would deny nothing.
+        model: A model name, an alias (``sonnet``) or ``inherit``; None if not set.
+        context: A string, list or mapping for the run's context. The agent gets it as additional system
             information.
-        color: Name of a colour, or ``#rrggbb``.
+        color: A color name, or ``#rrggbb``.
         permission_mode: ``permissionMode`` of the file.
         max_turns: ``maxTurns`` of the file; at least 1.
         skills: Names of skills.
-        mcp_servers: ``mcpServers`` of the file. Data only; ``Agent.from_definition`` acts on it if the
-            caller passes ``mcp_configuration``.
-        hooks: ``hooks`` of the file. Data only; nothing is executed.
+        mcp_servers: ``mcpServers`` of the file. Data only; ``Agent.from_definition`` uses it if the caller
+            passes ``mcp_configuration``.
+        hooks: ``hooks`` of the file. Data only; never executed.
         memory: ``memory`` of the file.
         effort: ``effort`` of the file.
         initial_prompt: ``initialPrompt`` of the file.
         category: ``category`` of the file.
-        version: ``version`` of the file, as text: ``1.10`` is not ``1.1``.
+        version: ``version`` of the file, as a str: ``1.10`` is not ``1.1``.
         extra: Unknown keys with their values; `dump` writes them back.
-        path: The file it was read from.
+        path: The source file.
         notes: Warnings from reading the file, including repairs.
 
     Raises:
-        InvalidDefinitionError: E31; a value is invalid. The error lists all mistakes.
+        InvalidDefinitionError: E31: a value is invalid. The error lists all mistakes.
     """
 
     name: str = attrs.field(converter=_strip)
@@ -130,12 +130,12 @@ class AgentDefinition:
 
     @property
     def repairs(self) -> tuple[Problem, ...]:
-        """The notes on places where the file is not valid YAML and was repaired while it was read."""
+        """The notes on invalid YAML that was repaired when the file was read."""
         return tuple(note for note in self.notes if note.is_repair)
 
     @property
     def is_repaired(self) -> bool:
-        """Whether the file is not valid YAML and was repaired while it was read."""
+        """Whether the file is not valid YAML and was repaired when it was read."""
         return any(note.is_repair for note in self.notes)
 
     @classmethod
@@ -143,13 +143,13 @@ class AgentDefinition:
         """Read a subagent file.
 
         Args:
-            path: The file. Invalid YAML is repaired while it is read; see `repairs`.
+            path: The file. Invalid YAML is repaired; see `repairs`.
 
         Raises:
-            AgentFileError: E30; the file is missing, not a regular file, larger than 4 MiB, not UTF-8, or
-                has no frontmatter.
-            InvalidDefinitionError: E31; the content is not a valid definition, for example without ``name``.
-            InvalidOptionError: E75; ``path`` is not a str or Path.
+            AgentFileError: E30: the file is missing, not a regular file, larger than 4 MiB, not UTF-8, or has
+                no frontmatter.
+            InvalidDefinitionError: E31: the content is not a valid definition, for example without ``name``.
+            InvalidOptionError: E75: ``path`` is not a str or Path.
         """
         from kantan_agents.subagent_files.frontmatter.document import read_file
 
@@ -158,16 +158,16 @@ class AgentDefinition:
 
     @classmethod
     def loads(cls, text: str | bytes, *, path: Path | None = None) -> AgentDefinition:
-        """Read the text of a subagent file: YAML between two ``---`` lines, then the prompt.
+        """Parse a subagent file: YAML between two ``---`` lines, then the prompt.
 
         Args:
-            text: The text, or its bytes in UTF-8.
+            text: The content of the file; bytes are UTF-8.
             path: The source, for messages and for `AgentDefinition.path`.
 
         Raises:
-            AgentFileError: E30; the text cannot be read.
-            InvalidDefinitionError: E31; the content is not a valid definition.
-            InvalidOptionError: E75; ``text`` is neither str nor bytes.
+            AgentFileError: E30: the content cannot be read.
+            InvalidDefinitionError: E31: the content is not a valid definition.
+            InvalidOptionError: E75: ``text`` is neither str nor bytes.
         """
         from kantan_agents.subagent_files.frontmatter.reading import read_definition
 
@@ -200,7 +200,7 @@ _CONTENT_FIELDS = tuple(field.name for field in attrs.fields(AgentDefinition) if
 
 
 def validation_errors(definition: Any) -> list[tuple[str, str]]:
-    """Return every error in a definition as (field, message)."""
+    """Return every error as (field, message)."""
     return [
         *_check_required(definition),
         *_check_texts(definition),
@@ -249,7 +249,7 @@ def _tool_list_errors(field: str, entries: tuple[str, ...]) -> Iterator[str]:
     if field == "skills" or (field == "disallowed_tools" and entries == (ALL,)):
         return
     if is_all(entries) or (field == "disallowed_tools" and includes_all(entries)):
-        # A file could not hold a tool of that name, because there the word means every tool.
+        # In a file, the word means every tool, so no tool can have this name.
         yield 'contains "all", which is not a tool name; use "*" for all tools'
     elif field == "tools":
         error = allowed_list_error(entries)
@@ -297,7 +297,7 @@ def _check_extra(definition: Any) -> Iterator[tuple[str, str]]:
             if limit is not None:
                 yield "extra", f"contains {key!r}, which looks like the field {limit!r}"
             continue
-        # A file may have both `model` and `model_name`; then `model` is used and the other is extra.
+        # A file may have both `model` and `model_name`: `model` is used, the other is extra.
         if key != "model_name" or definition.model is None:
             yield "extra", f"contains {key!r}, which is the field {FIELD_OF[key]!r}"
 

@@ -1,4 +1,4 @@
-"""Rewrites a repaired subagent file as valid YAML with as few changes as possible (``agents fix``)."""
+"""Rewrites a repaired subagent file as valid YAML (``agents fix``)."""
 
 from __future__ import annotations
 
@@ -21,22 +21,11 @@ _YAML_BREAK: Final = re.compile("[\x85\u2028\u2029]")
 
 
 def fixed_text(text: str) -> str | None:
-    """Return a repaired file as valid YAML with the same content.
+    """Return a repaired file as valid YAML with the same content; raise E30 and E31.
 
-    Only invalid fields are rewritten. The prompt, comments, key order and line ends stay the same. Ignored
-    content becomes a comment: lines that belong to no field, and all but one of several invalid values for
-    one field.
-
-    Args:
-        text: The text of the file with its original line ends.
-
-    Returns:
-        The new text. None if the file needed no repair, or if the content of a data field is invalid, so
-        that its meaning is unknown.
-
-    Raises:
-        AgentFileError: E30; the text cannot be read.
-        InvalidDefinitionError: E31; the content is not a valid definition.
+    Only invalid fields change. Ignored content becomes a comment: lines that belong to no field, and all but
+    one of several invalid values for one field. None without a repair, and for an invalid data field, whose
+    meaning is unknown.
     """
     parsed = parse_file(text, None)
     repair = parsed.repair
@@ -50,7 +39,7 @@ def fixed_text(text: str) -> str | None:
     result = _assemble(text, document, front, newline)
     if _loads_as(definition, result):
         return result
-    # For example two YAML documents: each field is valid, but the whole is not. Rewrite all of it.
+    # With two YAML documents, for example, each field is valid, but not the whole.
     result = _assemble(text, document, "".join(line + newline for line in front_lines(definition)), newline)
     return result if _loads_as(definition, result) else None
 
@@ -85,10 +74,9 @@ def _fixed_front(parsed: ParsedFile, definition: AgentDefinition, newline: str) 
 
 
 def _effective_entries(fields: list[Field], definition: AgentDefinition) -> frozenset[int]:
-    """Return the indexes of the entries to write if their fields are invalid.
+    """Return the indexes of the entries to write if their fields are invalid: the last ones.
 
-    Tool lists of one field are combined, so the first invalid one is written with the combined value. For
-    other fields the last value is used.
+    For tool lists, the first invalid entry gets the combined value.
     """
     found: dict[str, int] = {}
     for field in fields:
@@ -112,13 +100,13 @@ def _fixed_field(
     if not keys:
         return "".join(_comment(line) if line.strip() else line for line in _BREAK_AFTER.split(source))
     lines = [*map(_comment, field.comments), *(line for key in keys for line in _yaml_lines(key, definition))]
-    # Keep the blank lines after the field, but not the line end of the field itself.
+    # Without the line end of the field itself.
     _, _, rest = source[len(source.rstrip(" \t\r\n")) :].partition(newline)
     return "".join(line + newline for line in lines) + rest
 
 
 def _comment(line: str) -> str:
-    # A character that YAML treats as a line end would end the comment.
+    # YAML's line ends would end the comment.
     return f"# {_YAML_BREAK.sub(' ', line).removeprefix('# ')}"
 
 

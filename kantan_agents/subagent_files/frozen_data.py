@@ -1,7 +1,6 @@
-"""JSON-like data that cannot be changed, because all callers of a loader share one definition.
+"""JSON-like data that cannot be changed, because all users of a loader share one definition.
 
-The types are a dict and a list to every reader, so ``json.dumps``, comparisons and ``isinstance`` work as
-usual.
+Subclasses of dict and list, so that ``json.dumps``, comparisons and ``isinstance`` work.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from kantan_agents.subagent_files.json_like import copy_data
 
 
 def freeze_data(value: Any) -> Any:
-    """Return a copy of JSON-like data that cannot be changed, with tuples as lists.
+    """Return an unchangeable copy of JSON-like data, with tuples as lists.
 
-    Other values stay as they are, for `find_invalid_value` to report.
+    `find_invalid_value` reports other values, which are not copied.
     """
     return copy_data(value, as_dict=FrozenDict, as_list=FrozenList)
 
@@ -26,7 +25,7 @@ def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
 
 
 class FrozenDict(dict[str, Any]):
-    """A dict that cannot be changed. ``copy.deepcopy`` gives an ordinary dict."""
+    """``copy.deepcopy`` returns a plain dict."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __ior__ = _refuse
@@ -43,7 +42,7 @@ class FrozenDict(dict[str, Any]):
 
 
 class FrozenList(list[Any]):
-    """A list that cannot be changed. ``copy.deepcopy`` gives an ordinary list."""
+    """``copy.deepcopy`` returns a plain list."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse

@@ -20,9 +20,9 @@ from kantan_agents.tool_rules.calls import (
 )
 
 TASK_NAMES = ("Task", "Agent")
-"""Names of the delegation tool in subagent files, whatever its name in the program."""
+"""The delegation tool, whatever its name in the program."""
 
-# For these tools the parentheses hold a path, a path pattern or a site. Rules check those of the toolkit.
+# In parentheses they have a path, a path pattern or a site. Rules check the toolkit's.
 _PATH_AND_SITE_TOOLS = frozenset(
     {
         *("read", "write", "edit", "multiedit", "notebookread", "notebookedit", "glob", "grep", "ls"),
@@ -45,8 +45,8 @@ class Grants:
 
     Attributes:
         rules: The rules.
-        remarks: Entries that could not be translated exactly, each with the rule used instead, and a list
-            that leaves no tools to the agents that are delegated to.
+        remarks: Entries without an exact translation, each with the rule used instead, and a warning if
+            subagents get no tools.
     """
 
     rules: ToolRules
@@ -56,20 +56,15 @@ class Grants:
 def grants_of(definition: AgentDefinition) -> Grants:
     """Return the rules for a definition's ``tools`` and ``disallowed_tools``.
 
-    An entry of ``tools`` that cannot be understood grants nothing. Such an entry of ``disallowed_tools``
-    denies its whole tool. Entries of ``tools`` match names exactly. Those of ``disallowed_tools`` ignore case
-    and separators, because names differ between programs: ``Bash`` denies ``bash``.
+    An unclear entry of ``tools`` grants nothing; an unclear entry of ``disallowed_tools`` denies its whole
+    tool. Entries of ``tools`` match names exactly. Entries of ``disallowed_tools`` ignore case and
+    separators, because names differ between programs: ``Bash`` denies ``bash``.
     """
     return grants_for(definition.tools, definition.disallowed_tools)
 
 
 def grants_for(tools: ToolFilter, disallowed: tuple[str, ...] = ()) -> Grants:
-    """Return the rules for two tool lists of a file, as ``grants_of`` does.
-
-    Args:
-        tools: The tools that may be used.
-        disallowed: The tools that may not be used.
-    """
+    """Return the rules for two tool lists."""
     remarks: list[str] = []
     allow = _allowed(tools, remarks) if isinstance(tools, tuple) else None
     if allow and all(_tool_of(rule) in TASK_NAMES for rule in allow):
@@ -82,7 +77,7 @@ def grants_for(tools: ToolFilter, disallowed: tuple[str, ...] = ()) -> Grants:
 
 
 def named_tools(entry: str) -> list[str]:
-    """Return the tools in an entry of ``tools``, by name or pattern; none if it grants nothing."""
+    """Return the tools in an entry of ``tools``, by name or pattern."""
     return [_tool_of(rule) for rule in _allow_rules(entry, [])]
 
 
@@ -120,7 +115,6 @@ def _denied_entries(entry: str) -> list[str]:
 
 
 def _rule_entries(entry: str) -> list[str]:
-    """Return the rule set entries equivalent to an entry of a file; ValueError if there are none."""
     entry = entry.strip()
     if not entry:
         return []

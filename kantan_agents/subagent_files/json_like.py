@@ -1,4 +1,4 @@
-"""JSON-like data in definitions: copies it, and finds values that YAML cannot represent."""
+"""Copies JSON-like data, and finds values that YAML cannot represent."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 DEPTH: Final = 40
-"""Maximum nesting depth."""
 
 MAX_VALUES: Final = 10_000
-"""Maximum number of values."""
 
 _TOO_LARGE: Final = 10**300
 _MAX_SHOWN: Final = 60
 
 
 def is_text(value: Any) -> bool:
-    """Return whether ``value`` is a str that can be written to a file (no lone surrogates)."""
+    """Return whether ``value`` is a str that a file can contain."""
     if not isinstance(value, str):
         return False
     try:
@@ -31,12 +29,7 @@ def is_text(value: Any) -> bool:
 def copy_data(value: Any, *, as_dict: Callable[..., Any] = dict, as_list: Callable[..., Any] = list) -> Any:
     """Return a copy of JSON-like data with tuples as lists.
 
-    Other values stay as they are, for `find_invalid_value` to report.
-
-    Args:
-        value: The data.
-        as_dict: Makes the dicts of the copy.
-        as_list: Makes the lists of the copy.
+    `find_invalid_value` reports other values, which are not copied.
     """
     counter = itertools.count(1)
 
@@ -52,7 +45,7 @@ def copy_data(value: Any, *, as_dict: Callable[..., Any] = dict, as_list: Callab
 
 
 def find_invalid_value(value: Any) -> str | None:
-    """Return what in ``value`` is not JSON-like data that YAML can represent; None if all of it is."""
+    """Return the first problem that YAML cannot represent, or None."""
     return _find_invalid(value, DEPTH, itertools.count(1))
 
 

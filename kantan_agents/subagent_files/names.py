@@ -1,4 +1,4 @@
-"""Names in subagent files: when two agent names are the same, and which model a name means."""
+"""Names of agents and models in subagent files."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ MODELS: Mapping[str, Any] = MappingProxyType(
         "claude-sonnet": "claude-sonnet-4-5",
         "claude-opus": "claude-opus-4-5",
         "claude-haiku": "claude-haiku-4-5",
-        # In Kode, these refer to models in the user's settings.
+        # In Kode, these are models of the user's settings.
         "main": None,
         "task": None,
         "reasoning": None,
         "quick": None,
     }
 )
-"""Short model names in files, each with its full name; None means the default model."""
+"""Short model names in files, each with its full name; None is the default model."""
 
 MODEL_REMARKS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -38,10 +38,10 @@ MODEL_REMARKS: Final[Mapping[str, str]] = MappingProxyType(
         "opusplan": "opusplan is read as sonnet, because there is no plan mode",
     }
 )
-"""Short names that mean something else in Claude Code, each with a remark."""
+"""Remarks on names that mean something else in Claude Code."""
 
 LONG_CONTEXT: Final = re.compile(r"\s*\[1m\]\Z", re.IGNORECASE)
-"""The suffix with which Claude Code requests a larger context: ``opus[1m]``."""
+"""Claude Code's request for a larger context: ``opus[1m]``."""
 
 
 def model_of(name: str | None, models: Mapping[str, Any] | None = None) -> Any:
@@ -51,7 +51,7 @@ def model_of(name: str | None, models: Mapping[str, Any] | None = None) -> Any:
 
     Args:
         name: The ``model`` of the file.
-        models: The user's own short names, in any case. They override ``MODELS``.
+        models: Additional short names, in any case. They override ``MODELS``.
     """
     if name is None or not name.strip():
         return None
@@ -69,14 +69,11 @@ def model_of(name: str | None, models: Mapping[str, Any] | None = None) -> Any:
 
 @functools.lru_cache(maxsize=8192)
 def name_key(name: str) -> str:
-    """Return a key that is equal for two names if they differ only in case and separators.
+    """Return a key that is equal for names that differ only in case and separators.
 
     ``Code Reviewer``, ``code-reviewer`` and ``codeReviewer`` are the same name; ``C`` and ``C++`` are not.
-    Spaces, dashes, ``_``, ``.``, ``/``, ``:`` and invisible characters are removed, and full-width letters
-    equal plain ones. A name that consists only of such characters is its own key.
-
-    Args:
-        name: The name of an agent, in a file or in a call.
+    Separators are spaces, dashes, ``_``, ``.``, ``/``, ``:`` and invisible characters; full-width letters
+    equal plain ones. A name of separators only is its own key.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     return "".join(char for char in folded if not _is_separator(char)) or folded

@@ -1,4 +1,4 @@
-"""Errors and warnings about subagent files, each with its path and line."""
+"""Errors and warnings about subagent files."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ from kantan_agents.errors import (
 )
 
 FileError = AgentFileError | InvalidDefinitionError | SkillFileError | InvalidSkillError | CommandFileError
-"""An error in a file that has a frontmatter."""
 
 
 @attrs.frozen
 class Problem:
-    """An error or warning at one place in a subagent file.
+    """An error or warning about a subagent file.
 
     ``str(problem)`` is ``path:line: message``, which editors and CI systems turn into a link.
 
     Attributes:
-        path: The file; None for text that does not come from a file.
-        line: The line in the file, from 1 on.
-        message: What is wrong, in plain words.
+        path: The file; None if the source is not a file.
+        line: The line in the file, from 1.
+        message: The mistake, in plain words.
         severity: ``"error"`` if the file could not be loaded, else ``"warning"``.
         code: ``"E30"`` or ``"E31"`` for errors.
-        is_repair: Whether the file is invalid at this place and was repaired while it was read.
+        is_repair: Whether this line is invalid and was repaired while the file was read.
     """
 
     path: Path | None
@@ -46,16 +45,16 @@ class Problem:
 
 
 def unreadable(path: str, message: str, code: str = AgentFileError.code) -> Problem:
-    """Return the problem of a file or directory that the system cannot read."""
+    """Return the problem of an unreadable file or directory."""
     return Problem(Path(path), 1, message, "error", code)
 
 
 def no_agent(path: str) -> Problem:
-    """Return the remark on a Markdown file without frontmatter in a directory of agents."""
+    """Return the remark on Markdown without frontmatter."""
     return Problem(Path(path), 1, "is not an agent: the file has no frontmatter", "warning")
 
 
 def problems_of(path: str, error: FileError) -> tuple[Problem, ...]:
-    """Return one problem for each mistake that ``error`` reports."""
+    """Return one problem for each mistake in ``error``."""
     messages = (error.reason,) if isinstance(error, AgentFileError | SkillFileError) else error.problems
     return tuple(Problem(Path(path), error.line, message, "error", error.code) for message in messages)

@@ -1,4 +1,4 @@
-"""Remarks on a definition: what it says that has no effect here, or another effect than in other programs."""
+"""Remarks on settings that have no effect here, or another one than in other programs."""
 
 from __future__ import annotations
 
@@ -16,19 +16,14 @@ from kantan_agents.tool_rules.full_shells import remark_on_entry
 
 @attrs.frozen
 class Remark:
-    """A remark on one key of a file.
-
-    Attributes:
-        key: The key, such as ``permissionMode``.
-        message: The remark; begins with the key.
-    """
+    """A remark on one key of a file; ``message`` starts with the key."""
 
     key: str
     message: str
 
 
 def remarks_of(definition: AgentDefinition) -> tuple[Remark, ...]:
-    """Return the remarks on a definition: on its tools, its model, and on limits without effect."""
+    """Return remarks on the tools, the model, and unused limits."""
     return (
         *(Remark(text.partition(":")[0], text) for text in grants_of(definition).remarks),
         *_full_shells(definition),
@@ -57,14 +52,6 @@ def _model_remarks(model: str | None) -> Iterator[Remark]:
 
 @attrs.frozen
 class _Limit:
-    """A key that limits an agent in another program.
-
-    Attributes:
-        program: The program.
-        instead: What to use here.
-        limits: Whether a value of the key limits anything.
-    """
-
     program: str
     instead: str
     limits: Callable[[Any], bool]
@@ -106,7 +93,7 @@ _LIMITS: Final[Mapping[str, _Limit]] = {
     }.items()
     for key in keys
 }
-"""Keys that limit an agent in other programs and have no effect here."""
+"""Limits in other programs, without effect here."""
 
 _DESCRIPTIVE: Final = frozenset(
     map(
@@ -140,7 +127,7 @@ _DESCRIPTIVE: Final = frozenset(
         ),
     )
 )
-"""Other keys that limit nothing and are common; they get no remark."""
+"""Common keys without a limit; they get no remark."""
 
 
 def _unused_keys(definition: AgentDefinition) -> Iterator[Remark]:
@@ -170,14 +157,11 @@ ACTED_ON: Final = frozenset(
         "version",
     }
 )
-"""The fields that ``Agent.from_definition`` acts on. All others are only kept."""
+"""Fields that ``Agent.from_definition`` uses. It only stores the others."""
 
 
 def kept_without_effect(definition: AgentDefinition) -> tuple[str, ...]:
-    """Return the keys of a definition that are kept and written back, and change nothing here.
-
-    Together with the fields in ``ACTED_ON``, these are all that the definition has.
-    """
+    """Return the keys that change nothing here: all except ``ACTED_ON``."""
     kept = (KEY_OF[field] for field in KEY_OF if field not in ACTED_ON and _has_value(definition, field))
     return (*kept, *definition.extra)
 

@@ -1,17 +1,17 @@
-"""The names of the tools for skills, and the mark of those that belong to one agent file."""
+"""The tools for skills."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 SKILL_TOOLS: Final = ("Skill", "ReadSkillFile", "FindSkills")
-"""The names of the tools for skills, which no skill's limit refuses."""
+"""No skill's limit denies them."""
 
 _OF_FILE: Final = "_kantan_of_agent_file"
 
 
 def mark_of_file(tool: Any) -> None:
-    """Mark a tool as one for the skills of an agent file, which its subagents do not inherit."""
+    """Mark a tool as one for the skills of an agent file; subagents do not inherit it."""
     setattr(tool, _OF_FILE, True)
 
 

@@ -1,4 +1,4 @@
-"""Refuses lists of tools whose meaning is doubtful, rather than granting too many tools."""
+"""Rejects tool lists with a doubtful meaning, rather than granting too many tools."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _EXCEPT_PHRASE: Final = re.compile(rf"(?:^|\s)(?:{'|'.join(sorted(_EXCEPT))})\s"
 
 
 def allowed_list_error(entries: Sequence[str]) -> str | None:
-    """Return why a list of allowed tools is probably not what its author meant; None if it is fine.
+    """Return why a list of allowed tools is probably a mistake, or None.
 
-    A file that says ``all except Bash`` or ``Read, not Bash`` must not give an agent that has Bash.
+    ``all except Bash`` or ``Read, not Bash`` must not allow Bash.
     """
     if len(entries) > 1 and includes_all(entries):
         word = next(entry for entry in entries if includes_all([entry]))
@@ -37,7 +37,7 @@ def allowed_list_error(entries: Sequence[str]) -> str | None:
 
 
 def denied_entry_error(entry: str) -> str | None:
-    """Return why a denied entry cannot be a tool name and so would deny nothing; None if it is fine."""
+    """Return why a denied entry cannot be a tool name and so denies nothing, or None."""
     name, opening, _ = entry.partition("(")
     if _unclosed_parentheses(entry) > 0:
         return f"{_shown(entry)}: the parenthesis is not closed"
@@ -62,7 +62,6 @@ def _unclosed_parentheses(text: str) -> int:
 
 
 def _closing_index(text: str) -> int:
-    """Return the index at which the first parenthesis of a text closes, or -1."""
     depth = 0
     for index, char in enumerate(text):
         depth += (char == "(") - (char == ")")

@@ -1,4 +1,4 @@
-"""Splits the tool lists of subagent files, which may be text or YAML lists, ``*`` or ``all``."""
+"""Splits the tool lists of subagent files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BLANKS: Final = (
     " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
     "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
-# Of Latin, Chinese and Japanese texts, and the narrow form of the last.
+# Latin, Chinese and Japanese, and the narrow form of the last.
 _COMMA: Final = frozenset(",\uff0c\u3001\uff64")
 _BLANK: Final = frozenset(_BLANKS)
 _ANY: Final = _BLANK | _COMMA | frozenset(";\uff1b")
@@ -26,48 +26,40 @@ ToolFilter = tuple[str, ...] | Literal["*"]
 
 
 def split_text(text: str) -> tuple[str, ...]:
-    """Return the entries of a text: split at commas or, if it has none, at white space.
+    """Split a string at commas or, without any, at white space.
 
-    Text in parentheses is not split: ``Agent(a, b), Bash(git diff:*)`` has two entries.
+    Parentheses are not split: ``Agent(a, b), Bash(git diff:*)`` has two entries.
     """
     return split_at(text, commas=_has_comma(text))
 
 
 def split_items(items: Iterable[str]) -> tuple[str, ...]:
-    """Return the entries of a list; an item with commas outside parentheses is split at them."""
+    """Split the items of a list at commas outside parentheses."""
     return _unique(entry for item in items for entry in split_at(item, commas=True))
 
 
 def split_denied(items: Iterable[str]) -> tuple[str, ...]:
-    """Return the entries of a list or text of denied tools, split generously.
+    """Split a list of denied tools generously.
 
-    An entry that names no tool denies nothing. So blanks, semicolons and the commas of other scripts are
-    separators as well, and quotes, braces and bullets are removed from names.
+    An entry that names no tool denies nothing. So blanks, semicolons and the commas of other scripts separate
+    as well, and quotes, braces and bullets are removed.
     """
     parts = (strip_wrapping(part) for item in items for part in _parts(item, _ANY))
     return _unique(part for part in parts if part not in _BULLETS)
 
 
 def split_at(text: str, *, commas: bool) -> tuple[str, ...]:
-    """Return the parts of ``text`` between commas, or between white space, outside parentheses.
-
-    Args:
-        text: The text.
-        commas: Whether to split at commas; else at white space.
-
-    Returns:
-        The distinct parts that are not empty, without surrounding white space.
-    """
+    """Return the distinct parts between commas, or else white space, outside parentheses."""
     return _unique(part.strip() for part in _parts(text, _COMMA if commas else _BLANK))
 
 
 def strip_quotes(entries: Iterable[str]) -> tuple[str, ...]:
-    """Return entries without the quotes, backticks and braces around them."""
+    """Strip quotes, backticks and braces from entries."""
     return _unique(entry.strip(_WRAPPING) for entry in entries)
 
 
 def strip_wrapping(part: str) -> str:
-    """Return an entry without surrounding quotes and without the bracket of a whole list."""
+    """Strip quotes and the bracket of a whole list from an entry."""
     entry = part.strip(_WRAPPING)
     opened, closed = entry.startswith("["), entry.endswith("]")
     if opened and closed and "[" not in entry[1:]:
@@ -99,7 +91,7 @@ def intersection(first: ToolFilter, second: ToolFilter) -> ToolFilter:
 
 
 def as_text(entries: Sequence[str]) -> str | None:
-    """Return the entries as one text that `split_text` splits into them; None if there is no such text."""
+    """Return the string that `split_text` splits into these entries, or None."""
     text = ", ".join(entries)
     return text if entries and split_text(text) == tuple(entries) else None
 

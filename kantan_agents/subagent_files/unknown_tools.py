@@ -1,4 +1,4 @@
-"""Finds the tools that a definition names and that do not exist, so that nobody waits for them in vain."""
+"""Finds missing tools of a definition."""
 
 from __future__ import annotations
 
@@ -18,12 +18,7 @@ _MOST = 20
 
 @attrs.frozen
 class UnknownTool:
-    """A tool in the list of a definition that does not exist.
-
-    Attributes:
-        name: Its name in the file.
-        nearest: The existing name that was probably meant, or None.
-    """
+    """A missing tool, and the existing name that was probably meant."""
 
     name: str
     nearest: str | None = None
@@ -33,10 +28,10 @@ class UnknownTool:
 
 
 def local_tools(definition: AgentDefinition) -> tuple[str, ...]:
-    """Return the tools in ``tools`` of a definition that must exist in the program itself.
+    """Return the allowed tools that must exist in the program itself.
 
-    Those of MCP servers, which may connect later, and the delegation tool are left out. So are the tools for
-    skills, if the definition names skills.
+    These exclude the delegation tool, MCP servers' tools, which may connect later, and the tools for the
+    definition's skills.
     """
     if not isinstance(definition.tools, tuple):
         return ()
@@ -55,12 +50,7 @@ def local_tools(definition: AgentDefinition) -> tuple[str, ...]:
 
 
 def unknown_tools(definition: AgentDefinition, names: Collection[str]) -> tuple[UnknownTool, ...]:
-    """Return the tools in ``tools`` of a definition that no existing tool has the name of.
-
-    Args:
-        definition: The definition. Entries are compared exactly, as the agent's rules compare them.
-        names: The names of the existing tools.
-    """
+    """Return the allowed tools that do not exist. Entries match exactly, as in rules."""
     wanted = local_tools(definition)
     if not wanted:
         return ()
@@ -75,12 +65,12 @@ def unknown_tools(definition: AgentDefinition, names: Collection[str]) -> tuple[
 
 
 def listed(unknown: Sequence[UnknownTool]) -> str:
-    """Return the tools as a list in a sentence."""
+    """Join the tools for a sentence."""
     shown = [str(tool) for tool in unknown[:_MOST]]
     more = len(unknown) - len(shown)
     return ", ".join([*shown, *([f"and {more} more"] if more else [])])
 
 
 def names_no_tool(unknown: Sequence[UnknownTool], *, where: str) -> str:
-    """Return the sentence for tools that do not exist: ``tools: no tool here is named 'Read', 'Grep'``."""
+    """Return ``tools: no tool here is named 'Read', 'Grep'``."""
     return f"tools: no tool {where} is named {listed(unknown)}"

@@ -1,4 +1,4 @@
-"""Parses the arguments of a tool call strictly, so that no other parser can read different values."""
+"""Parses a tool call's arguments strictly, so that no other parser can read different values."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from kantan_agents.errors import ToolInputError
 
 NON_OBJECT = "they are not a JSON object"
 
-# A surrogate without its other half is not a character, and JSON parsers treat it differently.
+# JSON parsers disagree about half a surrogate pair.
 _MAYBE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 MARKED_HALF = "\\u{d"
-"""Begins half of a surrogate pair in arguments; no parser accepts it, see ``models/whole_text.py``."""
+"""Start of half a surrogate pair; no parser accepts it, see ``models/whole_text.py``."""
 _NOT_UNICODE = "a text in them is not valid Unicode"
 
 
 def parse_arguments(tool_name: str, text: str) -> dict[str, Any]:
-    """Return the JSON object in ``text``; an empty text is an empty object, as in the SDK.
+    """Return the JSON object in ``text``, or {} for an empty string, like the SDK.
 
     Raises:
-        ToolInputError: E10, the text is not a JSON object, a key occurs twice, or a number is not finite.
+        ToolInputError: E10, ``text`` is not a JSON object, or ambiguous.
     """
     if not text:
         return {}
@@ -36,12 +36,11 @@ def parse_arguments(tool_name: str, text: str) -> dict[str, Any]:
 
 
 def read_json(text: str) -> Any:
-    """Return the value of an unambiguous JSON text.
+    """Return the value of unambiguous JSON.
 
     Raises:
-        ValueError: The text is not JSON, a key occurs twice, a number is not finite, or a string is not
-            valid Unicode.
-        RecursionError: The value is nested too deeply.
+        ValueError: Not JSON, a duplicate key, an infinite number, or invalid Unicode.
+        RecursionError: Nested too deeply.
     """
     try:
         value = _decoder.decode(text)

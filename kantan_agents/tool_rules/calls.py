@@ -1,12 +1,11 @@
 """The entry form ``Tool(param pattern)`` in allow and deny: some calls of a tool instead of all.
 
-``Bash(git status)`` matches exactly that call, ``Bash(git:*)`` every call that begins with the word ``git``,
-``Bash(*)`` any call. There is no other wildcard for commands: an entry that only looks like a pattern is
-refused, so that it does not silently match nothing.
+``Bash(git status)`` matches exactly that call, ``Bash(git:*)`` every call whose first word is ``git``,
+``Bash(*)`` any call. An entry that only looks like a pattern is an error, because it would silently match
+nothing.
 
-``Read(src/**)``, ``Read(path:notes.txt)`` and ``WebFetch(domain:example.com)`` are about paths and hosts.
-They need a tool that declares what its parameter is. Of any other tool, such an entry of deny covers every
-call, and one of allow covers none.
+``Read(src/**)``, ``Read(path:notes.txt)`` and ``WebFetch(domain:example.com)`` match paths and hosts. If the
+tool does not declare the kind of its parameter, such an entry covers every call in deny and none in allow.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _PREFIX = ":*"
 _ANY_PATH = "**"
 
 # Characters that chain, redirect or nest commands in sh, bash, zsh, fish, PowerShell or cmd. They count
-# within quotes as well: the shell is unknown, and a quote in one shell is an ordinary character in another.
+# within quotes too, because the shell is unknown.
 _CHAINS = re.compile(r"[;&|<>`\r\n()]")
 _EXPANSION = "${"
 
@@ -61,10 +60,7 @@ class CallPattern:
     """One ``Tool(param pattern)`` entry.
 
     Attributes:
-        entry: The entry as the user wrote it.
-        tool: Name of the tool, possibly a glob pattern.
-        argument: The value that the matched parameter must equal or begin with, or the pattern of a path or
-            of a host; repeated blanks are one.
+        argument: The value, prefix or pattern; repeated blanks count as one.
         form: ``"any"``, ``"prefix"``, ``"exact"``, ``"path"`` or ``"domain"``.
     """
 
@@ -78,11 +74,7 @@ class CallPattern:
     ) -> bool:
         """Return whether all ``values`` are covered; a prefix never covers a chained command.
 
-        Args:
-            values: The values of the parameter in the call.
-            fold: Maps equivalent values to the same value.
-            kind: What the values are: ``"command"``, ``"path"`` or ``"domain"``.
-            roots: The absolute paths of the folder that paths are relative to.
+        ``kind`` is ``"command"``, ``"path"`` or ``"domain"``; ``roots`` is the absolute root of paths.
         """
         if not self._is_about(kind):
             return False
@@ -100,14 +92,8 @@ class CallPattern:
     ) -> bool:
         """Return whether one of ``values``, or a command contained in one, is covered.
 
-        Several values may also be the words of one command, so they are checked joined as well, with and
-        without quotes. A denied folder covers what is in it.
-
-        Args:
-            values: The values of the parameter in the call.
-            fold: Maps equivalent values to the same value.
-            kind: What the values are: ``"command"``, ``"path"`` or ``"domain"``.
-            roots: The absolute paths of the folder that paths are relative to.
+        Several values may be the words of one command, so they are also checked joined. A denied folder
+        covers everything in it.
         """
         if not self._is_about(kind) or (kind == COMMAND and self._has_root):
             return True
@@ -121,7 +107,6 @@ class CallPattern:
         return any(self._covers(value) or self._is_contained_in(value) for value in [*values, *whole])
 
     def _is_about(self, kind: str) -> bool:
-        """Return whether the entry says something about values of this kind."""
         if self.form == "any":
             return True
         if kind == DOMAIN:
@@ -130,7 +115,6 @@ class CallPattern:
 
     @cached_property
     def _has_root(self) -> bool:
-        """Whether it is about a path that a tool with an unknown root may be given in another way."""
         return (
             self.form in ("exact", "prefix") and self.tool.casefold() in _PATH_TOOLS and is_rooted(self.path)
         )
@@ -140,7 +124,7 @@ class CallPattern:
         """The pattern for the paths that it covers."""
         if self.form in ("any", PATH):
             return _ANY_PATH if self.form == "any" else self.argument
-        # As it is written: in a path, two blanks are not one.
+        # Unchanged, because two blanks in a path are not one.
         written = _without_prefix(self.entry.partition("(")[2].rpartition(")")[0])
         return f"{written[: -len(_PREFIX)].rstrip()}/{_ANY_PATH}" if self.form == "prefix" else written
 
@@ -180,11 +164,7 @@ def is_call_pattern(entry: str) -> bool:
 
 
 def parse_call_pattern(entry: str) -> CallPattern:
-    """Read ``Tool(param pattern)``.
-
-    Raises:
-        ValueError: The entry is not of this form; the message describes the mistake.
-    """
+    """Parse ``Tool(param pattern)``; ValueError describes a mistake."""
     match = _FORM.fullmatch(entry)
     if match is None:
         raise ValueError(f"{entry!r} is neither a tool name nor Tool(param pattern)")
@@ -214,13 +194,13 @@ def parse_call_pattern(entry: str) -> CallPattern:
 
 
 def is_about_path_or_host(tool: str, argument: str) -> bool:
-    """Return whether the entry of a file, which says nothing else of this tool, is about a path or a host."""
+    """Return whether a file's entry is about a path or a host."""
     name = tool.strip().casefold()
     return name in _PATH_TOOLS or (name in _DOMAIN_TOOLS and argument.strip().startswith(DOMAIN_PREFIX))
 
 
 def as_path_or_host(tool: str, argument: str) -> str:
-    """Return the argument of such an entry in a form that is about nothing else."""
+    """Return the argument of such an entry in a form that can mean nothing else."""
     argument = argument.strip()
     if tool.strip().casefold() in _DOMAIN_TOOLS or _is_path(argument):
         return argument
@@ -245,10 +225,7 @@ def _checked(entry: str, check: Callable[[str], Checked], argument: str) -> Chec
 
 
 def texts_to_match(value: Any) -> list[str] | None:
-    """Return the texts to match a pattern with; None if the parameter holds no text.
-
-    A list, such as the commands of a shell tool, is matched item by item.
-    """
+    """Return the strings to match, from a string or a list of commands; None without any."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
@@ -261,5 +238,5 @@ def _is_chained(text: str) -> bool:
 
 
 def _spaced(text: str) -> str:
-    # To a shell, white space other than blanks is an ordinary character or ends a command.
+    # For a shell, other white space is an ordinary character or ends a command.
     return " ".join(filter(None, text.strip(" \t\n").replace("\t", " ").split(" ")))

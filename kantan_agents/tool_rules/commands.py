@@ -1,7 +1,6 @@
-"""Finds the commands that a text may contain for some shell; errs on the side of finding too many, for deny.
+"""Finds the commands that a string may contain for some shell. For deny, so it rather finds too many.
 
-It cannot find every command (``$(echo r)m``, a script written earlier), so deny alone is not safe. Commands
-that must not run should not be in allow.
+It cannot find every command (``$(echo r)m``, an existing script), so deny alone is not safe.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _QUOTED = re.compile(
     re.DOTALL,
 )
 _UNQUOTED = r"""(?:[^\s;&|<>`()'"\\$]|\$(?!["']))*"""
-# Only looked for where a word begins, so the time is linear.
+# Searched only at the start of a word, so the time is linear.
 _QUOTED_WORD = re.compile(rf"(?<![^\s;&|<>`()]){_UNQUOTED}(?:(?:{_QUOTED.pattern}){_UNQUOTED})+", re.DOTALL)
 _ESCAPED = re.compile(r"""\\(["$\\`])""")
 _SIGN = re.compile(r"\\(.)", re.DOTALL)
@@ -39,31 +38,31 @@ _NESTED = re.compile(r"""["'\\`]|\$\(""")
 _NO_LETTERS = re.compile(r"""[\s;&|<>`(){}$'"\\]""")
 _ESCAPED_SIGN = re.compile(r"""\\[\s;&|<>()'"`]""")
 _COMMENT = re.compile(r"#(?<!\S#)[^\n]*")
-# Where quotes are read anew, and where an unpaired one ends at the latest.
+# Where the reading of quotes restarts; an unpaired quote ends there.
 _RESTARTS = (re.compile(r"\n"), re.compile(r"\$\(|[<>]\(|\n"))
 _BACKTICK = re.compile(r"(?<!\\)`")
 _REDIRECTION = re.compile(r"\d{0,3}(?:&>>?|<<<|<<-?|[<>]&|<>|>>|>\||[<>])[ \t]*[^\s;&|<>`()]+")
 _VARIABLE = re.compile(r"\$(?:\{[^{}\s]*\}|[A-Za-z_]\w*|[0-9@*#?!$-])")
 _OUTPUT = re.compile(r"\$\([^()]*\)")
-# A part of a word: a variable, the output of a command, `{}` of find and xargs, a sign behind a backslash.
+# A part of a word: a variable, a command's output, `{}` of find and xargs, an escaped sign.
 _PART = re.compile(rf"{_VARIABLE.pattern}|{_OUTPUT.pattern}|`[^`]*`|\{{\}}|\\[;&|<>()'\"]")
-# The command of an option in the same word: `su -c'git push'`, `env --split-string='git push'`.
-# Compiled code looks for the hyphen first.
+# The command of an option in the same word: `su -c'git push'`. The regex engine searches for the hyphen
+# first.
 _ATTACHED = re.compile(r"-(?<!\S-)(?:[A-Za-z]*?[cSxX]|-(?:(?:session-)?command|split-string|exec)=)(?=\S)")
 
 MOST_READ: Final = 600_000
-"""Maximum number of characters in all readings of a command, which take about fifty milliseconds."""
+"""Maximum number of characters in all readings of a command: about fifty milliseconds."""
 _COST: Final = 50
-"""A quote, and the beginning of another text, take as long as so many characters."""
+"""Cost of a quote, and of the start of another string, in characters."""
 
 
 def readings(text: str) -> Iterator[Reading]:
     """Yield each way in which a shell may read ``text``, or another shell a command inside it.
 
-    Quotes either are ordinary characters or keep words together. Targets of redirections either are commands
-    (``<(rm x)``) or are left out (``>log rm x``). Variables separate commands, are empty, or are part of a
-    word, as are outputs of commands. A quoted word is a command of its own where a command may begin. The
-    first reading is the simplest. If there are too many, the last one contains every command.
+    Quotes are ordinary characters or join words. Targets of redirections are commands (``<(rm x)``) or
+    omitted (``>log rm x``). Variables and outputs separate commands, are empty, or are part of a word. A
+    quoted word may also be a separate command. The first reading is the simplest. If there are too many, the
+    last one contains every command.
     """
     texts, known, seen, left = [_CONTINUED.sub("", text)], set[str](), set[str](), MOST_READ
     while texts:
@@ -96,7 +95,7 @@ def readings(text: str) -> Iterator[Reading]:
 
 
 def _spellings(text: str, codes: dict[str, str], *, is_inner: bool) -> Iterator[str]:
-    """Yield the spellings of a text, without quotes; add the contents of quoted words to ``codes``."""
+    """Yield the spellings of a string without quotes; add quoted words to ``codes``."""
     for quoted in _quoted(text, codes, is_inner=is_inner):
         for redirected in dict.fromkeys((quoted, _REDIRECTION.sub(" ", quoted))):
             plain = (redirected, _VARIABLE.sub(" ", redirected), _PART.sub("_", redirected))
@@ -107,14 +106,14 @@ def _spellings(text: str, codes: dict[str, str], *, is_inner: bool) -> Iterator[
 
 
 def _quoted(text: str, codes: dict[str, str], *, is_inner: bool) -> list[str]:
-    """Return the ways to read the quotes in a text; in an inner text, they are no ordinary characters."""
+    """Return the ways to read quotes; in an inner string, they are not ordinary characters."""
     if not _QUOTE.search(text):
         return [text]
     join = partial(_joined, codes)
-    # Most comments contain no quote; to remove them would only make one more reading.
+    # Most comments contain no quote; removing these would only add a reading.
     no_comments = _COMMENT.sub(lambda found: "" if _QUOTE.search(found[0]) else found[0], text)
     texts = [_QUOTED_WORD.sub(join, no_comments)]
-    if _ESCAPED_SIGN.search(text):  # to Windows, a backslash is an ordinary character
+    if _ESCAPED_SIGN.search(text):  # on Windows, a backslash is an ordinary character
         texts.append(_QUOTED_WORD.sub(join, text.replace("\\", "/")))
     for restart in _RESTARTS:
         parts = restart.split(text)
@@ -124,7 +123,7 @@ def _quoted(text: str, codes: dict[str, str], *, is_inner: bool) -> list[str]:
 
 
 def _joined(codes: dict[str, str], found: re.Match[str]) -> str:
-    """Return a quoted word without blanks and signs; add its contents to ``codes``, if it had some."""
+    """Return a quoted word without blanks and signs; add its content to ``codes``."""
     content = _QUOTED.sub(_unquoted, found[0])
     if not any(_NO_LETTERS.search(_unquoted(part)) for part in _QUOTED.finditer(found[0])):
         return found[0]
@@ -143,19 +142,19 @@ def _unquoted(found: re.Match[str]) -> str:
 
 
 def without_quotes(text: str) -> str:
-    """Return ``text`` without quotes and backslashes, and with continued lines joined."""
+    """Return ``text`` without quotes, backslashes and line continuations."""
     text = _DOLLAR_OF_QUOTE.sub("", _CONTINUED.sub("", text))  # `$'push'` and `$"push"` are quotes too
     return text.replace("'", "").replace('"', "").replace("\\", "")
 
 
 class Reading(NamedTuple):
-    """One way to read a text.
+    """One way to read a string.
 
     Attributes:
         words: The words, with ``SEPARATOR`` between commands.
-        starts: The words at which a command may begin, by their index; whether other words may follow such a
-            command, because it is in a text as in ``trap 'git push' EXIT``.
-        is_complete: Whether this is all; otherwise any command may follow.
+        starts: Indexes of words that may start a command; the value is whether other words may follow it
+            because it is quoted, as in ``trap 'git push' EXIT``.
+        is_complete: Whether no other command may follow.
     """
 
     words: list[str]
@@ -177,11 +176,7 @@ class Reading(NamedTuple):
         return cls(words, starts)
 
     def inner_texts(self, codes: dict[str, str]) -> Iterator[str]:
-        """Yield the texts that one more shell may read.
-
-        Args:
-            codes: What is in a quoted word, by the word.
-        """
+        """Yield the strings that one more shell may read."""
         for place, is_text in self.starts.items() if codes else ():
             word = self.words[place]
             if word in codes:
@@ -191,12 +186,7 @@ class Reading(NamedTuple):
                 yield " ".join(codes.get(word, word) for word in rest)
 
     def holds(self, command: list[str], *, more: bool) -> bool:
-        """Return whether the words contain a command; options may precede each of its words but the first.
-
-        Args:
-            command: The words of the simplest reading of the command.
-            more: Whether further words may follow the command.
-        """
+        """Return whether the words contain a command; options may precede all its words but the first."""
         if not self.is_complete:
             return True
         begins = [place for place in self.starts if f"/{self.words[place]}".endswith(f"/{command[0]}")]
@@ -216,13 +206,7 @@ class Reading(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """The first words of a command that were found.
-
-    Attributes:
-        length: Number of words.
-        is_value: Whether the value of an option may follow.
-        more: Whether further words may follow the command.
-    """
+    """The first words of a command that were found."""
 
     length: int
     is_value: bool

@@ -20,20 +20,14 @@ class ToolFacts:
     """The facts about a tool that a decision needs.
 
     Attributes:
-        names: All names of the tool, starting with the one the model sees.
-        parameter: The parameter that ``Tool(param pattern)`` is matched with, None if there is none.
-        schema: JSON Schema of its parameters; empty if only names are known. Then rules are JSON Schema and
-            no more: a value that a keyword cannot check keeps it. ``schema_of`` makes one for other tools.
-        guessed: Whether only the name is known.
-        fold: Maps equivalent values of the parameter, such as two spellings of a name, to the same value;
-            None if only equal values are equivalent.
-        received: Returns each way to read the arguments that the tool's function receives in a call; None if
-            the function is unknown.
-        origin: The server that offers the tool; None for a local tool.
-        kind: What ``parameter`` is: ``"command"``, ``"path"`` or ``"domain"``.
-        canonical: Returns a path or an address as it is compared: relative to the root of the tool, or the
-            host. It returns None for a value that the tool refuses.
-        roots: The absolute paths of the root of a tool of files.
+        names: All names of the tool; the first is the name that the model sees.
+        schema: JSON Schema of its parameters. Empty if only names are known: then a value that a keyword
+            cannot check passes.
+        fold: Maps equivalent values of the parameter, such as two spellings of a name, to the same value.
+        received: Returns each reading of the arguments that the tool's function receives, if known.
+        kind: The kind of ``parameter``: ``"command"``, ``"path"`` or ``"domain"``.
+        canonical: Returns the compared form of a path (relative to the root) or address (the host); None for
+            a value that the tool rejects.
     """
 
     names: tuple[str, ...]
@@ -51,14 +45,11 @@ class ToolFacts:
 
     @property
     def name(self) -> str:
-        """The name the model sees."""
+        """The name that the model sees."""
         return self.names[0]
 
     def texts(self, arguments: Mapping[str, Any]) -> list[str] | None:
-        """Return the texts that patterns are matched with; None if the call has none that can be matched.
-
-        A parameter that a tool of files does not get is its root.
-        """
+        """Return the strings to match, None without any; a missing path is the tool's root."""
         if self.parameter is None:
             return None
         value = arguments.get(self.parameter)
@@ -69,7 +60,7 @@ class ToolFacts:
         return None if not texts or None in texts else cast("list[str]", texts)
 
     def for_arguments(self, arguments: Mapping[str, Any]) -> ToolFacts:
-        """Return the facts with ``parameter`` taken from a call, if only the name of the tool is known."""
+        """Return the facts with ``parameter`` taken from a call, if only the name is known."""
         if not self.guessed:
             return self
         return attrs.evolve(
@@ -83,12 +74,12 @@ class Decision:
 
     Attributes:
         allowed: Whether it may run.
-        key: ``"allow"``, ``"deny"`` or ``"params"``; None if no rule concerns it.
+        key: ``"allow"``, ``"deny"`` or ``"params"``; None if no rule matches.
         entry: The deciding entry of that key: a name, a pattern, or ``tool.parameter.keyword``. None if
-            ``allow`` refuses because it has no entry for the tool.
-        error: The error of a refused call.
+            ``allow`` has no entry for the tool and therefore denies it.
+        error: The error of a denied call.
         awaited: Whether other tasks may have run during the decision.
-        limit: The deciding limit, None if the layers decide.
+        limit: The deciding limit; None if the layers decide.
     """
 
     allowed: bool
@@ -100,14 +91,14 @@ class Decision:
 
     @property
     def rule(self) -> str:
-        """The deciding rule as text."""
+        """The deciding rule as a string."""
         if self.key is None:
             return "no rule is about it"
         return f"{self.key}: {self.entry}" if self.entry is not None else f"{self.key} has no entry for it"
 
 
 def schema_of(parameter: str | None) -> dict[str, Any]:
-    """Return the schema of a tool that declares none, with its only parameter if it is known."""
+    """Return the schema of a tool that declares none."""
     return {"type": "object"} if parameter is None else {"type": "object", "properties": {parameter: {}}}
 
 
@@ -116,7 +107,7 @@ _UNRULED = Decision(allowed=True)
 
 
 def decide_tool(rules: ToolRules, tool: ToolFacts) -> Decision:
-    """Decide whether a tool may be used at all; ``Tool(param pattern)`` entries in allow are enough."""
+    """Decide whether a tool may be used at all; ``Tool(param pattern)`` entries in allow suffice."""
     denied = rules.denying(tool.names)
     if denied is not None:
         return _refused(tool, "deny", denied)
@@ -134,7 +125,7 @@ def decide_tool(rules: ToolRules, tool: ToolFacts) -> Decision:
 
 
 def needs_arguments(rules: ToolRules, tool: ToolFacts) -> bool:
-    """Return whether a decision about a call of a permitted tool depends on its arguments."""
+    """Return whether the decision about a permitted tool's call depends on its arguments."""
     return (
         rules.checks(tool.names) is not None
         or bool(rules.denied_calls(tool.names))
@@ -143,10 +134,10 @@ def needs_arguments(rules: ToolRules, tool: ToolFacts) -> bool:
 
 
 def decide_call(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any]) -> Decision:
-    """Decide whether a tool may be called with ``arguments``: by deny first, then allow, then params.
+    """Decide about a call: by deny first, then allow, then params.
 
     Raises:
-        ToolInputError: E10, a text in the arguments is not valid Unicode.
+        ToolInputError: E10, the arguments contain invalid Unicode.
     """
     decision = decide_written(rules, tool, arguments)
     for received in received_arguments(rules, tool, arguments) if decision.allowed else ():
@@ -157,7 +148,7 @@ def decide_call(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any])
 
 
 def decide_written(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any]) -> Decision:
-    """Decide as ``decide_call``, without regard to what the function receives."""
+    """Decide like ``decide_call``, but ignore what the function receives."""
     decision = decide_tool(rules, tool)
     if decision.allowed:
         decision = _decide_entries(rules, tool, arguments, decision)
@@ -182,17 +173,7 @@ def received_arguments(
 def decide_received(
     rules: ToolRules, tool: ToolFacts, received: Mapping[str, Any], written: Mapping[str, Any]
 ) -> Decision | None:
-    """Return the refusal of arguments that the function receives; None if they break no parameter rule.
-
-    Args:
-        rules: The rules.
-        tool: The tool.
-        received: One way to read what the function receives.
-        written: What the model wrote.
-
-    Raises:
-        ToolInputError: E10, a value under a rule cannot be read.
-    """
+    """Return the denial of received arguments that break a parameter rule; E10 for an unreadable value."""
     checks = rules.checks(tool.names)
     if checks is None:
         return None
@@ -208,11 +189,10 @@ def _broken(breach: Breach) -> Decision:
 def _decide_entries(
     rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any], decision: Decision
 ) -> Decision:
-    """Turn a decision about the tool into one about a call, by allow and deny only."""
     denied, only_some = rules.denied_calls(tool.names), _only_some_calls(rules, tool)
     texts = tool.texts(arguments) if denied or only_some else None
     for call in denied:
-        # A call without a text to match may be one that is denied.
+        # A call without a string to match may be a denied one.
         if texts is None or call.denies(texts, tool.fold, tool.kind, tool.roots):
             return _refused(tool, "deny", call.entry)
     if only_some:
@@ -228,8 +208,8 @@ def is_quick(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any]) ->
     calls = len(rules.denied_calls(tool.names)) + len(rules.allowed_calls(tool.names, tool.origin))
     texts = texts_to_match(arguments.get(tool.parameter)) if calls and tool.parameter is not None else None
     length = sum(len(text) + 1 for text in texts or ())
-    # Computing all readings of a command takes a microsecond per character; matching an entry takes a fifth
-    # of that, and a microsecond at least.
+    # All readings of a command take a microsecond per character; a match takes a fifth of that, at least a
+    # microsecond.
     if length + calls * (1 + length / 5) > _MICROSECONDS_AT_ONCE:
         return False
     checks = rules.checks(tool.names)

@@ -1,4 +1,4 @@
-"""Finds the JSON types and the defaults that a tool's own schema declares for a parameter."""
+"""Finds the JSON types and defaults that a tool's schema declares for a parameter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from kantan_agents.tool_rules.keywords import TYPES, compiled
 
 Step = str | int
-"""A key of an object, a position in an array, or ``"[]"`` for the items that have no schema of their own."""
+"""A key of an object, a position in an array, or ``"[]"`` for the remaining items."""
 
 Path = tuple[Step, ...]
 Types = frozenset[str]
@@ -25,11 +25,10 @@ _CYCLE: Final[Types] = frozenset({"a reference to itself"})
 
 
 class Declarations:
-    """What the schema of a tool says about the values at a path.
+    """A tool's declarations about the values at a path.
 
-    All keywords count through which a value may be described: references, tuples, patterns of keys,
-    alternatives, conditions. Where a keyword cannot be evaluated without the value, every type it may permit
-    counts.
+    All keywords that can describe a value count: references, tuples, patterns of keys, alternatives,
+    conditions. If a keyword cannot be evaluated without the value, every type that it may permit counts.
     """
 
     def __init__(self, schema: Any) -> None:
@@ -48,7 +47,7 @@ class Declarations:
         return None if found == _CYCLE else found
 
     def default(self, path: Path) -> Any:
-        """Return the default value that the schema declares at a path of keys; None without one."""
+        """Return the declared default at a path of keys."""
         try:
             places = self._schemas(self._root, path, set())
             return next((one["default"] for one in places if one.get("default") is not None), None)
@@ -57,7 +56,7 @@ class Declarations:
 
     @cached_property
     def positions(self) -> int:
-        """The number of positions in arrays that may have a schema of their own."""
+        """The number of array positions that may have dedicated schemas."""
         most = 0
         waiting = [self._root]
         seen: set[int] = set()
@@ -89,7 +88,6 @@ class Declarations:
         return found
 
     def _parts(self, schema: Mapping[str, Any], path: Path) -> Iterator[Types | None]:
-        """Yield what each keyword permits; a value must satisfy all of them."""
         yield self._below(schema, path) if path else own_types(schema)
         reference = schema.get("$ref")
         if isinstance(reference, str):
@@ -122,7 +120,6 @@ class Declarations:
         return _meet(self._types(one, rest) for one in inner)
 
     def _schemas(self, schema: Any, path: Path, seen: set[tuple[int, Path]]) -> Iterator[Mapping[str, Any]]:
-        """Yield every schema that may describe the value at a path."""
         if not isinstance(schema, Mapping) or (id(schema), path) in seen:
             return
         seen.add((id(schema), path))
@@ -140,12 +137,12 @@ class Declarations:
 
 
 def is_key(step: Step) -> bool:
-    """Return whether a step leads into an object, not into an array."""
+    """Return whether a step leads into an object."""
     return isinstance(step, str) and step != ITEMS
 
 
 def inner_schemas(schema: Mapping[str, Any], step: Step) -> Iterator[Any]:
-    """Yield the schemas of a property or of an item."""
+    """Yield the schemas of a property or item."""
     if isinstance(step, str) and step != ITEMS:
         yield from _of_property(schema, step)
         return
@@ -189,7 +186,7 @@ def _named(schema: Mapping[str, Any]) -> Types | None:
         return None
     names = [kinds] if isinstance(kinds, str) else kinds
     if any(not isinstance(name, str) or name not in ANY for name in names):
-        return ANY  # not JSON Schema: any type may be meant
+        return ANY  # not JSON Schema: it may mean any type
     found = frozenset(names) | ({"null"} if schema.get("nullable") is True else frozenset())
     return found | NUMBERS if "number" in found else found
 
@@ -207,7 +204,7 @@ def _excluded(schema: Any) -> Types | None:
 
 
 def _meet(parts: Iterable[Types | None]) -> Types | None:
-    """Return the types that all parts permit; None if none of them declares any."""
+    """Return the types that all parts permit; None if none declares any."""
     found: Types | None = None
     has_cycle = False
     for part in parts:
@@ -219,7 +216,7 @@ def _meet(parts: Iterable[Types | None]) -> Types | None:
 
 
 def _join(parts: list[Types | None]) -> Types | None:
-    """Return the types that one of the parts permits; None if none of them declares any."""
+    """Return the types that some part permits; None if no part declares any."""
     known = [part for part in parts if part != _CYCLE]
     if len(known) < len(parts) and not known:
         return _CYCLE
@@ -229,7 +226,7 @@ def _join(parts: list[Types | None]) -> Types | None:
 
 
 def listed(value: Any) -> list[Any]:
-    """Return a value if it is a list, else an empty list."""
+    """Return ``value`` if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
@@ -238,7 +235,7 @@ def _values(value: Any) -> list[Any]:
 
 
 def resolved(root: Any, reference: str) -> tuple[Any, bool]:
-    """Return the target of a reference, and whether it has been found."""
+    """Return the target of a reference, and whether it was found."""
     place, *steps = unquote(reference).split("/")
     if place != "#":
         return None, False
@@ -254,7 +251,7 @@ def resolved(root: Any, reference: str) -> tuple[Any, bool]:
 
 
 def type_of(value: Any) -> str:
-    """Return the JSON type of a value; an integral float is an integer."""
+    """Return the JSON type; an integral float is an integer."""
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
@@ -264,21 +261,15 @@ def type_of(value: Any) -> str:
 
 
 Check = Callable[[Path, "str | None"], "Types | None"]
-"""Takes a path, and the type of a container that must be there (None for the parameter itself); returns the
-permitted types, None for any."""
+"""Takes a path, and the type of a container that must be there; returns the permitted types, None for any."""
 
 
 def first_of_other_type(
     permitted: Check, positions: int, steps: tuple[str, ...], value: Any, path: Path = ()
 ) -> Types | None:
-    """Return the types permitted at the first place on the way to a parameter that has another type, or None.
+    """Return the permitted types at the first step to a parameter whose value has another type.
 
-    Args:
-        permitted: Returns the permitted types of a place.
-        positions: Number of positions in arrays that may have types of their own.
-        steps: The remaining steps to the parameter.
-        value: The value at ``path``.
-        path: The place.
+    ``permitted`` returns the types at a path; ``positions`` counts array positions with dedicated types.
     """
     container = None if not steps else "array" if steps[0] == ITEMS else "object"
     types = permitted(path, container) if path else None

@@ -1,4 +1,4 @@
-"""Entries of deny that cover a tool's name in another case, or with other characters, as well."""
+"""Entries of deny that also cover a tool's name in another case or with other separators."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _OTHER_IN_GLOB = re.compile(r"[^a-z0-9_*?]")
 
 
 def _fold(name: str) -> str:
-    """Return a name in lower case with ``_`` for each character other than a letter or a digit."""
+    """Return a name in lower case with ``_`` for each sign."""
     return _OTHER.sub("_", unicodedata.normalize("NFKC", name).casefold())
 
 
 def _letters(name: str) -> str:
-    """Return the letters and digits of a name in lower case; the parts of an MCP tool's name stay apart."""
+    """Return letters and digits in lower case; the parts of an MCP tool's name stay apart."""
     folded = _fold(name)
     parts = folded.split("__") if folded.startswith("mcp__") else [folded]
     return "__".join(part.replace("_", "") for part in parts)
@@ -41,7 +41,7 @@ def _folded_entries(entry: str) -> Iterator[str]:
     if not is_glob(tool):
         yield from (f"{folded}{opening}{rest}" for folded in _folded_names(tool))
         return
-    # Sets of characters, such as [a-z], keep their characters.
+    # Sets of characters, such as [a-z], stay unchanged.
     parts = _SET.split(unicodedata.normalize("NFKC", tool).casefold())
     folded = (part if _SET.fullmatch(part) else _OTHER_IN_GLOB.sub("_", part) for part in parts)
     yield f"{''.join(folded)}{opening}{rest}"
@@ -51,11 +51,11 @@ def _folded_entries(entry: str) -> Iterator[str]:
 class FoldedNameSet(NameSet):
     """Entries that also cover names with the same letters and digits: ``WebSearch`` covers ``web-search``.
 
-    A glob pattern ignores case, and treats all characters other than letters and digits as ``_``.
+    A glob pattern ignores case and treats all signs as ``_``.
     """
 
     def entry_for(self, names: Iterable[str], origin: Origin | None = None) -> str | None:
-        """Return the entry that covers all calls of a tool with these names, or None."""
+        """Return the entry that covers all calls of a tool."""
         names = tuple(names)
         found = super().entry_for(names, origin)
         if found is not None or not self._folded.names:
@@ -64,7 +64,7 @@ class FoldedNameSet(NameSet):
         return None if folded is None else self._originals[folded]
 
     def calls_of(self, names: Iterable[str], origin: Origin | None = None) -> tuple[CallPattern, ...]:
-        """Return the entries for some calls of a tool with these names."""
+        """Return the entries for some calls of a tool."""
         names = tuple(names)
         calls = {call.entry: call for call in super().calls_of(names, origin)}
         for call in self._folded.calls_of(_all_folded(names), origin):
@@ -73,7 +73,7 @@ class FoldedNameSet(NameSet):
         return tuple(calls.values())
 
     def entries_about(self, names: Iterable[str], origin: Origin | None = None) -> list[str] | str | None:
-        """Return all entries that concern a tool with these names."""
+        """Return all entries about a tool."""
         names = tuple(names)
         exact, folded = (
             super().entries_about(names, origin),
@@ -85,7 +85,6 @@ class FoldedNameSet(NameSet):
 
     @cached_property
     def _originals(self) -> dict[str, str]:
-        """Folded entry -> the entry as it is written."""
         originals: dict[str, str] = {}
         for entry in self._entries:
             for folded in _folded_entries(entry):

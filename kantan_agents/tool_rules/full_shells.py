@@ -1,6 +1,6 @@
-"""Entries of allow that look narrow and permit any program, because the program that they name starts others.
+"""Entries of allow that look narrow but permit any program, because the named program starts others.
 
-A list of such programs is never complete. It has those that people allow.
+The list contains commonly allowed programs; it is never complete.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ BY_OPTIONS: Final = {
     "tmux": "tmux new PROGRAM",
     "screen": "screen PROGRAM",
 }
-"""Programs that run another one by an option or a file, so also after further words of the entry."""
+"""Programs that run another one by an option or a file, even after further words of the entry."""
 
 INTERPRETERS: Final = {
     "python": "python -c CODE",
@@ -77,7 +77,7 @@ INTERPRETERS: Final = {
     "uvx": "uvx PACKAGE",
     "bunx": "bunx PACKAGE",
 }
-"""Programs that run code or packages, unless the entry names which after them."""
+"""Programs that run code or packages, unless the entry's next words name it."""
 
 BY_SUBCOMMAND: Final = {
     "git": (
@@ -109,7 +109,7 @@ BY_SUBCOMMAND: Final = {
     "podman": ("podman run IMAGE PROGRAM", "run exec build compose"),
     "kubectl": ("kubectl exec x -- PROGRAM", "exec run debug apply create"),
 }
-"""Programs some of whose subcommands run another program: an example, and these subcommands."""
+"""Programs with subcommands that run another program: an example, and these subcommands."""
 
 _RUNS: Final = ("run", "exec", "x", "dlx", "tool")
 _WRAPPERS: Final = {name for wrapper in WRAPPERS for name in wrapper.names}
@@ -118,11 +118,7 @@ _ENDING: Final = re.compile(r"\.(?:exe|cmd|bat)\Z", re.IGNORECASE)
 
 
 def remark_on_entry(entry: str) -> str | None:
-    """Return why an entry of allow permits any program; None if it is not known to.
-
-    Args:
-        entry: The entry, such as ``Bash(git:*)``. One for a whole tool says what it permits by itself.
-    """
+    """Return why an entry of allow for some calls permits any program, if known."""
     if not is_call_pattern(entry):
         return None
     try:
@@ -134,7 +130,6 @@ def remark_on_entry(entry: str) -> str | None:
 
 
 def _example(words: list[str]) -> str | None:
-    """Return a command that begins with these words and runs any program."""
     name = _ENDING.sub("", words[0].replace("\\", "/").rpartition("/")[2])
     plain = name if name in BY_OPTIONS or name in BY_SUBCOMMAND else _VERSION.sub("", name)
     valued = GIT.valued if name == "git" else ()
@@ -157,7 +152,7 @@ def _example(words: list[str]) -> str | None:
         return None if further else INTERPRETERS[plain]
     if name in SHELLS:
         return None if further else f"{name} -c {_PLACE}"
-    # The value of an option, a variable or a number may come before the program.
+    # A value of an option, a variable or a number may precede the program.
     return f"{' '.join(words)} {_PLACE}" if name in _WRAPPERS and not _names_a_program(words) else None
 
 

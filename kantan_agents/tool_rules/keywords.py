@@ -1,8 +1,7 @@
 """The seven keywords of parameter rules: validation of their values, and the cost of patterns (spec 8.3).
 
-Patterns are matched by the linear-time engine of ``jsonschema-rs``, so nested repetitions cannot stall it.
-The time still grows with pattern size times text length: ``characters_at_once`` returns the longest text to
-match on the event loop.
+``jsonschema-rs`` matches patterns in linear time, so nested repetitions cannot stall it. The time still grows
+with pattern size times string length.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ KEYWORDS = tuple(PARAMETER_ERRORS)
 TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 
 # The cost of a pattern depends on its compiled size, found by compiling it with ever larger limits. Measured
-# worst case: 0.4 us per character plus 0.14 ns for each byte of the limit. A short pattern has too few states
-# for the worst case, unless it has counted repetitions, word boundaries or multi-byte characters.
+# worst case: 0.4 us per character plus 0.14 ns for each byte of the limit. Short patterns reach it only with
+# counted repetitions, word boundaries or multi-byte characters.
 _PATTERN_SIZES = (1 << 13, 1 << 15, 1 << 18)
 _LOOP_BUDGET_US = 2500
 _TRIVIAL_PATTERN = 12
 _NEVER_TRIVIAL = re.compile(r"\{|\\[bB<>]|[^\x00-\x7f]")
 
-# Values in messages are cut short: a rule may hold a nested or very long value.
+# A rule may hold a nested or very long value.
 _SHORT = reprlib.Repr()
 _SHORT.maxlevel = 3
 _SHORT.maxstring = _SHORT.maxother = 120
@@ -46,12 +45,12 @@ def shown(value: Any) -> str:
 
 
 def path_step(key: Any) -> str:
-    """Return a key for the path of a problem: a str unchanged, any other value as ``shown``."""
+    """Return a key for a problem's path: a str unchanged, any other value as ``shown``."""
     return key if isinstance(key, str) else shown(key)
 
 
 def parse_rule(path: str, rule: Any, problems: list[str]) -> Mapping[str, Any]:
-    """Return a rule's keywords; append each mistake to ``problems``, with its path."""
+    """Return a rule's keywords; append each mistake, with its path, to ``problems``."""
     if not isinstance(rule, Mapping):
         problems.append(f"{path}: must be a dict of keywords, not {shown(rule)}")
         return {}
@@ -123,7 +122,7 @@ def _wrong_pattern(value: Any) -> Iterator[str]:
 
 
 def is_json(value: Any) -> bool:
-    """Return whether a value is valid JSON: JSON types, finite numbers, and valid Unicode only."""
+    """Return whether a value has JSON types, finite numbers and valid Unicode only."""
     try:
         json.dumps(value, allow_nan=False)
         jsonschema_rs.is_valid({"const": value}, value)
@@ -134,7 +133,7 @@ def is_json(value: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def characters_at_once(pattern: str) -> float | None:
-    """Return the longest text to match ``pattern`` with on the event loop; None if it is not a pattern."""
+    """Return the longest string to match on the event loop; None for an invalid pattern."""
     for size in _PATTERN_SIZES:
         try:
             compiled({"pattern": pattern}, size)
@@ -147,6 +146,6 @@ def characters_at_once(pattern: str) -> float | None:
 
 
 def compiled(schema: dict[str, Any], size: int = _PATTERN_SIZES[-1]) -> jsonschema_rs.Draft202012Validator:
-    """Return the validator of a schema; ValueError if a pattern needs more than ``size`` bytes compiled."""
+    """Return a schema's validator; ValueError if a pattern needs more than ``size`` bytes."""
     options = jsonschema_rs.RegexOptions(size_limit=size)
     return jsonschema_rs.Draft202012Validator(schema, pattern_options=options)

@@ -1,4 +1,4 @@
-"""Says whether a tool may have a parameter that a rule names, so that a misspelt one is noticed."""
+"""Whether a tool may have the parameter that a rule names, to report misspelled ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kantan_agents.tool_rules.declared import Path, inner_schemas, is_key, liste
 def declares(schema: Any, path: Path) -> bool:
     """Return whether a tool may have a parameter: False if its schema lists others only.
 
-    An object with ``additionalProperties`` may have any. One that says nothing about them has those it lists.
+    An object with ``additionalProperties`` may have any.
     """
     try:
         return _may_have(schema, schema, path, set())
@@ -48,7 +48,6 @@ def _has_itself(
 
 
 def _same_value(root: Any, schema: Mapping[str, Any]) -> list[Any]:
-    """Return the other schemas that describe the same value."""
     found = [one for keyword in ("allOf", "anyOf", "oneOf") for one in listed(schema.get(keyword))]
     found += [schema[keyword] for keyword in ("then", "else") if keyword in schema]
     reference = schema.get("$ref")

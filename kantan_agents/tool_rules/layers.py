@@ -15,17 +15,17 @@ from kantan_agents.tool_rules.rules import NO_RULES, ToolRules
 BASE = "base"
 EXPLICIT = "explicit"
 DEFINITION = "definition"
-"""Name of the limit that the tool lists of a subagent file set."""
+"""The limit from the tool lists of a subagent file."""
 
 
 DELEGATION = "delegation"
-"""Name of the limit that a delegation itself sets. Names of inherited limits begin with it."""
+"""The limit that a delegation sets; prefix of inherited limits."""
 USER = "user"
-"""Name of the layer of the rules for users, who call tools by slash commands."""
+"""The layer of the rules for users' slash commands."""
 
 
 def merge(*layers: ToolRules) -> ToolRules:
-    """Merge rule sets into one; a later rule set wins over an earlier one."""
+    """Merge rule sets; a later one wins."""
     return reduce(ToolRules.merge, layers, NO_RULES)
 
 
@@ -36,15 +36,7 @@ def provider_layer(name: str) -> str:
 
 @attrs.frozen(slots=False, eq=False)
 class RuleLayers:
-    """Named rule sets that are merged in order, and limits that only restrict them.
-
-    Layers are merged: one may allow a tool that another does not. Each limit must permit a tool in addition,
-    whatever the layers allow.
-
-    Attributes:
-        layers: Pairs of a name and its rules; later layers win.
-        limits: Pairs of a name and its rules.
-    """
+    """Named rule sets that are merged in order, and limits, each of which must also permit a tool."""
 
     layers: tuple[tuple[str, ToolRules], ...] = ()
     limits: tuple[tuple[str, ToolRules], ...] = ()
@@ -56,7 +48,7 @@ class RuleLayers:
 
     @cached_property
     def rule_sets(self) -> tuple[ToolRules, ...]:
-        """All rule sets that must permit a tool: the merged layers, and each limit."""
+        """The merged layers, and each limit: all must permit a tool."""
         return (self.rules, *(rules for _, rules in self.limits))
 
     @cached_property
@@ -65,17 +57,17 @@ class RuleLayers:
         return all(rules.permits_all for rules in self.rule_sets)
 
     def with_layer(self, name: str, rules: ToolRules) -> RuleLayers:
-        """Return these layers with one more on top, under the same limits."""
+        """Return these layers with one more on top."""
         return RuleLayers((*self.layers, (name, rules)), self.limits)
 
     def with_limits(self, *limits: tuple[str, ToolRules]) -> RuleLayers:
         """Return these layers with more limits."""
         narrowed = RuleLayers(self.layers, (*self.limits, *limits))
-        narrowed.__dict__["rules"] = self.rules  # shares the merged rules and what is compiled for them
+        narrowed.__dict__["rules"] = self.rules  # shares the merged and compiled rules
         return narrowed
 
     def as_limits(self, name: str) -> tuple[tuple[str, ToolRules], ...]:
-        """Return the limits that these layers are for the runs to which the agent ``name`` delegates."""
+        """Return these layers as limits for runs to which the agent ``name`` delegates."""
         limits = [(f"{DELEGATION}: rules of {name}", self.rules)]
         for limit, rules in self.limits:
             is_inherited = limit.startswith(f"{DELEGATION}: ")
@@ -83,7 +75,7 @@ class RuleLayers:
         return tuple(limits)
 
     def decide_tool(self, tool: ToolFacts) -> Decision:
-        """Decide whether a tool may be used at all: the first refusal, or the decision of the layers."""
+        """Decide whether a tool may be used at all: the first denial, or the layers' decision."""
         decision = decide_tool(self.rules, tool)
         for name, rules in self.limits if decision.allowed else ():
             narrowed = decide_tool(rules, tool)
@@ -92,7 +84,7 @@ class RuleLayers:
         return decision
 
     def deciding(self, decision: Decision) -> tuple[str, ...]:
-        """Return the names of all layers with the deciding entry, the winning layer last."""
+        """Return the layers with the deciding entry, the winning layer last."""
         if decision.limit is not None:
             return (decision.limit,)
         if decision.key is None:
@@ -100,17 +92,17 @@ class RuleLayers:
         return tuple(name for name, rules in self.layers if _holds(rules, decision.key, decision.entry))
 
     def rules_behind(self, decision: Decision) -> ToolRules:
-        """Return the rule set behind a decision: that of the limit, or the merged layers."""
+        """Return the deciding limit's rules, or the merged layers."""
         return next((rules for name, rules in self.limits if name == decision.limit), self.rules)
 
     def denials(self) -> Iterator[tuple[str, str]]:
-        """Yield each layer and each limit with each of its entries of deny, but for ``"*"``."""
+        """Yield each layer and limit with each of its deny entries except ``"*"``."""
         for layer, rules in (*self.layers, *self.limits):
             for entry in rules.deny if isinstance(rules.deny, tuple) else ():
                 yield layer, entry
 
     def about(self, names: Iterable[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield each layer and each limit with its rules for a tool with these names."""
+        """Yield each layer and limit with its rules for a tool."""
         names = tuple(names)
         for layer, rules in (*self.layers, *self.limits):
             yield layer, rules.about(names)

@@ -33,12 +33,9 @@ _RULES: dict[ToolRulesMode, dict[str, Any]] = {
 
 
 def rules_of(mode_or_rules: object) -> dict[str, Any]:
-    """Return the rules of a mode, or a validated copy of a mapping as plain dicts and lists.
+    """Return a mode's rules, or a validated copy of a mapping as plain dicts and lists.
 
-    Raises:
-        UnknownToolRulesModeError: E9, the value is an enum member, but not a mode.
-        ToolRulesTypeError: E18, the value is neither a mode nor a mapping.
-        InvalidToolRulesError: E20, the mapping has mistakes.
+    Raises E9, E18 or E20, like ``get_context_with_tool_rules``.
     """
     if isinstance(mode_or_rules, ToolRulesMode):
         return copy.deepcopy(_RULES[mode_or_rules])

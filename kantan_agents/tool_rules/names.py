@@ -15,7 +15,7 @@ from kantan_agents.tool_rules.globs import is_glob, literal_beginning
 from kantan_agents.tool_rules.origins import SERVER_PREFIX, Origin
 
 Names = tuple[str, ...] | Literal["*"] | None
-"""Entries in their order, ``"*"`` for every tool, None if the key is not set."""
+"""Entries in order, ``"*"`` for every tool, None if the key is not set."""
 
 EVERY: Literal["*"] = "*"
 CACHED_NAMES = 4096
@@ -23,7 +23,7 @@ CACHED_NAMES = 4096
 
 
 def union(one: Names, other: Names) -> Names:
-    """Return the union of two sets of entries (spec 9.2); None adds nothing, ``"*"`` includes all others."""
+    """Return the union (spec 9.2); None adds nothing, ``"*"`` includes all."""
     if one is None or other is None:
         return other if one is None else one
     if EVERY in (one, other):
@@ -39,8 +39,7 @@ def _pattern(glob: str) -> re.Pattern[str]:
 class NamePatterns:
     """Names and glob patterns; finds those that cover a name.
 
-    Plain names are looked up in a set and results of patterns are cached, so ten thousand entries cost no
-    more than one.
+    With a set and a cache, ten thousand entries are as fast as one.
     """
 
     __slots__ = ("_exact", "_globs", "_seen")
@@ -52,12 +51,7 @@ class NamePatterns:
         self._seen: dict[str, tuple[str, ...]] = {}
 
     def covering(self, name: str, origin: Origin | None = None) -> tuple[str, ...]:
-        """Return the entries that cover ``name``: itself first, then patterns in their order.
-
-        Args:
-            name: A name of a tool.
-            origin: Decides which entries may cover it; None for all.
-        """
+        """Return the entries that cover ``name`` and that ``origin`` permits: itself first, then patterns."""
         found = self._covering(name)
         if origin is None or not found:
             return found
@@ -74,7 +68,7 @@ class NamePatterns:
                 for entry, beginning in self._globs
                 if entry != name and name.startswith(beginning) and _pattern(entry).match(name)
             )
-            if len(self._seen) >= CACHED_NAMES:  # models may invent any number of names
+            if len(self._seen) >= CACHED_NAMES:  # models can invent any number of names
                 self._seen.clear()
             self._seen[name] = found
         return found
@@ -85,8 +79,7 @@ class NameSet:
     """The entries of allow or deny, prepared for lookups.
 
     Attributes:
-        names: The entries.
-        literal: Whether an entry such as ``mcp__files (old)`` also names a server that is called so.
+        literal: Whether ``mcp__files (old)`` also names a server that is called so.
     """
 
     names: Names
@@ -98,12 +91,7 @@ class NameSet:
         return self.names == EVERY
 
     def entry_for(self, names: Iterable[str], origin: Origin | None = None) -> str | None:
-        """Return the entry that covers all calls of a tool with these names, or None.
-
-        Args:
-            names: The names.
-            origin: Decides which entries may cover them; None for all.
-        """
+        """Return the entry that covers all calls of a tool and that ``origin`` permits."""
         if self.everything:
             return EVERY
         if not self.names:
@@ -115,14 +103,14 @@ class NameSet:
         return None
 
     def calls_of(self, names: Iterable[str], origin: Origin | None = None) -> tuple[CallPattern, ...]:
-        """Return the entries for some calls of a tool with these names."""
+        """Return the entries for some calls of a tool."""
         if not self._calls:
             return ()
         covering = dict.fromkeys(tool for name in names for tool in self._call_tools.covering(name, origin))
         return tuple(call for tool in covering for call in self._calls[tool])
 
     def entries_about(self, names: Iterable[str], origin: Origin | None = None) -> list[str] | str | None:
-        """Return all entries that concern a tool with these names."""
+        """Return all entries about a tool."""
         if self.names is None or self.names == EVERY:
             return self.names
         names = tuple(names)
@@ -141,7 +129,6 @@ class NameSet:
 
     @cached_property
     def _entries_by_name(self) -> dict[str, str]:
-        """Names of tools covered in all their calls, each with its entry."""
         written = {
             name: name
             for name in self._entries

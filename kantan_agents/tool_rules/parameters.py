@@ -1,4 +1,4 @@
-"""Compiled parameter rules: finds the rule that a call breaks (spec 8.3)."""
+"""Compiled parameter rules (spec 8.3)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ def parse_path(path: str) -> tuple[str, ...]:
     """Return the steps of a dotted path; ``"[]"`` is a step to every item of an array.
 
     Raises:
-        ValueError: A step is empty or not valid Unicode, ``[]`` is not at the end of a step, or there are
-            too many steps.
+        ValueError: A step is empty or invalid, ``[]`` is not at its end, or there are too many.
     """
     if not is_json(path):
         raise ValueError("a step of the path is not valid Unicode")
@@ -53,13 +52,7 @@ def parse_path(path: str) -> tuple[str, ...]:
 
 @attrs.frozen
 class ParameterRule:
-    """The rule of one parameter.
-
-    Attributes:
-        tool: The tool's name in the rule set, possibly a glob pattern.
-        path: The parameter, a dotted path.
-        keywords: Keyword to value.
-    """
+    """The rule of one parameter."""
 
     tool: str
     path: str
@@ -71,9 +64,7 @@ class Breach:
     """A parameter rule that a call breaks.
 
     Attributes:
-        entry: The deciding rule: ``tool.parameter.keyword``, or ``tool.parameter`` if the value does not have
-            the type that the tool declares.
-        error: The error of the refused call.
+        entry: ``tool.parameter.keyword``, or ``tool.parameter`` for a type that the tool does not declare.
     """
 
     entry: str
@@ -82,20 +73,20 @@ class Breach:
 
 @attrs.frozen(slots=False, eq=False)
 class ParameterChecks:
-    """All parameter rules of one tool, compiled once; a call must keep all of them."""
+    """All parameter rules of one tool, compiled once."""
 
     rules: tuple[ParameterRule, ...]
 
     def breach(self, tool_name: str, arguments: Mapping[str, Any]) -> Breach | None:
-        """Return the first rule that ``arguments`` break, in the order of rules and keywords, or None.
+        """Return the first broken rule, in the order of rules and keywords.
 
         Raises:
-            ToolInputError: E10, a text in them is not valid Unicode, or they are nested too deeply.
+            ToolInputError: E10, invalid Unicode or too deep nesting.
         """
         try:
             if self._validator.is_valid(arguments):
                 return None
-            # One rule at a time: a list of all errors may be as long as an array in the arguments.
+            # One rule at a time: a list of all errors can be as long as an array in the arguments.
             rule, keyword = next(
                 (rule, keyword)
                 for rule, keyword, validator in self._validators
@@ -108,12 +99,11 @@ class ParameterChecks:
     def undeclared(
         self, tool_name: str, schema: Mapping[str, Any], arguments: Mapping[str, Any]
     ) -> Breach | None:
-        """Return the first argument under a rule without the type that its tool declares, or None.
+        """Return the first argument under a rule without the type that its tool declares.
 
-        A tool that declares a number also accepts the text ``"500"``, and some tools accept the text
-        ``'{"limit": 500}'`` as an object. ``maximum`` ignores texts, so such values would bypass it. The
-        types are therefore checked at every step of the path. Where the tool declares none, the types that
-        the rule can check are permitted. An empty schema says that nothing is known about the tool.
+        Some tools also accept the string ``"500"`` as a number, or ``'{"limit": 500}'`` as an object.
+        ``maximum`` ignores strings, so the types are checked at every step of the path. If the tool declares
+        none, the types that the rule can check are permitted.
         """
         if not schema:
             return None
@@ -136,18 +126,9 @@ class ParameterChecks:
         received: Mapping[str, Any],
         written: Mapping[str, Any],
     ) -> Breach | None:
-        """Return the first value that the function receives and its rule cannot check, or None.
+        """Return the first received value that its rule cannot check; E10 if it cannot be read.
 
-        A default that the tool declares is its own choice, whatever its type.
-
-        Args:
-            tool_name: Name of the tool.
-            schema: The schema of its parameters.
-            received: One way to read what the function receives.
-            written: What the model wrote.
-
-        Raises:
-            ToolInputError: E10, a value under a rule cannot be read as JSON.
+        A default that the tool declares may have any type.
         """
         for steps, rule in self._rule_paths:
             try:
@@ -163,9 +144,9 @@ class ParameterChecks:
         return default is not None and list(_values_at(steps, received)) == [default]
 
     def with_defaults(self, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return ``arguments`` with the defaults that the tool declares for missing parameters under a rule.
+        """Return ``arguments`` with the tool's defaults, which rules apply to as well.
 
-        The tool uses them, so the rules concern them. A default of null means that there is no value.
+        A default of null means no value.
         """
         for path, default in self._declared_by(schema).defaults:
             arguments = _completed(arguments, path, default)
@@ -184,7 +165,6 @@ class ParameterChecks:
         return spent <= 1
 
     def _declared_by(self, schema: Mapping[str, Any]) -> _Declared:
-        """Return what a schema declares for the parameters under a rule, cached per schema."""
         known = self._declared.get(id(schema))
         if known is not None and known[0] is schema:
             return known[1]
@@ -208,7 +188,7 @@ class ParameterChecks:
 
     @cached_property
     def _rule_paths(self) -> list[tuple[tuple[str, ...], ParameterRule]]:
-        # A name with dots may be a path or the name of one parameter: the rule applies to both.
+        # A name with dots is a path or one parameter's name: the rule applies to both.
         return [
             (steps, rule)
             for rule in self.rules
@@ -230,7 +210,7 @@ class ParameterChecks:
 
     @cached_property
     def _costs(self) -> list[tuple[tuple[str, ...], float | None]]:
-        """The path of each rule, and the number of characters that use up the time budget there."""
+        """The path of each rule, and the number of characters that use up the time budget."""
         return [
             (steps, characters_at_once(rule.keywords["pattern"]) if "pattern" in rule.keywords else None)
             for steps, rule in self._rule_paths
@@ -242,12 +222,7 @@ class ParameterChecks:
 
 
 class _Declared:
-    """What the schema of a tool declares for the parameters under some rules.
-
-    Attributes:
-        declarations: Reads the schema.
-        defaults: The path and the default of each parameter under a rule, and of the objects on the way.
-    """
+    """A tool's declarations for the parameters under some rules, with defaults of objects around them."""
 
     def __init__(self, schema: Mapping[str, Any], paths: list[tuple[tuple[str, ...], ParameterRule]]) -> None:
         self.declarations = Declarations(schema)
@@ -257,13 +232,9 @@ class _Declared:
         self._permitted: dict[tuple[Path, str | None, int], Types | None] = {}
 
     def permitted(self, path: Path, container: str | None, rule: ParameterRule) -> Types | None:
-        """Return the types that both the tool and the rule permit at a path; None if any type is permitted.
+        """Return the types that both tool and rule permit; None for any.
 
-        Args:
-            path: The place.
-            container: ``"object"`` or ``"array"`` if the parameter is inside of this place; None if it is
-                the parameter itself.
-            rule: The rule.
+        ``container`` is ``"object"`` or ``"array"`` if the parameter is inside the value at ``path``.
         """
         key = (path, container, id(rule))
         if key not in self._permitted:
@@ -282,12 +253,11 @@ class _Declared:
 
 
 def _keys_of(steps: tuple[str, ...]) -> int:
-    """Return the number of steps before the first into an array."""
     return steps.index("[]") if "[]" in steps else len(steps)
 
 
 def _completed(arguments: Mapping[str, Any], path: tuple[str, ...], default: Any) -> Mapping[str, Any]:
-    """Return ``arguments`` with a default if only the last step of the path is missing."""
+    """Return ``arguments`` with a default if only the path's last step is missing."""
     key, rest = path[0], path[1:]
     if not rest:
         return arguments if key in arguments else {**arguments, key: default}

@@ -1,10 +1,9 @@
 """Matches paths and hosts with the patterns of ``Read(src/**)`` and ``WebFetch(domain:example.com)``.
 
-Paths are relative to the root of the tool; ``//srv/app/src/**`` and ``file:///srv/app/src/**`` are absolute.
-``*`` and ``?`` match within one step, ``**`` matches any number of steps. There are no sets of characters
-and no escapes, so ``[`` is an ordinary character. In deny, a pattern without a slash covers the name at any
-depth, what covers a folder covers all that is in it, and ``/src`` may be absolute or relative to the root.
-The time is linear in the length of the path for each step of the pattern.
+Paths are relative to the tool's root; ``//srv/app/src/**`` and ``file:///srv/app/src/**`` are absolute. ``*``
+and ``?`` match within one step, ``**`` any number of steps; ``[`` and a backslash are ordinary characters. In
+deny, a pattern without a slash covers the name at any depth, a covered folder covers everything in it, and
+``/src`` is both absolute and relative. For each step of the pattern, the time is linear in the path.
 """
 
 from __future__ import annotations
@@ -36,32 +35,24 @@ _HERE = re.compile(r"(?:\./)+(?=/)")
 
 
 def is_path_pattern(argument: str) -> bool:
-    """Return whether the argument of an entry has wildcards."""
+    """Return whether an entry's argument has wildcards."""
     return "*" in argument or "?" in argument
 
 
 def is_rooted(path: str) -> bool:
-    """Return whether a path depends on where a relative one begins: it is absolute, or begins with ``..``."""
+    """Return whether a path is absolute or starts with ``..``."""
     return _ROOTED.match(path) is not None
 
 
 def check_path_pattern(argument: str) -> None:
-    """Check a path in an entry that is only about paths.
-
-    Raises:
-        ValueError: No path inside the root of a tool can match it.
-    """
+    """Raise ValueError if no path below a tool's root can match the entry."""
     if not argument or argument.startswith("~") or "\\" in argument or ".." in argument.split("/"):
         raise ValueError(_NOT_BELOW)
     check_path(argument)
 
 
 def check_path(argument: str) -> None:
-    """Check a path in an entry that may be about other texts, such as a path without wildcards.
-
-    Raises:
-        ValueError: It has a variable, a drive, another user's home folder or alternatives in braces.
-    """
+    """Raise ValueError for a variable, drive, user's home folder or alternatives in braces."""
     if _UNKNOWN.match(argument) is not None:
         raise ValueError(_NOT_BELOW)
     if _CHOICE.search(argument) is not None:
@@ -69,12 +60,9 @@ def check_path(argument: str) -> None:
 
 
 def grants_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
-    """Return whether a pattern of allow covers a path.
+    """Return whether a pattern of allow covers ``path``, which is relative to the root.
 
-    Args:
-        pattern: The pattern. With one slash in front, it is relative to the root.
-        path: The path, relative to the root.
-        roots: The absolute paths of the root.
+    A single leading slash in ``pattern`` means the root.
     """
     absolute = _absolute(pattern)
     if absolute is None:
@@ -85,8 +73,7 @@ def grants_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
 def denies_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
     """Return whether a pattern of deny covers a path or a folder above it, ignoring case.
 
-    A file system may take two spellings of a name for the same file. So each way to read the pattern counts.
-    Arguments as for ``grants_path``.
+    All readings of the pattern count: a file system may map two spellings to one file.
     """
     return any(
         _matches([*wanted, _ANY_STEPS], _steps(_folded(f"{root}/{path}")))
@@ -96,30 +83,27 @@ def denies_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
 
 @lru_cache(maxsize=1024)
 def _denied(pattern: str, roots: tuple[str, ...]) -> list[tuple[str, list[str]]]:
-    """Return the steps of each reading of a pattern, with the folder that they begin at."""
+    """Return the steps of each reading, and the folder where they start."""
     relative = _steps(_folded(pattern))
     found = [("", relative if "/" in pattern.rstrip("/") else [_ANY_STEPS, *relative])]
     text = _HERE.sub("", pattern.replace("\\", "/"), count=1)
     for root in roots:
-        # An absolute path replaces the root in `join`; steps such as `..` are resolved.
+        # In `join`, an absolute path replaces the root.
         whole = posixpath.normpath(posixpath.join(root, _absolute(text) or text))
         found.append((root, _steps(_folded(whole))))
     return found
 
 
 def is_outside(pattern: str, roots: tuple[str, ...], *, grants: bool) -> bool:
-    """Return whether a pattern matches nothing below the roots, as far as it is not relative to them.
+    """Return whether a pattern that is not relative to the roots matches nothing below them.
 
-    Args:
-        pattern: The pattern.
-        roots: The absolute paths of the roots of some tools.
-        grants: Whether it is a pattern of allow, where one slash in front does not make it absolute.
+    In allow (``grants``), a single leading slash does not make a pattern absolute.
     """
     absolute = _absolute(pattern)
     if absolute is None and ".." in pattern.split("/"):
         wholes = [posixpath.normpath(posixpath.join(root, pattern)) for root in roots]
         return grants or all(is_outside(f"/{whole}", roots, grants=False) for whole in wholes)
-    if absolute is None:  # `/srv/app/x` in allow is /srv/app/srv/app/x, which nobody means
+    if absolute is None:  # `/srv/app/x` in allow is /srv/app/srv/app/x, which no one means
         return grants and any(f"{pattern}/".startswith(f"{root}/") for root in roots if root != "/")
     steps = _steps(_folded(absolute))
     beginnings = [steps[:end] for end in range(len(steps) + 1)]
@@ -129,9 +113,9 @@ def is_outside(pattern: str, roots: tuple[str, ...], *, grants: bool) -> bool:
 
 
 def is_likely_outside(pattern: str, roots: tuple[str, ...]) -> bool:
-    """Return whether a pattern of deny is probably meant as an absolute path, and no root contains that.
+    """Return whether a pattern of deny probably is an absolute path outside all roots.
 
-    Its first step is a folder above a root, or one that is usual in systems and rare in projects.
+    It starts with a folder above a root, or one that is rare in projects.
     """
     if not pattern.startswith("/") or pattern.startswith("//"):
         return False
@@ -141,7 +125,6 @@ def is_likely_outside(pattern: str, roots: tuple[str, ...]) -> bool:
 
 
 def _absolute(pattern: str) -> str | None:
-    """Return the path that a pattern can only mean as an absolute one, else None."""
     found = _FILE_URL.match(pattern)
     if found is not None:
         return unquote(pattern[found.end() :])
@@ -192,11 +175,7 @@ def _step_matches(wanted: str, name: str) -> bool:
 
 
 def checked_domain(argument: str) -> str:
-    """Return the host in ``domain:HOST``, as hosts are compared.
-
-    Raises:
-        ValueError: It is not ``domain:`` with one host, such as ``example.com`` or ``*.example.com``.
-    """
+    """Return the host in ``domain:HOST``, canonical; ValueError for anything else."""
     host = argument.removeprefix(DOMAIN_PREFIX).strip()
     is_host = argument.startswith(DOMAIN_PREFIX) and _HOST.fullmatch(host) is not None
     if is_host and not host.isascii():
@@ -209,7 +188,7 @@ def checked_domain(argument: str) -> str:
 
 
 def canonical_host(host: str) -> str | None:
-    """Return a host, in lower case and ASCII, as it is compared; None for anything else."""
+    """Return a host in lower case and ASCII; None for anything else."""
     if ":" in host:
         try:
             address = IPv6Address(host)
@@ -222,7 +201,7 @@ def canonical_host(host: str) -> str | None:
     if len(host) > _LONGEST_NAME or _NAME.fullmatch(host) is None:
         return None
     if _NUMBER.fullmatch(host.rpartition(".")[2]):
-        # `http://2130706433` and `http://0x7f.1` are 127.0.0.1 to a system, and names to rules.
+        # For a system, `http://2130706433` and `http://0x7f.1` are 127.0.0.1; for rules, they are names.
         try:
             return str(IPv4Address(host))
         except AddressValueError:
@@ -231,13 +210,13 @@ def canonical_host(host: str) -> str | None:
 
 
 def grants_domain(pattern: str, host: str) -> bool:
-    """Return whether a pattern of allow covers a host; subdomains only if it begins with ``*.``."""
+    """Return whether a pattern of allow covers a host; subdomains only with ``*.``."""
     if pattern.startswith(_SUBDOMAINS):
         return host.endswith(pattern[1:])
     return host == pattern
 
 
 def denies_domain(pattern: str, host: str) -> bool:
-    """Return whether a pattern of deny covers a host; its subdomains are covered too."""
+    """Return whether a pattern of deny covers a host or its parent domain."""
     domain = pattern.removeprefix(_SUBDOMAINS)
     return host == domain or host.endswith(f".{domain}")

@@ -1,4 +1,4 @@
-"""Finds what a function receives and a rule cannot check: a value of another type, or an unreadable one."""
+"""Finds received values that a rule cannot check: of another type, or unreadable."""
 
 from __future__ import annotations
 
@@ -9,35 +9,27 @@ from typing import Any, Final
 from kantan_agents.tool_rules.declared import ITEMS, NULL, NUMBERS, Types, type_of
 
 UNREADABLE: Final = "value that rules cannot read"
-"""The only key of the object that stands for such a value. It survives a recording."""
+"""The only key of the object for such a value. It survives a recording."""
 
 _CHECKED_TYPES: tuple[tuple[frozenset[str], Types], ...] = (
     (frozenset({"minimum", "maximum"}), NUMBERS),
     (frozenset({"minLength", "maxLength", "pattern"}), frozenset({"string"})),
 )
-"""Keywords, and the types of the values that they check. They ignore all other values."""
+"""Keywords, and the types that they check. They ignore all other values."""
 
 
 def checked_types(keywords: Mapping[str, Any]) -> Types | None:
-    """Return the types of values that the keywords of a rule can check, or null; None for all types."""
+    """Return the types that a rule's keywords can check, and null; None for all."""
     return next((kinds | NULL for known, kinds in _CHECKED_TYPES if known & keywords.keys()), None)
 
 
 def first_unchecked(
     steps: tuple[str, ...], keywords: Mapping[str, Any], value: Any, written: Any
 ) -> Types | None:
-    """Return the types that a rule can check at the first place where the function receives another, or None.
+    """Return the types that a rule can check where the function receives another type first.
 
-    A number that was written as a text has been checked as that text, and the other way round.
-
-    Args:
-        steps: The remaining steps to the parameter.
-        keywords: The rule.
-        value: What the function receives at this place, as JSON.
-        written: What the model wrote in the same place, None for nothing.
-
-    Raises:
-        ValueError: The value on the way or at the end cannot be read.
+    A number that the model wrote as a string has been checked as that string, and vice versa. ValueError if a
+    value cannot be read.
     """
     if isinstance(value, dict) and UNREADABLE in value:
         raise ValueError(f"it receives a value of type {value[UNREADABLE]}, which rules cannot read")

@@ -1,7 +1,4 @@
-"""Tool rules as a frozen value, validated when they are parsed (spec 8.2).
-
-A mistake in a rule set is an error with its path, never a rule that silently allows.
-"""
+"""Tool rules as a frozen value. A mistake is an error with its path, never a silent permission (spec 8.2)."""
 
 from __future__ import annotations
 
@@ -30,21 +27,16 @@ _NOTHING: Params = MappingProxyType({})
 
 
 def _as_json(params: Params) -> str:
-    # For comparisons: True equals 1 in Python, but not in JSON.
+    # For comparisons: in Python, True equals 1; in JSON, it does not.
     return json.dumps(params, default=dict)
 
 
 @attrs.frozen(slots=False, hash=False)
 class ToolRules:
-    """A rule set: which tools may be used, in which calls and with which arguments.
+    """A rule set, created by ``parse`` or ``merge``.
 
-    Created by ``parse`` or ``merge``. Rule sets are equal if they have the same entries in the same order.
-
-    Attributes:
-        allow: Entries that may be used, ``"*"`` for all, None if not set (all are allowed).
-        deny: Entries that may not be used, ``"*"`` for all, None if not set. Deny wins over allow.
-        params: Rules for arguments by tool, parameter and keyword.
-        folds_denials: Whether ``deny`` ignores case and compares only letters and digits.
+    Equal rule sets have the same entries in the same order. In ``allow``, None allows all. ``folds_denials``
+    makes ``deny`` ignore case and compare only letters and digits.
     """
 
     allow: Names = None
@@ -55,10 +47,6 @@ class ToolRules:
     @classmethod
     def parse(cls, rules: Mapping[str, Any], *, folds_denials: bool = False) -> ToolRules:
         """Parse the public dict shape ``{"allow": ..., "deny": ..., "params": {...}}``.
-
-        Args:
-            rules: The dict.
-            folds_denials: Whether ``deny`` ignores case and separators.
 
         Raises:
             ToolRulesTypeError: E18, ``rules`` is not a mapping.
@@ -79,7 +67,7 @@ class ToolRules:
         return cls(allow, deny, params, folds_denials)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a new dict of the public shape; ``parse`` reads it back."""
+        """Return a new dict of the public shape."""
         return {
             "allow": list(self.allow) if isinstance(self.allow, tuple) else self.allow,
             "deny": list(self.deny) if isinstance(self.deny, tuple) else self.deny,
@@ -90,10 +78,7 @@ class ToolRules:
         }
 
     def merge(self, later: ToolRules) -> ToolRules:
-        """Merge two rule sets; ``later`` wins (spec 9.2, 9.3).
-
-        Allow and deny are unions. Parameter rules are merged by tool, parameter and keyword.
-        """
+        """Merge by union, parameter rules by keyword; ``later`` wins (spec 9.2, 9.3)."""
         if later is NO_RULES or self is NO_RULES:
             return self if later is NO_RULES else later
         params = {tool: dict(rules) for tool, rules in self.params.items()}
@@ -114,7 +99,7 @@ class ToolRules:
         return not self.deny and self.allow in (None, EVERY) and not self.params
 
     def permits(self, *names: str, origin: Origin | None = None) -> bool:
-        """Return whether a tool with these names may be used in at least some calls."""
+        """Return whether a tool may be used in at least some calls."""
         return self.denying(names) is None and (
             self.allow in (None, EVERY)
             or self.allowing(names, origin) is not None
@@ -122,16 +107,11 @@ class ToolRules:
         )
 
     def denying(self, names: Iterable[str]) -> str | None:
-        """Return the entry of deny that covers all calls of the tool, or None."""
+        """Return the entry of deny for all calls of the tool."""
         return self._denied.entry_for(names)
 
     def allowing(self, names: Iterable[str], origin: Origin | None = None) -> str | None:
-        """Return the entry of allow that covers all calls of the tool, or None.
-
-        Args:
-            names: The names of the tool.
-            origin: The server that offers the tool; None for a local tool.
-        """
+        """Return the entry of allow for all calls of the tool."""
         return self._allowed.entry_for(names, origin)
 
     def denied_calls(self, names: Iterable[str]) -> tuple[CallPattern, ...]:
@@ -143,7 +123,7 @@ class ToolRules:
         return self._allowed.calls_of(names, origin)
 
     def checks(self, names: tuple[str, ...]) -> ParameterChecks | None:
-        """Return the compiled rules for its arguments, or None if no rule concerns them."""
+        """Return the compiled rules for the tool's arguments."""
         if not self.params:
             return None
         try:
@@ -163,12 +143,7 @@ class ToolRules:
         return ParameterChecks(rules) if rules else None
 
     def about(self, names: Iterable[str], origin: Origin | None = None) -> dict[str, Any]:
-        """Return the rules for a tool with these names, in the public dict shape.
-
-        Args:
-            names: The names of the tool.
-            origin: Leaves out the entries of allow that may not cover a tool of this origin.
-        """
+        """Return a tool's rules in the public dict shape; ``origin`` may rule out allow entries."""
         names = tuple(names)
         tools = dict.fromkeys(tool for name in names for tool in self._param_tools.covering(name))
         whole = self.to_dict()
@@ -210,7 +185,7 @@ class ToolRules:
 
 
 class _BoundedCache(dict[tuple[str, ...], "ParameterChecks | None"]):
-    """A dict of limited size, because models may invent any number of tool names."""
+    """A dict of limited size, because models can invent any number of tool names."""
 
     def __setitem__(self, key: tuple[str, ...], value: ParameterChecks | None) -> None:
         if len(self) >= CACHED_NAMES:
@@ -219,7 +194,7 @@ class _BoundedCache(dict[tuple[str, ...], "ParameterChecks | None"]):
 
 
 NO_RULES = ToolRules()
-"""Empty rules, which allow everything: the neutral element of ``merge``."""
+"""Allows everything: the neutral element of ``merge``."""
 
 
 def _parse_names(key: str, value: object, problems: list[str]) -> Names:
@@ -243,7 +218,7 @@ def _parse_names(key: str, value: object, problems: list[str]) -> Names:
 
 
 def _is_name(value: object) -> bool:
-    # No tool name has leading or trailing white space, so such an entry would match nothing.
+    # No tool name has such white space, so the entry would match nothing.
     return isinstance(value, str) and bool(value) and value == value.strip()
 
 
@@ -278,7 +253,7 @@ def _parse_rules(at: str, rules: Mapping[Any, Any], problems: list[str]) -> dict
         keywords = parse_rule(f"{at}.{name}", rule, problems)
         if problems:  # an invalid value may not support copying
             continue
-        # A copy, so that later changes to the caller's lists have no effect.
+        # A copy, because the caller may change the lists later.
         parsed[name] = {
             keyword: tuple(copy.deepcopy(value)) if isinstance(value, list) else copy.deepcopy(value)
             for keyword, value in keywords.items()

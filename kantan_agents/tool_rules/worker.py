@@ -1,4 +1,4 @@
-"""Decides about one call in another process: the task, the program of the process, and its answer."""
+"""Decides about one call in another process."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from kantan_agents.tool_rules.decide import Decision, ToolFacts, decide_received
 from kantan_agents.tool_rules.rules import ToolRules
 
 LIFETIME_SECONDS: Final = 20
-"""A process ends after this time, whatever it does and whether or not its parent still exists."""
+"""A process ends after this time, even without its parent."""
 
 PROGRAM: Final = "from kantan_agents.tool_rules.worker import main; main(parent)"
-"""The program of the process; ``parent`` is the id of the process that waits."""
+"""The process's program; ``parent`` is the id of the waiting process."""
 
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -36,24 +36,20 @@ _START: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); parent
 
 
 def worker_command(program: str = PROGRAM) -> list[str]:
-    """Return the command that runs a program in a process of its own.
-
-    Args:
-        program: Python code. ``parent`` is the id of this process.
-    """
+    """Return the command that runs Python code with ``parent``, this process's id."""
     places = json.dumps(_places())
     return [sys.executable or "", "-I", "-c", _START + program, places, str(os.getpid())]
 
 
 def _places() -> list[str]:
-    """Return where the process finds modules: where this one does, without the working directory.
+    """Return this process's module path without the working directory.
 
-    A tool may write there, and into any other folder with programs. So the folders that this process has the
-    modules from come first, and a new file in another folder takes the place of none of them.
+    A tool may write to folders with programs. So the folders of the loaded modules come first, and no new
+    file can replace a module.
     """
     library = str(Path(__file__).parents[2])
     files = [getattr(sys.modules.get(name), "__file__", None) for name in _NEEDED]
-    used = {os.path.abspath(Path(file).parent.parent) for file in files if file}  # noqa: PTH100 - as it is
+    used = {os.path.abspath(Path(file).parent.parent) for file in files if file}  # noqa: PTH100 - unchanged
     standard = os.path.dirname(os.__file__)  # noqa: PTH120
     used |= {standard, os.path.join(standard, "lib-dynload")}  # noqa: PTH118
     try:
@@ -64,7 +60,7 @@ def _places() -> list[str]:
     for entry in dict.fromkeys((*map(str, sys.path), library)):
         place = os.path.join(working, entry)  # noqa: PTH118
         if place in used:
-            groups[place == working].append(place)  # what is needed is there, such as in a container
+            groups[place == working].append(place)  # needed modules are there, such as in a container
         elif entry and place != working:
             groups[2].append(place)
     return [place for group in groups for place in group]
@@ -77,13 +73,10 @@ def task_of(
     *,
     written: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the task for ``decide``, as JSON values.
+    """Return the JSON task for ``decide``.
 
-    Args:
-        rules: The rules.
-        tool: The tool.
-        arguments: The arguments of the call; a text if they have not been parsed.
-        written: What the model wrote, if ``arguments`` are what the function receives.
+    ``arguments`` is a string before parsing; ``written`` are the model's, if ``arguments`` are the received
+    ones.
     """
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return {
@@ -103,7 +96,7 @@ def task_of(
 
 
 def _folded(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> dict[str, str] | None:
-    """Return the results of ``tool.fold``, which another process cannot call, for all texts that need it."""
+    """Return the results of ``tool.fold``, which another process cannot call."""
     if tool.fold is None or isinstance(arguments, str):
         return None
     calls = (*rules.denied_calls(tool.names), *rules.allowed_calls(tool.names, tool.origin))
@@ -112,7 +105,6 @@ def _folded(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any
 
 
 def _canonical(tool: ToolFacts, arguments: str | Mapping[str, Any]) -> dict[str, str | None] | None:
-    """Return the results of ``tool.canonical``, which another process cannot call either."""
     if tool.canonical is None or tool.parameter is None or isinstance(arguments, str):
         return None
     texts = texts_to_match(arguments.get(tool.parameter)) or []
@@ -120,10 +112,7 @@ def _canonical(tool: ToolFacts, arguments: str | Mapping[str, Any]) -> dict[str,
 
 
 def decide(task: dict[str, Any]) -> dict[str, Any]:
-    """Return the decision about a call.
-
-    Args:
-        task: A task of ``task_of``.
+    """Return the decision about a call, for a task of ``task_of``.
 
     Returns:
         ``allowed``, ``key`` and ``entry`` of the decision; for a broken parameter rule also ``keyword``,
@@ -131,7 +120,7 @@ def decide(task: dict[str, Any]) -> dict[str, Any]:
     """
     folded = task["folded"]
     fold = folded.__getitem__ if folded is not None else None
-    # What the function receives is decided about in a task of its own.
+    # A separate task decides about the arguments that the function receives.
     received = _no_readings if task["knows_received"] else None
     canonical = task["canonical"]
     tool = ToolFacts(
@@ -165,7 +154,7 @@ def _no_readings(_: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def decision_of(found: dict[str, Any], tool: ToolFacts) -> Decision:
-    """Return the decision that ``decide`` has described."""
+    """Return the decision that ``decide`` described."""
     return Decision(found["allowed"], found["key"], found["entry"], _error_of(found, tool), awaited=True)
 
 
@@ -176,29 +165,27 @@ def _error_of(found: dict[str, Any], tool: ToolFacts) -> KantanAgentsError | Non
         return ToolInputError(tool_name=tool.name, reason=found["reason"])
     if "keyword" not in found:
         return ToolNotAllowedError(tool_name=tool.name)
-    # JSON has no tuples, but rules and their errors do.
+    # JSON has no tuples, but rules and their errors have.
     limit = tuple(found["limit"]) if isinstance(found["limit"], list) else found["limit"]
     kind = PARAMETER_ERRORS[found["keyword"]]
     return kind(tool_name=tool.name, param_name=found["param_name"], limit=limit)
 
 
 def main(parent: int) -> None:
-    """Read a task as JSON from standard input; write the decision as JSON to standard output.
+    """Read a task from standard input; write the decision to standard output.
 
-    Args:
-        parent: Id of the process that waits for the answer. This process does not outlive it.
+    This process does not outlive ``parent``, the waiting process.
     """
     _end_with(parent)
     json.dump(decide(json.load(sys.stdin)), sys.stdout)
 
 
 def _end_with(parent: int) -> None:
-    """Make the system end this process with its parent or after its lifetime, even during a match."""
     if hasattr(signal, "alarm"):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(LIFETIME_SECONDS)
     if sys.platform == "linux":
-        # The parent's exit reaches no Python code here: a match does not release the interpreter lock.
+        # A match holds the interpreter lock, so Python code here cannot notice the parent's exit.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             sys.exit()

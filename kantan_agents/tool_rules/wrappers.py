@@ -1,4 +1,4 @@
-"""Commands that run another command, and where it begins among their options, operands and values."""
+"""Commands that run another command, and where that starts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,10 @@ class Wrapper:
     """Commands that run another command.
 
     Attributes:
-        names: Their names.
         valued: Options whose value may be the next word, in any common implementation.
-        code: Options after which the command begins; if there are none, it follows the options and operands.
-        operands: Number of words that may precede the command.
-        is_text: Whether the command may be one text, after which other words follow.
-        is_late: Whether the value of any of several joined options is the next word: ``bash -oc pipefail``.
+        code: Options that precede the command; without any, it follows the options and operands.
+        is_text: Whether the command may be a single string, followed by other words.
+        is_late: Whether any of several joined options takes the next word: ``bash -oc pipefail``.
     """
 
     names: tuple[str, ...]
@@ -150,10 +148,10 @@ WRAPPERS: Final = (
     _row("command builtin nohup setsid busybox chronic unbuffer noglob nocorrect"),
     _row("! if then elif else while until do coproc and or not begin"),
 )
-"""The commands that are known to run another command."""
+"""The known commands that run another command."""
 
 GIT: Final = _row("git", "-C -c --attr-source --config-env --git-dir --namespace --super-prefix --work-tree")
-"""The options of git in front of its subcommand."""
+"""The options of git before its subcommand."""
 
 _BY_NAME: Final = {name: wrapper for wrapper in WRAPPERS for name in wrapper.names}
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=.*", re.DOTALL)
@@ -162,7 +160,7 @@ _NO_WRAPPERS: Final[frozenset[Wrapper]] = frozenset()
 
 
 def _with_option(options: Callable[[Wrapper], tuple[str, ...]]) -> dict[str, frozenset[Wrapper]]:
-    """Return the wrappers that have an option, by the option; long ones may be cut short."""
+    """Return the wrappers by option; long options may be abbreviated."""
     found: dict[str, frozenset[Wrapper]] = {}
     for wrapper in (*WRAPPERS, GIT):
         for option in options(wrapper):
@@ -177,13 +175,9 @@ _CODE: Final = _with_option(lambda wrapper: wrapper.code)
 
 
 class Place(NamedTuple):
-    """A place in a list of words, by one reading of the words before it.
+    """A position in a list of words, by one reading of the words before it.
 
     Attributes:
-        wrapper: The wrapper whose options may follow, or None.
-        is_command: Whether a command may begin here.
-        is_value: Whether the value of an option may follow.
-        operands: Number of words that may precede the command.
         is_text: Whether the command may end before the words do.
     """
 
@@ -195,18 +189,15 @@ class Place(NamedTuple):
 
 
 AT_BEGIN: Final = frozenset([Place()])
-"""The places where a list of words begins."""
+"""The positions before the first word."""
 
 
 class Word(NamedTuple):
-    """A word, as far as it matters to the places after it.
+    """A word, as far as it affects later positions.
 
     Attributes:
-        is_option: Whether it is an option.
-        is_assignment: Whether it is the assignment of a variable.
-        names: The wrapper that it names, or None.
-        valued: The wrappers for which it is an option whose value may follow.
-        code: The wrappers for which it is an option after which the command begins.
+        valued: The wrappers for which its value may follow.
+        code: The wrappers for which the command follows.
     """
 
     is_option: bool = False
@@ -217,7 +208,7 @@ class Word(NamedTuple):
 
 
 def word_of(text: str) -> Word:
-    """Return what a word is to wrappers."""
+    """Return the meaning of a word for wrappers."""
     return _word_of.__wrapped__(text) if len(text) > _LONGEST_CACHED else _word_of(text)
 
 
@@ -230,9 +221,9 @@ def _word_of(text: str) -> Word:
 
 
 def _wrappers_with(word: str, options: dict[str, frozenset[Wrapper]]) -> frozenset[Wrapper]:
-    """Return the wrappers for which a word ends with an option, whose value follows in the next word.
+    """Return the wrappers whose option, at the end of a word, takes the next word.
 
-    Long options may be cut short, short ones joined: ``--us root``, ``-nu root``.
+    Long options may be abbreviated, short ones joined: ``--us root``, ``-nu root``.
     """
     word = f"-{word[1:].removesuffix('=')}"
     if word.startswith("--"):
@@ -244,13 +235,13 @@ def _wrappers_with(word: str, options: dict[str, frozenset[Wrapper]]) -> frozens
 
 @lru_cache(maxsize=1024)
 def places_after(places: frozenset[Place], word: Word) -> frozenset[Place]:
-    """Return the places after ``word``: one for each way to read it at one of ``places``."""
+    """Return the positions after ``word``, one for each reading."""
     return frozenset(after for place in places for after in _after(place, word))
 
 
 @lru_cache(maxsize=1024)
 def begins_command(places: frozenset[Place]) -> bool | None:
-    """Return whether a command that begins at ``places`` may end before the words do; None if none begins."""
+    """Return whether a command here may end before the words do; None if none starts."""
     return max((place.is_text for place in places if place.is_command), default=None)
 
 
@@ -258,7 +249,7 @@ def _after(place: Place, word: Word) -> Iterator[Place]:
     if place.is_value:
         yield place._replace(is_value=False)
     if word.is_option:
-        # Between commands, the wrapper is unknown, as in `xargs -I {} -P 4 git push`.
+        # Between commands, the wrapper is unknown: `xargs -I {} -P 4 git push`.
         is_value = place.wrapper is None or place.wrapper in word.valued
         yield place._replace(is_command=place.is_command or place.wrapper in word.code, is_value=is_value)
     elif not place.is_command:

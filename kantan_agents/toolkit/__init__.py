@@ -1,4 +1,4 @@
-"""Ready-made tools: files below a root folder, a shell, the web. Each has to be asked for."""
+"""Ready-made tools: files below a root folder, a shell, the web. None is on by default."""
 
 from kantan_agents.support.package_names import make_callable
 from kantan_agents.toolkit.factory import toolkit

@@ -62,11 +62,11 @@ _PROPERTIES: dict[str, Any] = {
 
 @attrs.frozen
 class QuestionOption:
-    """One of the answers that a question offers.
+    """An answer that a question offers.
 
     Attributes:
         label: The answer.
-        description: What follows from it; may be empty.
+        description: Its consequences; may be empty.
     """
 
     label: str
@@ -75,13 +75,13 @@ class QuestionOption:
 
 @attrs.frozen
 class Question:
-    """A question of the model to the user. All of its texts are the model's.
+    """A question of the model to the user. All strings in it are from the model.
 
     Attributes:
         text: The question.
         header: Its subject in a few words; may be empty.
         options: The answers that it offers.
-        multiple: Whether several of them may be chosen.
+        multiple: Whether the user may choose several.
     """
 
     text: str
@@ -94,7 +94,7 @@ Answer: TypeAlias = "str | Sequence[str] | None"
 """The label of an option or other words; several for a question with ``multiple``; None without an answer."""
 
 Answers: TypeAlias = "Sequence[Answer] | Mapping[str, Answer] | None"
-"""An answer for each question in order, or by the text of the question; None if the user answers nothing."""
+"""One answer per question, in order or by the question's text; None if the user answers none."""
 
 Ask: TypeAlias = "Callable[[Sequence[Question]], Awaitable[Answers] | Answers]"
 """Asks the user and returns the answers; a function that is not async runs in a thread."""
@@ -109,13 +109,13 @@ def ask_user_question(ask: Ask) -> FunctionTool:
         Agent("planner", "Plan.", tools=[ask_user_question(ask)])
 
     Args:
-        ask: Gets the questions and returns the answers, in the same order, or None for no answer. It may be
-            async; a function that is not runs in a thread. Its exceptions are those of any tool. If the run
-            is canceled while it waits, an async function is canceled too, and nothing waits for a thread.
+        ask: Gets the questions and returns the answers in the same order, or None. A function that is not
+            async runs in a thread. Its exceptions are handled like any tool's. Canceling the run cancels
+            an async function; a thread runs to its end, but the run does not wait for it.
 
     Raises:
-        InvalidOptionError: E75, ``ask`` cannot be called. A call of the tool raises it as well, if ``ask``
-            returns something else than answers.
+        InvalidOptionError: E75: ``ask`` is not callable. A call of the tool raises it if ``ask`` does not
+            return answers.
     """
     if not callable(ask):
         raise InvalidOptionError(option="ask", reason=f"must be a function, not {type(ask).__name__}")
@@ -137,10 +137,10 @@ def ask_user_question(ask: Ask) -> FunctionTool:
 
 
 async def _asked(ask: Any, questions: list[Question]) -> Any:
-    is_async = inspect.iscoroutinefunction(ask) or inspect.iscoroutinefunction(getattr(ask, "__call__", None))  # noqa: B004 - its type is asked for
+    is_async = inspect.iscoroutinefunction(ask) or inspect.iscoroutinefunction(getattr(ask, "__call__", None))  # noqa: B004 - the type decides
     if is_async:
         return await ask(questions)
-    # A thread that waits for a keyboard cannot be interrupted, and must not take the place of others' work.
+    # A waiting thread cannot be interrupted, and must not use up the limit of other work.
     answers = await to_thread.run_sync(
         partial(ask, questions), abandon_on_cancel=True, limiter=CapacityLimiter(1)
     )
@@ -153,11 +153,6 @@ def _question(given: dict[str, Any]) -> Question:
 
 
 def _checked(answers: Any, questions: list[Question]) -> list[list[str]] | None:
-    """Return the words of each answer; empty for a question that was not answered.
-
-    Raises:
-        InvalidOptionError: E75, these are not the answers to the questions.
-    """
     if answers is None:
         return None
     if isinstance(answers, Mapping):

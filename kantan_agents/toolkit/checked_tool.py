@@ -1,4 +1,4 @@
-"""A tool whose arguments are checked by its own JSON Schema, and whose mistakes go back to the model."""
+"""A tool with arguments checked by its own JSON Schema."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kantan_agents.tool_rules import parse_arguments
 from kantan_agents.tools.facts import rule_parameter
 
 Work = Callable[[Any, dict[str, Any]], Awaitable[str]]
-"""Takes the SDK's tool context and the arguments, and returns the result."""
+"""Takes the SDK's tool context and the arguments."""
 
 _LONGEST_REASON = 300
 
@@ -31,15 +31,8 @@ def checked_tool(
 ) -> FunctionTool:
     """Return a function tool.
 
-    Args:
-        name: Its name.
-        description: What the model reads about it.
-        properties: JSON Schemas of its parameters.
-        required: Names of the parameters that must be there; null stands for leaving out any other.
-        work: Does the work.
-        returned: Errors of the work that the model gets as the result.
-        approval: Whether each call needs an approval.
-        parameter: The parameter that ``Tool(param pattern)`` rules match.
+    ``required`` names parameters that must be present; null omits any other. The model gets ``returned``
+    errors as results. ``Tool(param pattern)`` rules match ``parameter``.
     """
     schema = {
         "type": "object",
@@ -71,11 +64,7 @@ def checked_tool(
 def read_arguments(
     name: str, validator: jsonschema_rs.Draft202012Validator, required: list[str], arguments: str
 ) -> dict[str, Any]:
-    """Return the arguments of a call.
-
-    Raises:
-        ToolInputError: E10, they do not match the schema.
-    """
+    """Return the arguments of a call; raise E10."""
     given = {
         key: value
         for key, value in parse_arguments(name, arguments).items()
@@ -89,6 +78,6 @@ def read_arguments(
 
 
 def bad_input(name: str, reason: str) -> ToolInputError:
-    """Return the error for a call with wrong arguments, its reason cut short."""
+    """Return E10 with a shortened reason."""
     reason = reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 3]}..."
     return ToolInputError(tool_name=name, reason=reason)

@@ -1,7 +1,6 @@
-"""Protected paths: the files of a folder that decide what is executed there, or what tools may do.
+"""Protected paths: files that determine which code runs in a folder, or what tools may do.
 
-A tool changes one only if a person has agreed to exactly that file; a command in a sandbox cannot at all.
-The tools for files and the sandbox use this one table.
+A tool changes one only if a person has agreed to exactly that file; a command in a sandbox never can.
 """
 
 from __future__ import annotations
@@ -37,14 +36,13 @@ _BESIDE_DATABASES: Final = ("-wal", "-shm", "-journal", ".key")
 
 @attrs.frozen
 class ProtectedName:
-    """A protected file or folder, wherever it is below the root.
+    """A protected file or folder, anywhere below the root.
 
     Attributes:
-        pattern: Its name, or the last names of its path with ``/`` between them, in lower case; ``*`` and
-            ``?`` stand for other characters. With a folder, everything in it is protected.
-        reason: What it decides, in words.
-        in_sandbox: Whether a command in a sandbox may only read it. Programs have to write some of them, such
-            as ``git`` its index, and ``npm`` what it installs.
+        pattern: Its name or last path parts, in lower case, with ``*`` and ``?``; a folder includes its
+            content.
+        in_sandbox: Whether it is read-only in a sandbox. Programs must write some: ``git`` its index, ``npm``
+            the installed packages.
     """
 
     pattern: str
@@ -55,7 +53,7 @@ class ProtectedName:
 PROTECTED: Final = (
     *(ProtectedName(name, AGENTS) for name in (".claude", ".kode", ".codex", ".agents", ".claude.json")),
     *(ProtectedName(name, SERVERS) for name in (".mcp.json", "kantan-agents.toml", ".config/kantan_agents")),
-    # All of it asks; what a command in a sandbox may not write are the parts that name programs.
+    # All of it asks; in a sandbox only the parts that name programs are read-only.
     ProtectedName(".git", GIT, in_sandbox=False),
     *(
         ProtectedName(name, GIT)
@@ -97,9 +95,8 @@ PROTECTED: Final = (
         for ending in ("", *_BESIDE_DATABASES)
     ),
 )
-"""Every protected name."""
 
-# macOS finds a file also by its name with these characters in it.
+# macOS also finds a file by its name with these characters in it.
 _IGNORED: Final = dict.fromkeys(
     (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF)
 )
@@ -118,14 +115,10 @@ _also: Final[dict[str, str]] = {}
 
 
 def why_protected(root: str, parts: tuple[str, ...]) -> str | None:
-    """Return why a path is protected, in words; None if it is not.
+    """Return why a path is protected, or None. Costs some ``stat`` calls.
 
-    The spelling of a name does not matter where a file system could take it for a protected one: upper case,
-    invisible characters and blanks at its end are ignored. Costs some ``stat`` calls.
-
-    Args:
-        root: The root folder, without symbolic links.
-        parts: The names on the way from there; no link is among them.
+    File systems may ignore case, invisible characters and trailing blanks. ``root`` and ``parts`` contain no
+    symbolic links.
     """
     named = _named(tuple(_folded(name) for name in parts))
     if named is None and ".git" in map(_folded, Path(root).parts):
@@ -134,12 +127,12 @@ def why_protected(root: str, parts: tuple[str, ...]) -> str | None:
 
 
 def protect(path: str | os.PathLike[str], reason: str) -> None:
-    """Protect a file or folder that this process uses, wherever it is, until the process ends."""
+    """Protect a file or folder that this process uses, until the process ends."""
     _also[os.path.realpath(path)] = reason
 
 
 def also_protected() -> tuple[str, ...]:
-    """Return the files and folders that this process uses, as ``protect`` was called for them."""
+    """Return the paths passed to ``protect``."""
     return tuple(_also)
 
 
@@ -151,11 +144,7 @@ def databases() -> tuple[str, ...]:
 
 
 def executed_here() -> tuple[str, ...]:
-    """Return the folders from which this process runs code: its Python environment and this library.
-
-    Neither may be written by a tool or by a command in a sandbox, wherever they are. Folders of the system
-    are left out.
-    """
+    """Return this process' Python environment and this library, unless they belong to the system."""
     return _executed()
 
 
@@ -168,16 +157,15 @@ def _executed() -> tuple[str, ...]:
 
 
 def names_protected(text: str) -> bool:
-    """Return whether a text, such as a command, may name a protected path by one of its words."""
+    """Return whether a word of a string may name a protected path."""
     words = _BETWEEN_WORDS.split(text)
     return any(_named(tuple(map(_folded, word.split("/")))) is not None for word in words)
 
 
 def named_protected(values: Iterable[Any]) -> tuple[str, str] | None:
-    """Return a text in the arguments of a call that leads to a protected path, and why; None for none.
+    """Return an argument that leads to a protected path, and why. May block.
 
-    For tools whose root is unknown: paths are taken as they are, and relative to the working directory. Texts
-    of several lines and addresses of pages are not taken for paths. May block.
+    For tools with an unknown root: paths count unchanged and relative to the working directory.
     """
     waiting = [values]
     while waiting:
@@ -194,7 +182,6 @@ def named_protected(values: Iterable[Any]) -> tuple[str, str] | None:
 
 
 def _paths_of(text: str) -> Iterator[str]:
-    """Yield the paths that a tool may take a text for: also decoded, and with the separators of Windows."""
     if _PAGE.match(text) and ".." not in text:
         return
     forms = (one for given in (text, unquote(text)) for one in (given, given.replace("\\", "/")))
@@ -214,8 +201,8 @@ def _why_led_to(path: str) -> str | None:
 
 
 def command_folders() -> frozenset[str]:
-    """Return the folders of ``PATH``, without links; the working directory itself does not count."""
-    return _command_folders(os.environ.get("PATH", ""), os.path.abspath("."))  # noqa: PTH100 - as it is
+    """Return the folders of ``PATH``, without links and without the working directory."""
+    return _command_folders(os.environ.get("PATH", ""), os.path.abspath("."))  # noqa: PTH100 - a str
 
 
 @cache
@@ -241,7 +228,6 @@ def _named(names: tuple[str, ...]) -> str | None:
 
 
 def _found(root: str, parts: tuple[str, ...]) -> str | None:
-    """Return the reason that follows from what exists: an environment, a repository, a file in use."""
     file = os.path.join(root, *parts)  # noqa: PTH118 - names that are no text
     own = config_directory()
     places = [*_also.items(), *((place, PYTHON) for place in executed_here())]
@@ -267,7 +253,6 @@ def _found(root: str, parts: tuple[str, ...]) -> str | None:
 
 
 def _found_in_configuration(root: str, file: str) -> str | None:
-    """Return the reason if a configuration names a file, or its folder, as one that git or a server runs."""
     # Imported here: only files that nothing else protects need them.
     from kantan_agents.toolkit.named_files.programs import used_by_servers
     from kantan_agents.toolkit.named_files.repositories import repositories, used_by_git

@@ -1,4 +1,4 @@
-"""``TodoWrite``: the model's list of what is to be done, kept in the context of the run."""
+"""``TodoWrite``: the model's to-do list, stored in the context of the run."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from kantan_agents.tools.read_only import mark_read_only
 __all__ = ["todo_write"]
 
 Todo = dict[str, Any]
-"""A step: ``content``, ``status`` and, if the model gives one, ``activeForm``."""
+"""A step: ``content``, ``status`` and, if the model sets it, ``activeForm``."""
 
 TODOS = "todos"
-"""Key of the context under which the list is, by default."""
+"""Default key of the list in the context."""
 
 NAME = "TodoWrite"
 _KEY = "__kantan_todos_key__"
@@ -55,14 +55,14 @@ def todo_write(*, key: str = TODOS) -> FunctionTool:
     """Create the tool ``TodoWrite``, under the name that agent files use.
 
     The list is ``context["todos"]``, a list of dicts with ``content``, ``status`` (``"pending"``,
-    ``"in_progress"`` or ``"completed"``) and, if the model gives one, ``activeForm``. It stays there from
-    turn to turn and from run to run. A run that fails leaves the list as it was before.
+    ``"in_progress"`` or ``"completed"``) and, if the model sets it, ``activeForm``. It persists from turn to
+    turn and from run to run. A failed run leaves the previous list.
 
     Args:
-        key: Key of the context under which the list is kept.
+        key: Key of the list in the context.
 
     Raises:
-        InvalidOptionError: E75, ``key`` is not a str, or one of the library's own keys.
+        InvalidOptionError: E75: ``key`` is not a str, or is one of the library's own keys.
     """
     if not isinstance(key, str) or not key:
         raise InvalidOptionError(option="key", reason=f"must be a str that is not empty, not {key!r}")
@@ -86,16 +86,12 @@ def todo_write(*, key: str = TODOS) -> FunctionTool:
 
 
 def key_of(tool: object) -> str | None:
-    """Return the key of the context under which a tool keeps the list; None for any other tool."""
+    """Return the context key of a ``TodoWrite`` tool, or None."""
     return getattr(tool, _KEY, None)
 
 
 def written_by(arguments: str, result: str) -> list[Todo] | None:
-    """Return the list that a call has written, from its arguments and its result.
-
-    Returns:
-        None if the call has written none: it was refused, has failed, or was a call of another tool.
-    """
+    """Return the list that a call wrote; None after a denial or an error."""
     try:
         todos = _checked(read_arguments(NAME, _validator(), ["todos"], arguments)["todos"])
     except ToolInputError:
@@ -110,11 +106,6 @@ def _validator() -> jsonschema_rs.Draft202012Validator:
 
 
 def _checked(todos: list[Todo]) -> list[Todo]:
-    """Return the list with the fields it has, without others.
-
-    Raises:
-        ToolInputError: E10, several steps are in progress, or one is blank.
-    """
     active = sum(todo["status"] == _IN_PROGRESS for todo in todos)
     if active > 1:
         raise bad_input(NAME, f"at most one step may be in_progress, and {active} are")

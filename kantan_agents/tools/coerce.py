@@ -1,4 +1,4 @@
-"""Converts the tools that users pass, SDK tools, plain functions or agents, to SDK tools."""
+"""Converts users' tools, SDK tools, functions or agents, to SDK tools."""
 
 from __future__ import annotations
 
@@ -29,16 +29,12 @@ _TO_DO = (
 
 
 def coerce_tool(tool: Any) -> Any:
-    """Return SDK tools unchanged, and convert plain functions and agents to tools.
-
-    An agent, of this library or of the SDK, becomes a tool as by its ``as_tool``: the tool has the name of
-    the agent and its ``handoff_description``.
+    """Return SDK tools unchanged, functions as tools, and agents like their ``as_tool``.
 
     Raises:
         ToolNameRequiredError: E4, the object has no usable tool name.
-        ToolSchemaError: E29, no schema can describe the parameters of a function.
-        InvalidOptionError: E75, the object belongs to another option of the agent, or is an agent whose name
-            cannot be the name of a tool.
+        ToolSchemaError: E29, no schema can describe a function's parameters.
+        InvalidOptionError: E75, the object belongs to another option, or an agent's name cannot name a tool.
     """
     if isinstance(tool, agents.FunctionTool):  # the usual case
         return _named(tool)
@@ -58,13 +54,11 @@ def coerce_tool(tool: Any) -> Any:
 
 
 def coerce_tools(tools: Iterable[Any]) -> list[Any]:
-    """Return SDK tools in order; of several functions with the same name, the last one wins (as in 0.1.x).
+    """Return SDK tools in order; of functions with the same name, the last one wins (as in 0.1.x).
 
-    Raises:
-        InvalidOptionError: E75, different agents would have the same tool name.
-        KantanAgentsError: Any error of ``coerce_tool``.
+    Raises the errors of ``coerce_tool``, and E75 for different agents with the same tool name.
     """
-    # Hosted tools share the name of their kind, and a namespace makes equal names different tools.
+    # Hosted tools share a name by kind, and a namespace makes equal names different tools.
     named: dict[Any, Any] = {}
     names_of_agents: dict[str, str] = {}
     for given in tools:
@@ -84,7 +78,7 @@ def coerce_tools(tools: Iterable[Any]) -> list[Any]:
 
 
 def function_name(tool: Any) -> str | None:
-    """Return the unique name of a function tool, including its namespace; None for other kinds."""
+    """Return a function tool's unique name, including its namespace."""
     if not isinstance(tool, agents.FunctionTool):
         return None
     return tool.qualified_name
@@ -97,8 +91,7 @@ def _named(tool: agents.FunctionTool) -> agents.FunctionTool:
 
 
 def _agent_in(tool: Any) -> agents.Agent[Any] | None:
-    """Return the SDK agent that ``tool`` is or, for an agent of this library, represents; else None."""
-    # On the class: an attribute of any other object may do anything.
+    # On the class, because other objects' attributes may do anything.
     if isinstance(getattr(type(tool), "sdk_agent", None), property):
         tool = tool.sdk_agent
     return tool if isinstance(tool, agents.Agent) else None
@@ -107,22 +100,15 @@ def _agent_in(tool: Any) -> agents.Agent[Any] | None:
 def agent_as_tool(
     agent: agents.Agent[Any], name: str | None = None, description: str | None = None, **options: Any
 ) -> agents.FunctionTool:
-    """Return an agent as a tool, as by the SDK's ``as_tool``.
+    """Return an agent as a tool, like the SDK's ``as_tool`` with its ``options``.
 
-    Args:
-        agent: The agent of the SDK.
-        name: Name of the tool; by default made of the agent's.
-        description: Its description; by default the agent's ``handoff_description``.
-        **options: Other arguments of the SDK's ``as_tool``.
-
-    Raises:
-        InvalidOptionError: E75, the agent's name cannot be the name of a tool.
+    By default, name and description derive from the agent's. E75 if its name cannot name a tool.
     """
     if not description:
         whole = f"Ask the agent {agent.name} to do a task, and get its answer."
         description = agent.handoff_description or whole
     if not name:
-        name = _NOT_IN_NAMES.sub("_", agent.name).lower()  # as the SDK does, which logs a warning about it
+        name = _NOT_IN_NAMES.sub("_", agent.name).lower()  # like the SDK, which logs a warning about it
         if not name.strip("_"):
             reason = f"the agent {agent.name!r} has no letter a to z or digit for a tool name; {_OWN_NAME}"
             raise InvalidOptionError(option="tools", reason=reason)
@@ -136,12 +122,7 @@ def agent_as_tool(
 
 
 def for_other_agent(tool: agents.FunctionTool, agent: agents.Agent[Any]) -> agents.FunctionTool | None:
-    """Return a tool that was made of an agent as the same tool of another agent; None if the SDK has made it.
-
-    Args:
-        tool: A tool that ``agent_as_tool`` has returned, or a copy of one.
-        agent: The other agent of the SDK.
-    """
+    """Return a copy, for another agent, of a tool from ``agent_as_tool``."""
     remake: Callable[[agents.Agent[Any]], agents.FunctionTool] | None = getattr(tool, _REMAKE, None)
     if remake is None:
         return None
@@ -153,7 +134,7 @@ def for_other_agent(tool: agents.FunctionTool, agent: agents.Agent[Any]) -> agen
 
 
 def _check_is_tool(tool: Any) -> None:
-    """Raise E75 for an object with a name that is not a tool: the model could never call it."""
+    """Raise E75 for an object that only has a name: the model could never call it."""
     if isinstance(tool, MCPServer):
         reason = f"{tool.name!r} is an MCP server; pass it as mcp_servers=[...]"
     elif isinstance(tool, agents.Handoff):
@@ -168,12 +149,7 @@ def _check_is_tool(tool: Any) -> None:
 
 
 def _make_function_tool(function: Callable[..., Any]) -> agents.FunctionTool:
-    """Return what ``agents.function_tool`` returns for a function.
-
-    Raises:
-        ToolSchemaError: E29, the SDK cannot describe a parameter. Its own error names neither the tool nor
-            the parameter.
-    """
+    """Like ``agents.function_tool``, but the error (E29) names the parameter."""
     try:
         return agents.function_tool(function)
     except Exception as error:
@@ -186,7 +162,6 @@ def _make_function_tool(function: Callable[..., Any]) -> agents.FunctionTool:
 
 
 def _culprits(function: Callable[..., Any]) -> Iterator[tuple[str, str]]:
-    """Yield the parameters for which alone no schema can be made, each with the reason."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -216,8 +191,6 @@ def _first_sentence(error: Exception) -> str:
 def _taking(
     function: Callable[..., Any], signature: inspect.Signature, parameter: inspect.Parameter
 ) -> Callable[..., Any]:
-    """Return a function whose only parameter is ``parameter``, for the SDK to describe."""
-
     def alone() -> None:
         """Take one parameter."""
 
@@ -232,7 +205,6 @@ def _taking(
 
 
 def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations of a function: evaluated, or else as they are written."""
     try:
         return inspect.get_annotations(inspect.unwrap(function), eval_str=True)
     except Exception:  # noqa: BLE001 - a name in an annotation may not exist

@@ -1,4 +1,4 @@
-"""Reports keys of a context that look like a reserved key, whose rules would have no effect."""
+"""Reports misspelled reserved keys of a context, whose rules would have no effect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOOL_RULES = "tool_rules"
 
 _MOST_KEYS = 4096
 FINE_KEYS: set[str] = {TOOL_RULES}
-"""Keys of contexts that are not almost ``tool_rules``; a context with these only needs no check."""
+"""Context keys that are not almost ``tool_rules``, and need no check."""
 
 _fine: dict[str, set[str]] = {TOOL_RULES: FINE_KEYS}
 _reported: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
@@ -22,14 +22,10 @@ _log = get_logger("kantan_agents.tools")
 
 
 def check_context_keys(run: Run, reserved: str = TOOL_RULES) -> None:
-    """Report keys of the run's context that are almost ``reserved``: by a warning, once for each agent.
-
-    Raises:
-        InvalidOptionError: E75, there is such a key and the agent is strict.
-    """
+    """Warn about keys that are almost ``reserved``, once for each agent; E75 if the agent is strict."""
     fine = _fine.setdefault(reserved, {reserved})
     if run.context.keys() <= fine or run.delegation is not None:
-        return  # the usual case; the context of a delegated run was checked in the first one
+        return  # the usual case; or a delegated run, whose context was already checked
     near = near_keys(run.context, reserved)
     if near:
         names = ", ".join(map(repr, near))

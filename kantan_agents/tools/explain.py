@@ -1,4 +1,4 @@
-"""Explains why a tool, or one call of it, is allowed or refused: which rule of which layer decides."""
+"""Explains why a tool, or one call of it, is allowed or denied: the deciding rule and its layer."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class Explanation:
         layer: The layer that decides: ``"base"``, ``"provider NAME"``, ``"explicit"`` or one of the limits,
             ``"definition"`` (a subagent file), ``"delegation"`` and ``"delegation: ..."``; None if no rule
             concerns the tool.
-        error: The error of a refused call; None if it is allowed.
+        error: The error of a denied call; None if it is allowed.
         merged: The merged rules of all layers for this tool, in the public dict shape, without the limits.
         layers: The rules for this tool of each layer, in merge order, then of each limit.
         unknown: What the answer does not know, such as the tools of an MCP server that has not been listed;
-            None if it is certain. If what is unknown could turn a permission into a refusal, ``allowed`` is
+            None if it is certain. If the unknown facts could turn a permission into a denial, ``allowed`` is
             False.
         tools: The explanation of each tool, if several are meant: the tools of a server, or of several
             servers that use the same name. ``allowed`` is True only if all of them are.
@@ -106,20 +106,20 @@ def explain(
     """Explain whether a tool may be used or called, and which rule of which layer decides.
 
     Args:
-        tool: A tool name or a tool. A tool also provides its other names and its parameters. Of a name, it is
-            not known whether it is that of an MCP server's tool; ``Agent.explain_tool`` knows the servers.
-        arguments: Arguments of a call, as a mapping or as JSON text; without them, the answer is
-            whether the tool may be used at all.
+        tool: A tool name or a tool. A tool also provides its other names and its parameters. A name may
+            mean an MCP server's tool; only ``Agent.explain_tool`` knows the servers.
+        arguments: Arguments of a call, as a mapping or as JSON; without them, the answer is whether the tool
+            may be used at all.
         context: A context; its ``tool_rules`` are the explicit rules.
-        tool_rules: Explicit rules or a mode; used instead of those of ``context``.
+        tool_rules: Explicit rules or a mode; used instead of the context's.
         tool_providers: The providers whose rules are the layers below, as for ``Agent``.
 
     Raises:
-        UnknownToolRulesModeError, ToolRulesTypeError, InvalidToolRulesError: E9, E18, E20, the rules
-            are invalid. Invalid arguments (E10) are part of the explanation instead.
+        UnknownToolRulesModeError, ToolRulesTypeError, InvalidToolRulesError: E9, E18, E20, the rules are
+            invalid. Invalid arguments (E10) are part of the explanation instead.
         ContextTypeError: E5, ``context`` is not a dict.
-        ToolProviderInterfaceError, ToolProviderFailedError, UnknownToolProviderError: E7, E22, E24, as
-            for ``Agent``.
+        ToolProviderInterfaceError, ToolProviderFailedError, UnknownToolProviderError: E7, E22, E24, as for
+            ``Agent``.
     """
     rules = explicit_rules(context, tool_rules)
     providers = choose_providers(tool_providers)
@@ -139,21 +139,13 @@ def explain_layers(
     arguments: Mapping[str, Any] | str | None = None,
     around: Surroundings | None = None,
 ) -> Explanation:
-    """Explain a decision of the given layers, see ``explain``.
-
-    Args:
-        layers: The layers.
-        tool: As for ``explain``.
-        arguments: As for ``explain``.
-        around: The other tools of the agent, None if they are unknown.
-    """
+    """Like ``explain``, for given layers; ``around`` are the agent's other tools."""
     check_arguments(arguments)
     facts = _guess(tool) if isinstance(tool, str) else _listed(tool, around)
     return explain_facts(layers, facts, arguments)
 
 
 def _denial_on_a_server(layers: RuleLayers, name: str) -> str | None:
-    """Return the first entry of ``deny`` that would refuse a tool of this name on an MCP server."""
     for _, entry in layers.denials():
         server = literal_beginning(tool_of(entry)).removeprefix(SERVER_PREFIX).partition("__")[0] or "any"
         if entry.startswith(SERVER_PREFIX):
@@ -170,7 +162,7 @@ def _guess(name: str) -> ToolFacts:
 
 
 def _listed(tool: Any, around: Surroundings | None) -> ToolFacts:
-    # Imported here, as below: a name can be explained without the SDK.
+    # Imported here, as below, so that a name can be explained without the SDK.
     from kantan_agents.tools.coerce import coerce_tool
     from kantan_agents.tools.facts import facts_of_listed
 
@@ -178,7 +170,7 @@ def _listed(tool: Any, around: Surroundings | None) -> ToolFacts:
 
 
 def check_arguments(arguments: Any) -> None:
-    """Raise E75 unless the arguments are a mapping, a JSON text or None."""
+    """Raise E75 unless ``arguments`` is a mapping, JSON or None."""
     if arguments is not None and not isinstance(arguments, (str, Mapping)):
         reason = f"must be a mapping or JSON text, not {type(arguments).__name__}"
         raise InvalidOptionError(option="arguments", reason=reason)
@@ -187,13 +179,7 @@ def check_arguments(arguments: Any) -> None:
 def explain_facts(
     layers: RuleLayers, facts: ToolFacts, arguments: Mapping[str, Any] | str | None
 ) -> Explanation:
-    """Explain a decision about a tool.
-
-    Args:
-        layers: The rules in force.
-        facts: The tool.
-        arguments: As for ``explain``.
-    """
+    """Explain a decision about a tool, see ``explain``."""
     decision = _decided(layers, facts, arguments)
     merged = layers.rules.about(facts.names)
     remarks = map(remark_on_entry, merged.get("allow") or ())
@@ -231,7 +217,7 @@ def _provider_tool(name: str, providers: Iterable[ToolProvider]) -> Any:
 
 
 def _decision(rules: ToolRules, facts: ToolFacts, arguments: Mapping[str, Any] | str | None) -> Decision:
-    """Decide as the guard does: arguments are parsed only if a rule concerns them."""
+    """Decide like the guard, which parses arguments only if a rule concerns them."""
     decision = decide_tool(rules, facts)
     if arguments is None or not decision.allowed or not needs_arguments(rules, facts):
         return decision
@@ -246,7 +232,7 @@ def _decision(rules: ToolRules, facts: ToolFacts, arguments: Mapping[str, Any] |
 def _deciding(layers: RuleLayers, decision: Decision, facts: ToolFacts) -> str | None:
     deciding = layers.deciding(decision)
     if isinstance(decision.error, ToolInputError) and decision.limit is None:
-        # No single entry decides: no rule about arguments can be applied to these.
+        # No single entry decides: no rule can be applied to these arguments.
         deciding = tuple(name for name, rules in layers.layers if _is_about_arguments(rules, facts))
     return deciding[-1] if deciding else None
 
@@ -261,6 +247,6 @@ def _line(text: str) -> str:
 
 
 def _shown(rules: Mapping[str, Any]) -> str:
-    # An empty allow list is shown: it means that allow has entries, but none for this tool.
+    # An empty allow list is shown: allow has entries, but none for this tool.
     said = {key: value for key, value in rules.items() if value or (key == "allow" and value is not None)}
     return json.dumps(said, ensure_ascii=False) if said else "says nothing about it"

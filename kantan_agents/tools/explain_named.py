@@ -1,4 +1,4 @@
-"""Explains decisions about names that tools of an agent's MCP servers may have."""
+"""Explains decisions about names that tools of MCP servers may have."""
 
 from __future__ import annotations
 
@@ -20,14 +20,7 @@ from kantan_agents.tools.server_names import safe, server_prefixes
 def explain_named(
     layers: RuleLayers, name: str, arguments: Mapping[str, Any] | str | None, offers: Offers
 ) -> Explanation:
-    """Explain a decision about a name that no local tool of an agent has.
-
-    Args:
-        layers: The rules in force.
-        name: The name.
-        arguments: As for ``explain``.
-        offers: The MCP servers of the agent.
-    """
+    """Like ``explain``, for a name that no local tool has."""
     readings = readings_of(name, offers)
     if not readings:
         by_name = explain_layers(layers, name, arguments)
@@ -65,18 +58,17 @@ def _explained_reading(
 
 
 def _spelt_alike(layers: RuleLayers, names: Iterable[str]) -> set[str]:
-    """Return the denied names that equal one of ``names`` but for the characters that the SDK replaces."""
+    """Return the denied names that the SDK would spell like one of ``names``."""
     known = set(map(safe, names))
     return {name for _, entry in layers.denials() if safe(name := tool_of(entry)) in known}
 
 
 def _denial_of_one_tool(layers: RuleLayers, server: str, offers: Offers) -> tuple[str, str] | None:
-    """Return the first entry of ``deny`` that may concern a tool of a server, with its layer."""
     prefixes = server_prefixes(server)
     for layer, entry in layers.denials():
         name = tool_of(entry)
         beginning = literal_beginning(name)
-        may_be_own = not beginning.startswith(SERVER_PREFIX)  # the server may call one of its tools so
+        may_be_own = not beginning.startswith(SERVER_PREFIX)  # the server may have a tool of this name
         names_server = beginning.startswith(prefixes) or (
             is_glob(name) and any(prefix.startswith(beginning) for prefix in prefixes)
         )

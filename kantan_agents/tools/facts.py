@@ -1,4 +1,4 @@
-"""Collects what the tool rules need to know about a tool: its names and the parameter that patterns match."""
+"""Collects the facts about a tool that the rules need."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _AROUND = "__kantan_around__"
 _MATCHED = "__kantan_matched__"
 _names_declared: set[str] = set()  # usually empty; then no tool needs to be checked
 
-# Kinds of tools that operators also write by names other than the SDK's.
+# Kinds of tools that operators also call by other names than the SDK's.
 _ALIASES: tuple[tuple[type, tuple[str, ...]], ...] = (
     (ComputerTool, ("computer", "computer_use")),
     (WebSearchTool, ("web_search", "web_search_preview")),
@@ -95,18 +95,16 @@ def declare_match(
     canonical: Callable[[str], str | None],
     roots: tuple[str, ...] = (),
 ) -> None:
-    """Declare that the pattern of ``Tool(param pattern)`` rules is that of a path or of a host.
+    """Declare that ``Tool(param pattern)`` rules match a path or a host in ``parameter``.
 
     Args:
         tool: The tool.
-        parameter: The parameter that it is matched with.
-        kind: ``"path"`` for entries such as ``Read(src/**)``, ``"domain"`` for
-            ``WebFetch(domain:example.com)``.
-        canonical: Returns a value as it is compared: a path relative to the root of the tool, with slashes
-            and ``""`` for the root itself, or a host in lower case and ASCII. It returns None for a value
-            that the tool refuses; an entry of deny then covers the call, and one of allow does not. It must
-            not block.
-        roots: The absolute paths of the root, for entries with absolute paths.
+        parameter: The parameter.
+        kind: ``"path"`` for ``Read(src/**)``, ``"domain"`` for ``WebFetch(domain:example.com)``.
+        canonical: Returns the compared form: a path relative to the root, with slashes and ``""`` for the
+            root itself, or a host in lower case and ASCII; None for a value that the tool rejects, which deny
+            then covers and allow does not. It must not block.
+        roots: The absolute paths of the root.
     """
     rule_parameter(parameter)(tool)
     for place in (tool, implementation_of(tool)):
@@ -115,33 +113,28 @@ def declare_match(
 
 
 def declare_names(tool: FunctionTool, names: tuple[str, ...], fold: Callable[[str], str]) -> None:
-    """Declare further names of a tool for rules, and a function that maps equivalent values to one value."""
+    """Declare further names for rules, and a function that maps equivalent values to one."""
     setattr(tool, _NAMES, names)
     setattr(tool, _FOLD, fold)
 
 
 def copy_declaration(tool: Any, function: Any) -> None:
-    """Copy the ``rule_parameter`` declaration of a function to the tool created from it."""
+    """Copy a function's ``rule_parameter`` declaration to its tool."""
     declared = getattr(function, _MARK, None)
     if declared is not None:
         setattr(tool, _MARK, declared)
 
 
 def surround(tools: Iterable[Any], around: Surroundings) -> None:
-    """Declare the other tools of the agent that the tools of MCP servers belong to."""
+    """Declare the agent's other tools to its tools of MCP servers."""
     for tool in tools:
         setattr(tool, _AROUND, around)
 
 
 def facts_of(tool: Any, around: Surroundings | None = None) -> ToolFacts:
-    """Return what the rules need to know about an SDK tool.
+    """Return the facts of an SDK tool; E75 if ``rule_parameter`` names a missing parameter.
 
-    Args:
-        tool: The tool.
-        around: The other tools of its agent, if the tool is of an MCP server and they are not declared.
-
-    Raises:
-        InvalidOptionError: E75, ``rule_parameter`` names a parameter that the tool does not have.
+    ``around`` are the other tools of its agent, needed for an MCP server's tool unless declared.
     """
     if isinstance(tool, FunctionTool):
         return _function_facts(tool, around)
@@ -156,11 +149,7 @@ def facts_of(tool: Any, around: Surroundings | None = None) -> ToolFacts:
 
 
 def check_declaration(tool: FunctionTool) -> None:
-    """Raise if ``facts_of`` would raise.
-
-    Raises:
-        InvalidOptionError: E75, ``rule_parameter`` names a parameter that the tool does not have.
-    """
+    """Raise E75 if ``rule_parameter`` names a missing parameter."""
     if _names_declared and _declared(tool) is not None:
         facts_of(tool)
 
@@ -193,23 +182,18 @@ def _name_on_server(tool: FunctionTool) -> str:
 
 
 def facts_of_listed(tool: Any, around: Surroundings | None = None) -> ToolFacts:
-    """Return the facts of a tool, from its guard if it has one.
-
-    Args:
-        tool: The tool.
-        around: As for ``facts_of``.
-    """
+    """Return the facts of a tool or of its guard."""
     facts = getattr(getattr(tool, "on_invoke_tool", None), "facts", None)
     return facts if isinstance(facts, ToolFacts) else facts_of(tool, around)
 
 
 def facts_of_call(call: ToolCall) -> ToolFacts:
-    """Return the facts of the tool of a call; only its name is known if the call has no tool."""
+    """Return the facts of a call's tool, at least its name."""
     return ToolFacts((call.name,), guessed=True) if call.tool is None else facts_of_listed(call.tool)
 
 
 def servers_of(tools: Iterable[Any]) -> frozenset[str]:
-    """Return the names of the MCP servers that offer some of the tools, hosted ones included."""
+    """Return the names of the tools' MCP servers, including hosted ones."""
     found = {label_of(tool) if isinstance(tool, HostedMCPTool) else server_of(tool) for tool in tools}
     return frozenset(name for name in found if name)
 

@@ -1,4 +1,4 @@
-"""Lists the tools a model is shown in a turn, and answers calls of tools it was not shown."""
+"""Lists the tools of a turn, and answers calls of tools that the model was not shown."""
 
 from __future__ import annotations
 
@@ -47,8 +47,6 @@ class TurnListing:
     """The tools of one turn.
 
     Attributes:
-        shown: The tools that the model sees.
-        hidden: The tools that the rules hide.
         book: The agent they were listed for; None for a plain SDK agent.
     """
 
@@ -58,8 +56,8 @@ class TurnListing:
 
 
 ResolveTool = Callable[[FunctionTool, Any, Any, RuleLayers], Awaitable["FunctionTool | None"]]
-"""Takes the guarded tool, the SDK's current agent, its context and the rules in force; returns the tool to
-show in this turn, or None to hide it."""
+"""Takes the guarded tool, the SDK's agent, its context and the rules; returns the tool to show in this
+turn, or None."""
 
 _EACH_TURN = "__kantan_each_turn__"
 _ERROR_WORDS = (
@@ -80,12 +78,9 @@ def list_tools(
     book: Rulebook | None,
     before: Sequence[Tool] = (),
 ) -> list[Tool]:
-    """Return the tools that the rules permit to show, and remember the hidden ones.
+    """Return the tools that the rules permit, after ``before``; record the hidden ones.
 
-    The tools in ``before`` are always shown, and first.
-
-    Raises:
-        KantanAgentsError: E10, E21, the model has made only invalid calls for too many turns.
+    Raises E10 or E21 after too many turns with invalid calls only.
     """
     begin_turn()
     if layers.permits_all:
@@ -110,18 +105,13 @@ def list_tools(
 
 
 def _surroundings_of(tools: Sequence[Tool]) -> Surroundings:
-    """Return what a hosted MCP server among these tools may claim to be."""
     local = (tool for tool in tools if server_of(tool) is None and not isinstance(tool, HostedMCPTool))
     names = frozenset(name for tool in local for name in facts_of_listed(tool).names)
     return Surroundings(names, servers_of(tools))
 
 
 def list_none(wrapper: Any) -> list[Tool]:
-    """Return the empty list for an agent without tools, and forget the tools of the previous agent.
-
-    Raises:
-        KantanAgentsError: E10, E21, as ``list_tools``.
-    """
+    """Return no tools, and forget the previous agent's; raises like ``list_tools``."""
     begin_turn()
     _listings.pop(wrapper, None)
     return []
@@ -135,14 +125,10 @@ def listing_of(wrapper: Any) -> TurnListing | None:
 async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str:
     """Return the answer for a model that has called a function tool it was not shown.
 
-    A call of a tool hidden by the rules is a violation (E8), handled by the policy. A tool that retrieval has
-    not shown is shown from the next turn on. In a durable run, what an earlier process has got from a tool
-    that is gone now is the answer. Any other name is an invalid call (E21). A refusal lists the
-    usable tools, with the nearest names first if there are many, and is emitted as an event. The arguments of
-    the call are unknown, because the SDK does not pass them on.
-
-    Raises:
-        KantanAgentsError: The violation, if the policy says "raise".
+    A tool hidden by the rules is a violation (E8), raised under "raise". A tool that retrieval has not shown
+    is shown from the next turn on. In a durable run, a lost tool's earlier result is the answer. Any other
+    name is an invalid call (E21). The answer lists the usable tools, the nearest names first, and is emitted
+    as an event. The SDK does not pass the arguments.
     """
     _forget_invented_name()
     listing = listing_of(wrapper) or TurnListing((), (), None)
@@ -174,13 +160,12 @@ async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str
 
 
 def _left_out(book: Rulebook | None, tool_name: str) -> Any:
-    """Return a tool of the agent that it does not have in this turn, such as a switched off one, or None."""
+    """Return the agent's tool that this turn lacks, such as a disabled one."""
     tools = getattr(book, "unguarded_tools", ())
     return next((tool for tool in tools if getattr(tool, "name", None) == tool_name), None)
 
 
 def _counted(call: ToolCall | None, refusal: str, text: str) -> str:
-    """Count a refusal as a failed call, and return the text with a warning if it has failed repeatedly."""
     if call is None:
         return text
     record_failed_call(call.run, call.name, UnknownCall(call.call_id), reason=refusal)
@@ -188,7 +173,7 @@ def _counted(call: ToolCall | None, refusal: str, text: str) -> str:
 
 
 def _forget_invented_name() -> None:
-    """Remove the name of a missing tool from the SDK's span if the run records no sensitive data."""
+    """Remove a missing tool's name from the SDK's span if the run records no sensitive data."""
     run, span = current_run.get(), get_current_span()
     if run is None or run.records_sensitive_data or span is None or not span.error:
         return
@@ -220,10 +205,10 @@ async def _emit_refusal(call: ToolCall | None, error: Exception) -> None:
 
 
 async def hidden_tool_called(error: BaseException) -> KantanAgentsError | None:
-    """Return the violation behind an SDK error, if a call of a hidden tool has caused it.
+    """Return the violation behind an SDK error after a call of a hidden tool.
 
-    For tools other than function tools, the SDK cannot answer such a call and ends the run. Its error
-    describes the tool only in its message.
+    The SDK can answer such calls only for function tools; for others it aborts the run, and only the error's
+    message names the tool.
     """
     wrapper = getattr(getattr(error, "run_data", None), "context_wrapper", None)
     listing = listing_of(wrapper) if isinstance(error, ModelBehaviorError) and wrapper is not None else None
@@ -252,12 +237,12 @@ def _names(tools: Iterable[Tool]) -> list[str]:
 
 
 def show_each_turn(tool: FunctionTool, shown: ResolveTool) -> None:
-    """Call ``shown`` each turn to get the form of a tool for that turn."""
+    """Call ``shown`` each turn to get a tool's form for that turn."""
     setattr(tool, _EACH_TURN, shown)
 
 
 def shown_each_turn(tool: FunctionTool) -> ResolveTool | None:
-    """Return what ``show_each_turn`` has registered for a tool; None for most tools."""
+    """Return the function that ``show_each_turn`` has registered."""
     found: ResolveTool | None = getattr(tool, _EACH_TURN, None)
     return found
 
@@ -268,7 +253,7 @@ def changes_each_turn(tool: FunctionTool) -> bool:
 
 
 async def resolve_each_turn(agent: Any, wrapper: Any, tools: list[Tool], layers: RuleLayers) -> list[Tool]:
-    """Return the tools with those registered by ``show_each_turn`` in their form for this turn."""
+    """Return the tools, with ``show_each_turn`` applied."""
     if not any(hasattr(tool, _EACH_TURN) for tool in tools):  # the usual case
         return tools
     shown: list[Tool] = []

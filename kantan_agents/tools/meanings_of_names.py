@@ -1,4 +1,4 @@
-"""What a name may mean to an agent: a tool that an MCP server has listed, or may offer once it is listed."""
+"""The tools that a name may mean: of a listed MCP server, or of one that may offer it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ _EVERY_TOOL = "__*"
 
 @attrs.frozen
 class Offers:
-    """The MCP servers of an agent, and those of their tools that are known.
+    """An agent's MCP servers, and their known tools.
 
     Attributes:
-        known: The tools of each server that has been listed.
         unlisted: The other servers, each with the reason why its tools are unknown.
         hosted: Labels of the hosted servers among them.
-        around: All tools of the agent, which a server may claim to offer.
     """
 
     known: Mapping[str, Sequence[ToolFacts]] = attrs.field(factory=dict)
@@ -43,9 +41,6 @@ class NameReading:
     """One meaning of a name.
 
     Attributes:
-        facts: The tool, as the rules know it.
-        server: The server that offers it.
-        unknown: What is not known about it, None if everything is.
         is_whole: Whether any tool of the server is meant.
     """
 
@@ -56,11 +51,9 @@ class NameReading:
 
 
 def readings_of(name: str, offers: Offers) -> list[NameReading]:
-    """Return the tools of MCP servers that a name may mean; none if the agent has no server for it.
+    """Return the tools of MCP servers that a name may mean.
 
-    Args:
-        name: A name of a tool in rules, or of a server, such as ``mcp__files`` or ``mcp__files__*``.
-        offers: The servers of the agent.
+    ``name`` is a tool's name in rules, or a server's, such as ``mcp__files`` or ``mcp__files__*``.
     """
     found = [
         NameReading(facts, server)
@@ -72,9 +65,9 @@ def readings_of(name: str, offers: Offers) -> list[NameReading]:
 
 
 def reading_of_unknown(name: str) -> NameReading | None:
-    """Return the meaning of a name such as ``mcp__github__push`` whose server is unknown, else None.
+    """Return the meaning of a name such as ``mcp__github__push`` whose server is unknown.
 
-    All ways to divide it into server and tool count for ``deny``, only the shortest server for ``allow``.
+    All divisions into server and tool count for ``deny``, only the shortest server for ``allow``.
     """
     rest = name.removeprefix(SERVER_PREFIX).removesuffix(_EVERY_TOOL)
     if not name.startswith(SERVER_PREFIX) or not rest:
@@ -99,7 +92,7 @@ def _of_unlisted(name: str, offers: Offers) -> Iterator[NameReading]:
         elif longest is not None:
             if longest in server_prefixes(server):
                 yield NameReading(_tool_of(server, name[len(longest) :], name, offers), server, reason)
-        elif not name.startswith(SERVER_PREFIX):  # the server may call one of its tools so
+        elif not name.startswith(SERVER_PREFIX):  # the server may have a tool of this name
             yield NameReading(_tool_of(server, name, name, offers), server, reason)
 
 

@@ -1,4 +1,4 @@
-"""A tool that the program around a run offers to the model, whatever the agent and its rules are."""
+"""A tool that the program around a run offers to the model, whatever the rules."""
 
 from __future__ import annotations
 
@@ -14,20 +14,16 @@ _OFFER: Final = object()
 
 
 def offer_tool(run: Run, tool_now: Callable[[], FunctionTool | None]) -> None:
-    """Offer a tool to the agents of a run, but not to those that one of its tools runs.
+    """Offer a tool to a run's agents, but not to those that one of its tools runs.
 
-    A ``tool_call`` middleware has to answer its calls: the rules may not permit it.
-
-    Args:
-        run: The run.
-        tool_now: Called each turn; returns the tool, or None to offer it no longer. It replaces another tool
-            of its name.
+    A ``tool_call`` middleware must answer its calls, because the rules may not permit it. Each turn,
+    ``tool_now`` returns the tool, which replaces another of its name, or None.
     """
     run.state[_OFFER] = tool_now
 
 
 def with_offered(run: Run | None, tools: list[Tool]) -> list[Tool]:
-    """Return the tools of a turn, and the one that is offered."""
+    """Return the tools of a turn, and the offered one."""
     tool_now = None if run is None else run.state.get(_OFFER)
     tool = None if tool_now is None or current_tool_call.get() is not None else tool_now()
     return tools if tool is None else [*(one for one in tools if one.name != tool.name), tool]

@@ -1,4 +1,4 @@
-"""Where the tools of an agent come from: its own list, an installed package, or an MCP server."""
+"""The origins of an agent's tools: its own list, an installed package, or an MCP server."""
 
 from __future__ import annotations
 
@@ -19,12 +19,7 @@ _LONGEST = 60
 def tool_origins(
     tools: Iterable[Any], providers: Iterable[ToolProvider], mcp_servers: Iterable[Any]
 ) -> dict[str, str]:
-    """Return the names of the tools by origin, each as a text of bounded length.
-
-    Args:
-        tools: All tools of an agent, as ``tools_with_providers`` returns them.
-        providers: Its providers.
-        mcp_servers: Its MCP servers, whose tools are only known during a run.
+    """Return the tool names by origin, each as a string of bounded length.
 
     Returns:
         ``{"own": "get_order", "acme (acme-tools 1.2)": "search, send", "MCP server docs": "its tools"}``.
@@ -45,7 +40,7 @@ def tool_origins(
 
 
 def origins_text(origins: dict[str, str]) -> str:
-    """Return the origins as one text; an empty one for an agent without tools."""
+    """Return the origins as one string; empty without tools."""
     return "; ".join(f"{origin}: {names}" for origin, names in origins.items())
 
 

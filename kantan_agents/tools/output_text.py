@@ -1,4 +1,4 @@
-"""The output of a tool as text for a person: texts as they are, other content described, data as JSON."""
+"""A tool's output as text for users."""
 
 from __future__ import annotations
 
@@ -16,15 +16,10 @@ _BLOCKS = frozenset({"audio", "resource", "resource_link"})
 
 
 def tool_output_text(output: Any, *, from_server: bool = False) -> str:
-    """Return the output of a tool as text.
+    """Return a tool's output as text; data becomes JSON.
 
-    Content, as tools of MCP servers return it, becomes its texts, one a line. Images and files are described
-    in brackets. Other data becomes JSON.
-
-    Args:
-        output: The output, as the SDK holds it.
-        from_server: Whether the tool belongs to an MCP server. The SDK then has written audio, resources and
-            links to resources as JSON into texts.
+    Content of MCP tools becomes its text blocks, one a line, with images and files described in brackets.
+    With ``from_server``, the SDK has written audio, resources and links as JSON strings.
     """
     if output is None or isinstance(output, str):
         return output or ""
@@ -76,7 +71,7 @@ def _block_text(text: str) -> str:
 
 
 def _mime_of(block: Mapping[str, Any]) -> Any:
-    return block.get("mime_type", block.get("mimeType"))  # of mcp 2 and 1
+    return block.get("mime_type", block.get("mimeType"))  # mcp 2 and 1
 
 
 def _media_type(url: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""Reads what a function receives as JSON: an object, such as a URL, as the text that pydantic writes."""
+"""Reads received values as JSON, and an object, such as a URL, as pydantic writes it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class JSONReader:
             object instead of an array.
 
     Attributes:
-        is_ambiguous: Whether something could also be read the other way.
+        is_ambiguous: Whether the other way gives other values.
     """
 
     def __init__(self, *, by_python_name: bool) -> None:
@@ -36,7 +36,7 @@ class JSONReader:
         self.is_ambiguous = False
 
     def value(self, value: Any, written: Any) -> Any:
-        """Return a value as JSON; ``written`` is what the model wrote in its place, if it is known."""
+        """Return a value as JSON; ``written`` is the model's value here, if known."""
         plain = _plain(value)
         if plain is not _MISSING:
             return plain
@@ -64,7 +64,6 @@ class JSONReader:
         return self._object(value, written) if items is None else items
 
     def _items(self, value: Any, written: Any) -> Any:
-        """Return the items of a list, a set or another collection; None for anything else."""
         if isinstance(value, (list, tuple)):
             return [self.value(one, _at(written, place)) for place, one in enumerate(value)]
         if isinstance(value, Iterator):
@@ -83,7 +82,6 @@ class JSONReader:
             return _unreadable(value)
 
     def _object(self, value: Any, written: Any) -> Any:
-        """Return what stands for an object, such as a secret, a URL or a date."""
         if written is not _MISSING and callable(getattr(value, "get_secret_value", None)):
             return self.value(value.get_secret_value(), written)
         if isinstance(value, timedelta) and isinstance(written, (int, float)):
@@ -92,11 +90,11 @@ class JSONReader:
         return written if _is_written(text, written) else text
 
     def model(self, model: BaseModel, written: Any) -> dict[str, Any]:
-        """Return the fields of a pydantic model as a JSON object."""
+        """Return a pydantic model as a JSON object."""
         return self.fields(model, _fields_of(model) or {}, written)
 
     def fields(self, value: Any, fields: Mapping[str, Any], written: Any) -> dict[str, Any]:
-        """Return named fields as a JSON object in which each field has all of its names."""
+        """Return a JSON object in which each field has all of its names."""
         given = written if isinstance(written, dict) else {}
         by_python: dict[str, Any] = {}
         by_schema: dict[str, Any] = {}
@@ -105,10 +103,10 @@ class JSONReader:
             key = next((one for one in (*names, name) if one in given), None)
             found = getattr(value, name, None)
             if key is None and found is None:
-                continue  # left out, and without a default
+                continue  # omitted, and without a default
             read = self.value(found, given[key] if key is not None else _MISSING)
             if key is None and _is_unreadable(read) and name not in _set_in(value):
-                continue  # an object of the developer's own that says so
+                continue  # a developer's own object that raises this
             by_python[name] = read
             by_schema |= dict.fromkeys(names, read)
         if not by_schema:
@@ -123,7 +121,6 @@ class JSONReader:
 
 
 def _plain(value: Any) -> Any:
-    """Return a scalar as JSON; ``_MISSING`` if it is something else."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -136,7 +133,7 @@ def _plain(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    # No number in JSON is infinite or undefined: such a value is read as one that exceeds every limit.
+    # JSON numbers are finite: this one exceeds every limit.
     if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - only NaN is unequal to itself
         return -sys.float_info.max if value < 0 else sys.float_info.max
     if isinstance(value, Decimal) and value.adjusted() > sys.float_info.max_10_exp:
@@ -154,7 +151,6 @@ def _key(key: Any) -> str:
 
 
 def _text_of(value: Any) -> Any:
-    """Return what pydantic writes for an object such as a date."""
     try:
         if isinstance(value, _BYTES):
             return _text_of_bytes(bytes(value))
@@ -179,13 +175,13 @@ def _is_unreadable(value: Any) -> bool:
 
 
 def _is_written(text: Any, written: Any) -> bool:
-    """Return whether a text is what the model wrote, but for the slash that pydantic adds to a URL's host."""
+    """Return whether the model wrote this string, except for pydantic's slash after a URL's host."""
     is_host = isinstance(written, str) and "/" not in written.partition("://")[2]
     return is_host and text == f"{written}/"
 
 
 def _set_in(value: Any) -> Container[str]:
-    """Return the fields that do not have their defaults; all of them if this is unknown."""
+    """Return the fields without their defaults; all if unknown."""
     known: Container[str] | None = getattr(value, "__pydantic_fields_set__", None)
     return getattr(type(value), "__dataclass_fields__", ()) if known is None else known
 
@@ -197,7 +193,6 @@ def _at(written: Any, place: int, name: str = "") -> Any:
 
 
 def _fields_of(value: Any) -> Mapping[str, Any] | None:
-    """Return the fields of a pydantic model or a dataclass by Python name; None for anything else."""
     found: Mapping[str, Any] | None = getattr(type(value), "__pydantic_fields__", None)
     if found is None and dataclasses.is_dataclass(value):
         found = {field.name: field for field in dataclasses.fields(value)}
@@ -205,7 +200,6 @@ def _fields_of(value: Any) -> Mapping[str, Any] | None:
 
 
 def _names_of(field: Any) -> list[str]:
-    """Return the names other than its own under which a field is in the schema or accepted."""
     found: list[Any] = [getattr(field, "alias", None)]
     accepted = getattr(field, "validation_alias", None)
     found += accepted.choices if isinstance(accepted, AliasChoices) else [accepted]

@@ -1,6 +1,6 @@
-"""Marks the tools of this library that change nothing and send nothing, to distinguish them from others.
+"""Tags this library's tools that change and send nothing.
 
-A name proves nothing: a module or an MCP server may have a ``Read`` of its own.
+A name proves nothing: a module or MCP server may have its own ``Read``.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ ToolT = TypeVar("ToolT", bound=FunctionTool)
 
 
 def mark_read_only(tool: ToolT) -> ToolT:
-    """Mark a tool of this library that only reads, asks the user, or lets another agent work; return it."""
+    """Tag a tool that only reads, queries the user, or lets another agent work."""
     setattr(tool, _MARK, True)
     return tool
 
 
 def is_read_only(tool: Any) -> bool:
-    """Return whether a tool is marked; copies of a marked tool are too."""
+    """Return whether a tool or its original is tagged."""
     return getattr(tool, _MARK, False) is True

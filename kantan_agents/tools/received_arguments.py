@@ -1,7 +1,7 @@
-"""The arguments that the function behind a tool receives, after pydantic has converted the model's JSON.
+"""The arguments that the function behind a tool receives, after pydantic's conversion.
 
-The function may receive other values than the JSON shows: a default, a value under another name (an alias,
-``**kwargs``), a converted value. Parameter rules concern what the function receives, so they check both.
+They may differ from the model's JSON: defaults, names (an alias, ``**kwargs``), converted values. So
+parameter rules check both.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _MISSING = object()
 _PLAIN = (str, int, float, bool)
 
 Received = Callable[[Mapping[str, Any]], "list[dict[str, Any]]"]
-"""Takes the arguments of a call and returns each way to read the arguments that the function receives."""
+"""Returns each reading of the arguments that the function receives in a call."""
 
 
 def received_by(tool: FunctionTool) -> Received | None:
-    """Return how the function behind a tool receives arguments; None for a tool not made from a function."""
+    """Return how the function behind a tool receives arguments; None without a function."""
     schema = schema_behind(tool)
     return None if schema is None else _Receiver(schema)
 
 
 def schema_behind(tool: FunctionTool) -> FuncSchema | None:
-    """Return the SDK's schema of the function behind a tool; None for a tool not made from a function."""
-    # The schema exists only in the SDK's closure; there is no public access to it.
+    """Return the SDK's schema of the function behind a tool."""
+    # The schema exists only in the SDK's closure; no public access exists.
     implementation = getattr(tool.on_invoke_tool, "_invoke_tool_impl", None)
     for cell in getattr(implementation, "__closure__", None) or ():
         try:
@@ -45,7 +45,7 @@ def schema_behind(tool: FunctionTool) -> FuncSchema | None:
 
 
 def is_unchanged(received: Received, arguments: Mapping[str, Any]) -> bool:
-    """Return whether a function certainly receives what the model wrote, found without calling validators."""
+    """Return whether a function certainly receives the model's arguments; calls no validators."""
     if not isinstance(received, _Receiver) or received.plain is None:
         return False
     types = received.plain
@@ -55,16 +55,16 @@ def is_unchanged(received: Received, arguments: Mapping[str, Any]) -> bool:
 
 @attrs.frozen(eq=False)
 class _Receiver:
-    """Converts the arguments of a call as the SDK does before it calls the function."""
+    """Converts a call's arguments like the SDK."""
 
     schema: FuncSchema
 
     def __call__(self, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the arguments as JSON values, once for each way to name them; empty if they are invalid."""
+        """Return the JSON arguments, once for each way to name them; empty if invalid."""
         try:
             model = self.schema.params_pydantic_model(**arguments)
         except Exception:  # noqa: BLE001 - a validator is user code
-            return []  # the call will fail in the same way, and the function receives nothing
+            return []  # the call will fail in the same way
         reader = JSONReader(by_python_name=False)
         read = [self._as_called(reader.model(model, arguments), last=False)]
         if reader.is_ambiguous or self._takes_more:
@@ -74,7 +74,7 @@ class _Receiver:
 
     @cached_property
     def plain(self) -> dict[str, Any] | None:
-        """The types of the parameters if all of them have types of JSON and no validators."""
+        """The types of the parameters if all are JSON types without validators."""
         fields = self.schema.params_pydantic_model.model_fields
         is_plain = all(
             field.annotation in _PLAIN
@@ -91,7 +91,6 @@ class _Receiver:
 
     @cached_property
     def required(self) -> frozenset[str]:
-        """The names of the parameters without a default."""
         fields = self.schema.params_pydantic_model.model_fields
         return frozenset(name for name, field in fields.items() if field.is_required())
 
@@ -100,7 +99,7 @@ class _Receiver:
         return any(one.kind is Parameter.VAR_KEYWORD for one in self.schema.signature.parameters.values())
 
     def _as_called(self, values: dict[str, Any], *, last: bool) -> dict[str, Any]:
-        """Add the entries of ``**kwargs`` under their own names; ``last`` if they win over parameters."""
+        """Add the entries of ``**kwargs``; ``last`` if they win over parameters."""
         for name, parameter in self.schema.signature.parameters.items():
             more = values.get(name) if parameter.kind is Parameter.VAR_KEYWORD else None
             if isinstance(more, dict):

@@ -1,4 +1,4 @@
-"""The tool rules in force at this moment of a run: standing layers, explicit rules, and a ceiling."""
+"""The tool rules in force now in a run: standing layers, explicit rules, and a ceiling."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ _lock = Lock()
 class _Memo:
     """Parsed explicit rules, with copies of their source to detect changes.
 
-    The dict, or a list in it, may be changed during a run. Comparing a list with its copy takes a nanosecond
-    per name, parsing it again a thousand times as long.
+    Comparing a list with its copy takes a nanosecond per name, parsing it a thousand times as long.
     """
 
     standing: RuleLayers
@@ -54,11 +53,7 @@ _of_lists: LRUCache[tuple[int, ...], _Memo] = LRUCache(maxsize=256)  # by identi
 
 
 def rules_in_force(context: Any, standing: RuleLayers) -> RuleLayers:
-    """Return the layers in force for a run with this context, with the explicit rules on top (spec 9.7).
-
-    Args:
-        context: The run's context; its ``tool_rules`` are the explicit rules.
-        standing: The layers below: an agent's base and provider rules.
+    """Return the layers in force for a context, with its explicit rules on top (spec 9.7).
 
     Raises:
         ToolRulesTypeError: E18, ``tool_rules`` is no longer a dict.
@@ -68,18 +63,9 @@ def rules_in_force(context: Any, standing: RuleLayers) -> RuleLayers:
 
 
 def rules_of_run(run: Run | None, context: Any, standing: RuleLayers) -> RuleLayers:
-    """Return the layers in force in a run, limited by its ceiling if the run is delegated.
-
-    Args:
-        run: The run; None outside of a run.
-        context: Its context.
-        standing: The layers below the explicit rules.
-
-    Raises:
-        ToolRulesTypeError, InvalidToolRulesError: E18, E20, as ``rules_in_force``.
-    """
+    """Return the layers in force in a run, limited by its ceiling; raises like ``rules_in_force``."""
     explicit = context.get("tool_rules") if isinstance(context, dict) else None
-    # The usual case, several times a run, is that there are none.
+    # The usual case, several times a run, is a context without rules.
     layers = standing if explicit is None or explicit == _EMPTY else _own_rules(run, explicit, standing)
     if run is not None and run.limits:
         layers = _limited(run, layers)
@@ -88,11 +74,11 @@ def rules_of_run(run: Run | None, context: Any, standing: RuleLayers) -> RuleLay
 
 
 def _limited(run: Run, layers: RuleLayers) -> RuleLayers:
-    """Return layers with the limits of the run: the same object each time, as it keeps what is compiled."""
+    """Return layers with the run's limits: the same object each time, as it caches compiled rules."""
     known: tuple[RuleLayers, Any, RuleLayers] | None = run.state.get(_LIMITED)
-    # A skill that the model chooses adds a limit during the run.
+    # A skill that the model chooses adds a limit.
     if known is None or known[0] is not layers or known[1] is not run.limits:
-        # The agent with the arm has these limits itself; the other agents of the run have not.
+        # The agent with the arm has these limits itself; the run's other agents do not.
         missing = [limit for limit in run.limits if not any(limit is one for one in layers.limits)]
         narrowed = layers.with_limits(*missing) if missing else layers
         known = run.state[_LIMITED] = (layers, run.limits, narrowed)
@@ -103,7 +89,7 @@ class Ceiling(Protocol):
     """Limits of a delegated run, whatever its own rules allow: ``run.delegation.ceiling``."""
 
     def over(self, layers: RuleLayers) -> RuleLayers:
-        """Return ``layers`` with the limits in force at this moment."""
+        """Return ``layers`` with the limits in force now."""
         ...
 
     @property
@@ -136,9 +122,9 @@ def _read(run: Run | None, explicit: dict[str, Any], standing: RuleLayers) -> Ru
 
 
 def _long_lists(explicit: dict[str, Any], standing: RuleLayers) -> tuple[int, ...] | None:
-    """Return a key by identity if the lists are long, for services that reuse the same lists.
+    """Return a key by identity for long lists, which services reuse.
 
-    A later list may get the same id, so the caller compares the contents.
+    A later list may get the same id, so the caller compares the content.
     """
     both: tuple[Any, Any] = (explicit.get("allow"), explicit.get("deny"))
     names = sum(len(names) for names in both if type(names) in _LISTS)  # a subclass may do anything
@@ -151,7 +137,7 @@ def _compiled(explicit: dict[str, Any], standing: RuleLayers) -> _Memo:
     key = (standing, _key(allow), _key(deny), rest) if rest else None
     memo = _known(key)
     if memo is None:
-        # The copies are parsed, not the dict itself, which another thread may change meanwhile.
+        # The copies are parsed, because another thread may change the dict meanwhile.
         copied = {**_rest_as_dict(rest, explicit), "allow": allow, "deny": deny}
         layers = standing.with_layer(EXPLICIT, ToolRules.parse(copied))
         memo = _Memo(standing, allow, deny, rest, layers)
@@ -178,7 +164,7 @@ def _rest_as_dict(rest: bytes, explicit: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rest_of(explicit: dict[str, Any]) -> bytes:
-    """Return everything but allow and deny as bytes, which distinguish 1 from True; b"" if impossible."""
+    """Return the rest as bytes, which distinguish 1 from True; b"" if impossible."""
     if explicit.keys() <= {"allow", "deny"}:
         return _NO_REST
     rest = {key: value for key, value in explicit.items() if key not in ("allow", "deny")}

@@ -1,7 +1,7 @@
 """Names of the tools of MCP servers, and which of them count for ``allow``.
 
-The operator names a server; the server names its tools. A server may choose a name that looks like a local
-tool's or another server's, so such a name counts only for rules that refuse.
+The operator names a server; the server names its tools. It may imitate a local tool or another server, so
+such a name counts only for denials.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HOSTED = "hosted_mcp"
 """Name of every hosted MCP server in rules."""
 
 ANY_TOOL = "\0any tool of the server\0"
-"""Not a tool's name; covered only by entries that cover every tool of a server."""
+"""Not a tool's name; only entries for every tool of a server cover it."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _PLAIN = re.compile(r"(?!mcp_)[A-Za-z0-9_-]+", re.IGNORECASE)
@@ -36,7 +36,6 @@ class Surroundings:
     """The other tools of an agent, whose names a server may claim.
 
     Attributes:
-        local: All names of its local tools.
         servers: Names of its MCP servers, as the operator wrote them.
     """
 
@@ -45,15 +44,15 @@ class Surroundings:
 
 
 def safe(name: str) -> str:
-    """Return ``name`` with each character that tool names must not contain replaced by ``_``."""
+    """Return ``name`` with ``_`` for each character that tool names must not contain."""
     return _UNSAFE.sub("_", name)
 
 
 @functools.lru_cache(maxsize=_CACHED)
 def names_of_server(server: str) -> tuple[str, ...]:
-    """Return the names for rules of a server as a whole, such as ``mcp__my server`` and ``mcp__my_server``.
+    """Return the rule names of a whole server, such as ``mcp__my server`` and ``mcp__my_server``.
 
-    A URL in the name is also known without its password and query, as the SDK shows it.
+    A URL in the name also counts without its password and query, as the SDK shows it.
     """
     known = (server, _name_in_sdk(server))
     return tuple(
@@ -63,38 +62,27 @@ def names_of_server(server: str) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=_CACHED)
 def server_prefixes(server: str) -> tuple[str, ...]:
-    """Return the beginnings of the names for rules that name both a server and its tool."""
+    """Return the prefixes of rule names with both server and tool."""
     return (*(f"{name}__" for name in names_of_server(server)), _shown_prefix(server))
 
 
 @functools.lru_cache(maxsize=CACHED_NAMES)  # servers are listed in each turn
 def names_in_rules(server: str, own: str) -> tuple[str, ...]:
-    """Return the names of a server's tool that begin with the server's name, and those of the server.
+    """Return the names of a server's tool with the server's name as prefix, and the server's names.
 
-    A rule for the name that the SDK shows with ``include_server_in_tool_names`` holds without this option as
-    well: the prefix is also shown while another server has a tool of the same name.
-
-    Args:
-        server: Name of the server.
-        own: Name of the tool on the server.
+    They include the SDK's name with ``include_server_in_tool_names``, which also appears while another server
+    has a tool of the same name.
     """
     wholes = names_of_server(server)
     tools = (f"{whole}__{name}" for whole in wholes for name in dict.fromkeys((own, safe(own))))
-    # A pattern such as `mcp__[team] files__*` would not match the name that it spells out.
+    # A pattern such as `mcp__[team] files__*` would not match its own spelling.
     spelt = (f"{whole}__*" for whole in wholes if is_glob(whole))
     return (*tools, *wholes, *spelt, f"{_shown_prefix(server)}{_shown_part(own, 'tool')}")
 
 
 @functools.lru_cache(maxsize=CACHED_NAMES)
 def origin_of(server: str, own: str, shown: str, around: Surroundings | None) -> Origin:
-    """Return the origin of a server's tool.
-
-    Args:
-        server: Name of the server.
-        own: Name of the tool on the server.
-        shown: Name that the model sees.
-        around: The other tools of the agent; None if they are unknown.
-    """
+    """Return the origin of a server's tool."""
     around = around or Surroundings()
     names = names_in_rules(server, own)
     prefixed = _unclaimed(server, (*names, shown) if shown != own else names, around)
@@ -103,34 +91,22 @@ def origin_of(server: str, own: str, shown: str, around: Surroundings | None) ->
 
 
 def hosted_origin(label: str, called: str | None, around: Surroundings | None) -> Origin:
-    """Return the origin of a hosted MCP server, or of one of its tools.
-
-    Args:
-        label: Label of the server.
-        called: Name of the tool; None for the server as a whole.
-        around: The other tools of the agent; None if they are unknown.
-    """
+    """Return the origin of a hosted MCP server, or of its tool ``called``."""
     names = names_of_server(label) if called is None else names_in_rules(label, called)
     return Origin(None, {HOSTED: "", **_unclaimed(label, names, around or Surroundings())}, called)
 
 
 def hosted_mcp_facts(label: str, called: str, around: Surroundings | None = None) -> ToolFacts:
-    """Return the facts of one tool of a hosted MCP server.
-
-    Args:
-        label: Label of the server.
-        called: Name of the tool.
-        around: The other tools of the agent.
-    """
+    """Return the facts of one tool of a hosted MCP server."""
     names = (called, *names_in_rules(label, called), HOSTED)
     origin = hosted_origin(label, called, around)
     return ToolFacts(tuple(dict.fromkeys(names)), schema=schema_of(None), origin=origin)
 
 
 def _unclaimed(server: str, names: Iterable[str], around: Surroundings) -> dict[str, str]:
-    """Return those names that can only mean this server or its tool, each with its prefix."""
+    """Return the names that can only mean this server or its tool, each with its prefix."""
     others = _prefixes_of_others(server, around.servers)
-    # `git hub` and `git_hub` have the same safe prefix; it is the name of the latter.
+    # `git hub` and `git_hub` have the same safe prefix, which is the latter's name.
     written = (f"{SERVER_PREFIX}{server}__", f"{SHOWN_PREFIX}{server}__")
     mine = [prefix for prefix in server_prefixes(server) if prefix in written or prefix not in others]
     found: dict[str, str] = {}
@@ -161,21 +137,21 @@ def _shown_prefix(server: str) -> str:
 
 
 def _name_in_sdk(server: str) -> str:
-    # Imported here: few names need it, and explaining a name needs nothing else of the SDK.
+    # Imported here: explaining a name rarely needs the SDK.
     from agents.mcp._logging import get_mcp_server_log_name  # has no public name
 
     return get_mcp_server_log_name(server)
 
 
 def _shown_part(name: str, otherwise: str) -> str:
-    # As the SDK does.
+    # Like the SDK.
     return safe(name).strip("_-") or otherwise
 
 
 def server_of(tool: Any) -> str | None:
-    """Return the name of the MCP server that offers a function tool, None for a local tool.
+    """Return the name of the MCP server of a function tool, None for a local tool.
 
-    A server with an empty name is called as the SDK shows it: its tools must not pass for local ones.
+    An empty name becomes the SDK's name for the server: its tools must not pass for local ones.
     """
     name = getattr(getattr(tool, "_tool_origin", None), "mcp_server_name", None)
     if not isinstance(name, str):
@@ -186,10 +162,10 @@ def server_of(tool: Any) -> str | None:
 
 
 def bound_to(tool: Any) -> tuple[Any, Any]:
-    """Return the server and the tool there that a function tool of an MCP server calls, None if unknown.
+    """Return the server, and its tool, that a function tool calls.
 
-    The name that the model sees, and the server's name in the tool's origin, may have been changed by the
-    SDK. The original ones exist only in the arguments the SDK has bound; there is no public access to them.
+    The SDK may have changed the names in the tool. The original ones exist only in the arguments the SDK has
+    bound; no public access exists.
     """
     invoke = implementation_of(tool)
     bound = invoke.args if isinstance(invoke, functools.partial) else ()
@@ -197,5 +173,5 @@ def bound_to(tool: Any) -> tuple[Any, Any]:
 
 
 def implementation_of(tool: Any) -> Any:
-    """Return the SDK's wrapper of a tool's function; all copies of the tool share it."""
+    """Return the SDK's wrapper of a tool's function, shared by all copies."""
     return getattr(getattr(tool, "on_invoke_tool", None), "_invoke_tool_impl", None)

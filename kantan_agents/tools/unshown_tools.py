@@ -1,4 +1,4 @@
-"""Access to the view of tool retrieval: which of an agent's tools its model has not been shown."""
+"""Access to the view of tool retrieval."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from agents import FunctionTool
 
 
 class RetrievalView(Protocol):
-    """The view of the current agent's model on the tools; implemented by ``retrieval``."""
+    """What the current agent's model sees of the tools; implemented by ``retrieval``."""
 
     def record_call(self, name: str) -> None:
-        """Record a call of a tool."""
+        """Record a call."""
         ...
 
     def unshown_tool(self, name: str) -> FunctionTool | None:
-        """Return the guarded tool of this name if the model was not shown it, else None."""
+        """Return the guarded tool if the model was not shown it."""
         ...
 
     def show(self, name: str) -> bool:
-        """Show a tool from the next turn on; return False if too many tools are added to it already."""
+        """Show a tool from the next turn on; return False if too many are added."""
         ...
 
 
 in_view: ContextVar[RetrievalView | None] = ContextVar("kantan_agents_in_view", default=None)
-"""Set each time the SDK gets an agent's tools; None for an agent that shows all its tools."""
+"""Set each time the SDK gets an agent's tools; None if the agent shows all."""
 
 
 def record_call(name: str) -> None:
-    """Record a call of a tool in the current view, if there is one."""
+    """Record a call in the current view."""
     view = in_view.get()
     if view is not None:
         view.record_call(name)
 
 
 def unshown_tool(name: str) -> FunctionTool | None:
-    """Return the guarded tool of this name if the model was not shown it, else None."""
+    """Return the guarded tool if the model was not shown it."""
     view = in_view.get()
     return view.unshown_tool(name) if view is not None else None
 
 
 def show_and_explain(name: str) -> str:
-    """Show a tool from the next turn on and return the answer for the model that has called it."""
+    """Show a tool from the next turn on; return the answer for its call."""
     view = in_view.get()
     is_coming = view is None or view.show(name)
     next_step = (

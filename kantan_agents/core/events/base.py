@@ -1,4 +1,4 @@
-"""What all events have in common: their attributes, and how they become JSON."""
+"""The common attributes of events, and their JSON."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Outcome = Literal["finished", "failed", "cancelled"]
 class EventBase:
     """Base class of all events: their common attributes and methods.
 
-    ``Event`` is the union of the concrete classes. Use ``Event`` in annotations; a check of ``event.type``
-    then narrows it to one class.
+    Use ``Event``, the union of the concrete classes, in annotations; a check of ``event.type`` then narrows
+    it to one class.
 
     Attributes:
         run_id: Id of the run; ``agent_run_id`` in its trace.
@@ -44,19 +44,19 @@ class EventBase:
         return {"type": self.type, **fields, "time": self.time.isoformat()}
 
     def to_json(self) -> str:
-        """Return the event as JSON text on one line, for every definition of a line break."""
+        """Return the event as JSON text on one line, by every definition of a line break."""
         data = self.to_dict()
         text = json.dumps(data, ensure_ascii=False, default=str)
         return text if _is_plain(text) else json.dumps(data, default=str)
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether a text can be encoded as UTF-8 and contains no Unicode line break."""
+    """Return whether a str is valid UTF-8 without Unicode line breaks."""
     if text.isascii():  # JSON escapes the ASCII line breaks
         return True
     try:
         text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, in which a model's answer may end
+    except UnicodeEncodeError:  # half a surrogate pair in a model's answer
         return False
     return len(text.splitlines()) == 1
 

@@ -1,4 +1,4 @@
-"""The bounded buffer between a streamed run and the reader of its events."""
+"""The bounded buffer between a streamed run and its reader."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from kantan_agents.core.events.kinds import Event
 
 
 class EventBuffer:
-    """Holds events until they are read, and makes the run wait while it is full.
+    """Holds events until they are read. Over ``size``, the run waits.
 
-    An event is added before its sender waits, so no event is lost if the sender is cancelled.
-
-    Args:
-        size: The number of unread events above which a sender waits.
+    An event is added before its sender waits, so cancellation loses none.
     """
 
     def __init__(self, size: int) -> None:
@@ -31,17 +28,12 @@ class EventBuffer:
         self._is_closed = False
 
     def put(self, event: Event) -> Awaitable[None] | None:
-        """Add an event. A closed buffer ignores it.
-
-        Returns:
-            None, or, if the buffer is over its size, an awaitable that waits for the reader. Await it before
-            the next event is added.
-        """
+        """Add an event; over the size, await the result before the next."""
         if self._is_closed:
             return None
         self._events.append(event)
         if asyncio.get_running_loop() is not self._loop:
-            # A sync run inside a tool has a loop of its own. The reader's loop may be waiting for that run.
+            # A sync run inside a tool has its own loop, for which the reader's loop may wait.
             self._loop.call_soon_threadsafe(self._added.set)
             return None
         self._added.set()
@@ -53,12 +45,12 @@ class EventBuffer:
             await self._space.wait()
 
     async def get(self) -> Event | None:
-        """Return the next event, waiting for it if necessary; None after the last one."""
+        """Wait for the next event; None after the last one."""
         self._has_reader = True
         while not self._events:
             if self._is_closed:
                 return None
-            self._is_idle = True  # the reader has handled all events that it was given
+            self._is_idle = True  # the reader has handled all its events
             self._asked.set()
             self._added.clear()
             await self._added.wait()
@@ -69,10 +61,9 @@ class EventBuffer:
         return event
 
     async def wait_until_read(self, is_needless: Callable[[], bool]) -> None:
-        """Wait until the reader asks for more than there is; return at once if it has not begun to read.
+        """Wait until the reader has handled all events, if it reads.
 
-        Args:
-            is_needless: Returns whether nothing is to be waited for. Call ``wake`` when this changes.
+        Call ``wake`` when ``is_needless`` changes.
         """
         while self._has_unhandled() and not is_needless():
             self._asked.clear()
@@ -82,27 +73,24 @@ class EventBuffer:
         return self._has_reader and bool(self._events or not self._is_idle) and not self._is_closed
 
     def wake(self) -> None:
-        """Let ``wait_until_read`` look again at whether it is needless."""
+        """Make ``wait_until_read`` check ``is_needless`` again."""
         self._asked.set()
 
     def leave(self) -> None:
-        """Note that the reader is gone: ``wait_until_read`` would wait for ever.
-
-        Thread-safe, because a garbage collector in any thread may find that the reader is gone.
-        """
+        """Note that the reader is gone; thread-safe for garbage collectors."""
         if not self._is_closed:
             self._has_reader = False
-            with suppress(RuntimeError):  # the loop is closed, and no run is left in it
+            with suppress(RuntimeError):  # the loop is closed, without runs
                 self._loop.call_soon_threadsafe(self.wake)
 
     def close(self) -> None:
-        """Accept no more events. Those in the buffer can still be read."""
+        """Accept no more events."""
         self._is_closed = True
         self._added.set()
         self._space.set()
         self._asked.set()
 
     def clear(self) -> None:
-        """Accept no more events, and drop those in the buffer."""
+        """Close, and drop unread events."""
         self.close()
         self._events.clear()

@@ -1,4 +1,4 @@
-"""``Emitter``: numbers the events of one run and calls its handlers in that order."""
+"""``Emitter``: numbers and delivers the events of one run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kantan_agents.core.events.observers import Handler, OnlyKinds, WithRawEvent
 from kantan_agents.core.events.of_models import RawResponseEvent
 from kantan_agents.support.log import get_logger
 
-_ERRORS = 20  # of observers, logged for one run
+_ERRORS = 20  # logged errors of observers, per run
 _log = get_logger("kantan_agents.events")
 
 _notifying: ContextVar[Emitter | None] = ContextVar("kantan_agents_notifying", default=None)
@@ -28,16 +28,7 @@ _notifying: ContextVar[Emitter | None] = ContextVar("kantan_agents_notifying", d
 
 
 class Emitter:
-    """Numbers the events of one run and passes each to all handlers before the next one.
-
-    Attributes:
-        run_id: Id of the run.
-        parent: Emitter of the parent run, which started this one; None if that run has no handlers.
-        parent_run_id: Id of the parent run, None for an outermost run.
-        agent: Name of the agent that was run.
-        handlers: The handlers that receive the events.
-        raw_handlers: Those of them that also receive ``RawResponseEvent``.
-    """
+    """Numbers the events of one run and passes each to all handlers before the next one."""
 
     def __init__(
         self,
@@ -66,19 +57,13 @@ class Emitter:
         self._failures: dict[str, int] = {}
 
     def wants(self, *kinds: type[Event]) -> bool:
-        """Return whether any handler receives events of one of these classes.
-
-        Code that only emits such events is left out of the run, as its frames would take longer than they do.
-        """
+        """Return whether any handler receives one of these classes; if not, the run omits the code."""
         return self._kinds is None or not self._kinds.isdisjoint(kinds)
 
     async def emit(
         self, kind: type[Event], *, agent: str | None = None, internal: bool = False, **fields: Any
     ) -> None:
-        """Emit an event; do nothing once the run is over.
-
-        The event keeps its number and reaches every handler even if this call is cancelled while it waits.
-        """
+        """Emit an event in order, even if this call is cancelled, unless the run is over."""
         pending = self.begin_emit(kind, agent or self.agent, internal=internal, **fields)
         if pending is not None:
             await pending
@@ -86,17 +71,16 @@ class Emitter:
     def begin_emit(
         self, kind: type[Event], agent: str, *, internal: bool, **fields: Any
     ) -> Awaitable[None] | None:
-        """Emit an event like ``emit``, but return an awaitable only if a handler has to be awaited.
+        """Emit an event, but return an awaitable only for async handlers.
 
-        For text deltas: a coroutine for each of 1,000 makes the run 4 % longer, 8 % on Python 3.13
-        (``python -m benchmarks --only streaming``).
+        Coroutines for 1,000 deltas lengthen a run by 4 % (``python -m benchmarks --only streaming``).
         """
         if self._is_over or not self.wants(kind):
             return None
         return self._deliver(self._add(kind, agent, internal, fields))
 
     def close(self) -> None:
-        """Emit nothing more: the run is over, although a thread it started may still be running."""
+        """Stop emitting: a thread of the run may outlive it."""
         self._is_over = True
         for error, times in self._failures.items():
             if times > 1:
@@ -106,11 +90,7 @@ class Emitter:
     async def emit_end(
         self, kind: type[Event], *, agent: str | None = None, internal: bool = False, **fields: Any
     ) -> None:
-        """Emit the event of an end.
-
-        Every handler receives it, even while the run is being cancelled, and even if one raises
-        ``SystemExit`` or ``KeyboardInterrupt``.
-        """
+        """Emit the event of an end, despite cancellations, ``SystemExit`` or ``KeyboardInterrupt``."""
         if self._is_over or not self.wants(kind):
             return
         count = self._add(kind, agent or self.agent, internal, fields)
@@ -124,7 +104,7 @@ class Emitter:
                         await pending
                 break
             except GeneratorExit:
-                raise  # if this coroutine is being closed, it must not await anything
+                raise  # a coroutine that is being closed must not await
             except BaseException as error:  # noqa: BLE001 - raised below
                 if raised is None or isinstance(raised, asyncio.CancelledError):
                     raised = error
@@ -133,7 +113,7 @@ class Emitter:
             raise raised
 
     def _add(self, kind: type[Event], agent: str, internal: bool, fields: dict[str, Any]) -> int:
-        """Queue an event for its handlers; return how many deliveries have been queued so far."""
+        """Queue an event; return the total number of queued deliveries."""
         handlers = self.raw_handlers if kind is RawResponseEvent else self.handlers
         with self._numbering:
             self._sequence += 1
@@ -153,7 +133,7 @@ class Emitter:
 
     def _deliver(self, count: int) -> Awaitable[None] | None:
         if asyncio.get_running_loop() is not self._loop:
-            # A sync run inside a tool has a loop of its own. This run's loop may be waiting for that run.
+            # A sync run inside a tool has its own loop, and this loop may wait for that run.
             asyncio.run_coroutine_threadsafe(self._deliver_in_turn(count), self._loop)
             return None
         if self._queued or self._lock.locked():
@@ -162,7 +142,7 @@ class Emitter:
         return None if pending is None else self._deliver_rest_locked(pending, count)
 
     async def _deliver_in_turn(self, count: int) -> None:
-        """Wait for earlier senders, then make the first ``count`` deliveries."""
+        """Make the first ``count`` deliveries after earlier senders."""
         self._queued += 1
         try:
             async with self._lock:
@@ -171,7 +151,7 @@ class Emitter:
             self._queued -= 1
 
     async def _deliver_rest_locked(self, pending: _Pending, count: int) -> None:
-        async with self._lock:  # free, so this does not wait and no other sender comes first
+        async with self._lock:  # free, so this does not wait
             await self._deliver_rest(pending, count)
 
     async def _deliver_rest(self, pending: _Pending | None, count: int) -> None:
@@ -187,7 +167,7 @@ class Emitter:
     def _deliver_until_async(self, count: int) -> _Pending | None:
         """Make the first ``count`` deliveries; stop at an async handler and return its awaitable.
 
-        Later deliveries belong to other tasks. If this task is cancelled, their handlers are not interrupted.
+        Other tasks' deliveries must not be interrupted.
         """
         before, deliveries = _notifying.get(), self._deliveries
         _notifying.set(self)
@@ -211,12 +191,12 @@ class Emitter:
         except asyncio.CancelledError as error:
             if _is_being_cancelled():
                 raise
-            self._log_failure(event, error)  # something the handler waited for was cancelled
+            self._log_failure(event, error)  # the handler waited for something that was cancelled
         except Exception as error:  # noqa: BLE001 - must not break the run
             self._log_failure(event, error)
 
     def _log_failure(self, event: Event, error: BaseException) -> None:
-        """Log a failure. The same error again is counted, as a run may have thousands of events."""
+        """Log a failure, but only count repeated errors."""
         key = text = repr(error)
         if key not in self._failures and len(self._failures) >= _ERRORS:
             key = "other errors"
@@ -226,7 +206,6 @@ class Emitter:
 
 
 _Pending = tuple[Awaitable[None], Event]
-"""The awaitable that a handler returned, and the event it was called with."""
 
 
 def _is_being_cancelled() -> bool:
@@ -235,7 +214,7 @@ def _is_being_cancelled() -> bool:
 
 
 def outcome_of(error: BaseException | None) -> Outcome:
-    """Return the outcome that an event reports for ``error``; None means success."""
+    """Return the outcome to report for ``error``."""
     if error is None:
         return "finished"
     return "cancelled" if isinstance(error, (asyncio.CancelledError, GeneratorExit)) else "failed"
@@ -248,22 +227,15 @@ def emitter_for(
     parent: tuple[str, Emitter | None] | None = None,
     handlers: Sequence[Handler] = (),
 ) -> Emitter | None:
-    """Return the emitter of a run, or None if the run has no handlers.
+    """Return the emitter of a run with handlers.
 
-    Args:
-        run_id: Id of the run.
-        agent: Name of its agent.
-        parent: Id and emitter of the parent run. Its handlers receive the events of this run too, unless one
-            of them starts this run.
-        handlers: The agent's own handlers.
+    It includes the parent's handlers, unless one of them starts this run.
     """
     if parent is None and not handlers and not everywhere.handlers:
         return None
     parent_id, above = parent or (None, None)
     if _is_in_handler_of(above):
-        above = (
-            None  # the parent waits for this handler, so an event of this run could not be delivered to it
-        )
+        above = None  # the parent waits for this handler and cannot deliver
     inherited, raw = ((), ()) if above is None else (above.handlers, above.raw_handlers)
     distinct: list[Handler] = []
     for handler in (*inherited, *handlers, *everywhere.handlers):
@@ -278,7 +250,6 @@ def emitter_for(
 
 
 def _kinds_for(handlers: Sequence[Handler]) -> frozenset[type] | None:
-    """Return the classes of the events that any handler receives; None for all."""
     found: set[type] = set()
     for handler in handlers:
         if not isinstance(handler, OnlyKinds):
@@ -288,7 +259,6 @@ def _kinds_for(handlers: Sequence[Handler]) -> frozenset[type] | None:
 
 
 def _is_in_handler_of(emitter: Emitter | None) -> bool:
-    """Return whether this task is in a handler that this emitter or an ancestor of it has called."""
     notifying = _notifying.get()
     while emitter is not None and emitter is not notifying:
         emitter = emitter.parent
@@ -296,7 +266,7 @@ def _is_in_handler_of(emitter: Emitter | None) -> bool:
 
 
 class Stopwatch:
-    """Measures the seconds since its creation."""
+    """Measures seconds since its creation."""
 
     def __init__(self) -> None:
         self._start = time.perf_counter()

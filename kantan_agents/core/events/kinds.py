@@ -1,6 +1,6 @@
 """All kinds of events, as a union and as a tuple.
 
-Every start has exactly one end, also after an error or a cancellation: a run ends with ``RunFinished``,
+Every start has exactly one end, even after an error or a cancellation: a run ends with ``RunFinished``,
 ``RunFailed`` or ``RunCancelled``, a stage with ``StageLeft``, a model call with ``ModelCallFinished``, and a
 tool call with ``ToolCallFinished`` or ``ToolCallRefused``.
 """

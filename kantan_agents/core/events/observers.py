@@ -1,4 +1,4 @@
-"""Subscriptions of event handlers, to one agent or to the whole process."""
+"""Subscriptions of event handlers, to an agent or the process."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ Handler = Callable[[Event], "Awaitable[None] | None"]
 
 @attrs.frozen
 class WithRawEvents:
-    """A handler that also receives ``RawResponseEvent``.
-
-    Attributes:
-        handler: The handler.
-    """
+    """A handler that also receives ``RawResponseEvent``."""
 
     handler: Handler
 
@@ -33,12 +29,7 @@ class WithRawEvents:
 
 @attrs.frozen
 class OnlyKinds:
-    """A handler that receives events of some classes only; the others are not even made for it.
-
-    Attributes:
-        handler: The handler.
-        kinds: The classes.
-    """
+    """A handler of some event classes; others are not created."""
 
     handler: Handler
     kinds: frozenset[type]
@@ -67,7 +58,7 @@ class Subscription:
 
     @property
     def receives(self) -> Handler:
-        """The handler, as ``WithRawEvents`` if it has asked for raw events."""
+        """The handler, as ``WithRawEvents`` if it wants raw events."""
         return self._receives
 
     def __enter__(self) -> Self:
@@ -82,30 +73,18 @@ class Subscription:
         self.cancel()
 
 
-_changing = Lock()  # one for all agents: an agent that holds a lock cannot be copied
+_changing = Lock()  # one for all agents, which must be copyable
 
 
 class Observers:
-    """The subscribed handlers of one agent, or of the process, in the order of subscription.
-
-    Attributes:
-        handlers: The handlers of a run that starts now.
-    """
+    """The handlers of one agent or the process."""
 
     def __init__(self) -> None:
         self._subscriptions: tuple[Subscription, ...] = ()
         self.handlers: tuple[Handler, ...] = ()
 
     def add(self, handler: Handler, *, raw_events: bool = False) -> Subscription:
-        """Call ``handler`` with the events of every run that starts from now on.
-
-        Args:
-            handler: The handler.
-            raw_events: Whether it also receives ``RawResponseEvent``.
-
-        Raises:
-            InvalidOptionError: E75, ``handler`` is not callable.
-        """
+        """Call ``handler`` with the events of later runs; E75 if it is not callable."""
         if not callable(handler):
             raise InvalidOptionError(option="handler", reason=f"must be a function, not {handler!r}")
         subscription = Subscription(self, handler, raw_events=raw_events)
@@ -114,7 +93,7 @@ class Observers:
         return subscription
 
     def remove(self, subscription: Subscription) -> None:
-        """End a subscription; do nothing if it has ended already."""
+        """End a subscription."""
         with _changing:
             self._set(tuple(known for known in self._subscriptions if known is not subscription))
 
@@ -131,8 +110,8 @@ def subscribe(handler: Handler, *, raw_events: bool = False) -> Subscription:
     """Call ``handler`` with the events of all runs of all agents in this process.
 
     Args:
-        handler: Called with each ``Event``. It may be sync or async; the run waits for an async one. An
-            exception it raises is logged and does not affect the run.
+        handler: Called with each ``Event``, sync or async; the run waits for an async handler. Its exceptions
+            are logged and do not affect the run.
         raw_events: Whether it also receives a ``RawResponseEvent`` for each event of a model's stream. Only
             streamed runs have them.
 

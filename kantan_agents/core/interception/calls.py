@@ -1,4 +1,4 @@
-"""``ModelCall`` and ``ToolCall``: the calls that a middleware receives and may change."""
+"""The calls that a middleware may change."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class TextRewriter(Protocol):
-    """Changes a streamed text piece by piece."""
+    """Changes a streamed answer piece by piece."""
 
     def feed(self, piece: str) -> str:
-        """Accept a piece and return the text to pass on now. It may be empty while text is held back."""
+        """Accept a piece and return the text to stream now, which may be empty."""
         ...
 
     def end(self) -> str:
@@ -30,24 +30,25 @@ class ModelCall:
     """One call of a model. A middleware may change it before ``call_next`` sends it to the model.
 
     Attributes:
-        run: The run. Keep per-run state in ``run.state``.
+        run: The run. Store per-run state in ``run.state``.
         agent: Name of the agent that makes the call.
         model: The SDK ``Model`` to call. Replace it with another one, a custom provider or a model name.
         instructions: The system prompt.
         input: The conversation so far: a str or a list of the SDK's input items.
-        settings: The SDK's ``ModelSettings``. They belong to the agent, so replace them, do not mutate them:
+        settings: The SDK's ``ModelSettings``. The agent owns them, so replace them, do not mutate them:
             ``call.settings = dataclasses.replace(call.settings, temperature=0)``.
         tools: The SDK's tools that the model may call. The list belongs to this call.
         options: The other arguments of the SDK's ``Model.get_response``: ``output_schema``, ``handoffs``,
             ``tracing``, ``previous_response_id``, ...
         is_streamed: Whether the run is streamed.
         has_begun: Whether the model has started to stream this answer, so that the provider charges for it.
-        has_streamed: Whether text of this answer has already been streamed. It cannot be taken back.
-        broken_off: The provider's last response if the stream has ended without an answer, such as one that
-            exceeds ``max_tokens``, and the provider has reported its usage; else None.
+        has_streamed: Whether part of this answer has been streamed. It cannot be taken back.
+        broken_off: The provider's last response if the stream ended without an answer, for example at
+            ``max_tokens``, and the provider reported its usage; else None.
         internal: Whether a middleware makes the call for its own purposes. Its answer is not streamed.
-        rewriters: Functions that return a ``TextRewriter`` for each streamed text, the outermost middleware's
-            first: ``call.rewriters = (*call.rewriters, make)``. They change what is streamed, not the answer.
+        rewriters: Functions that return a ``TextRewriter`` for each streamed answer, the outermost
+            middleware's first: ``call.rewriters = (*call.rewriters, make)``. They change the stream, not the
+            answer.
     """
 
     run: Run
@@ -64,20 +65,19 @@ class ModelCall:
     broken_off: Any = None
     internal: bool = False
     rewriters: tuple[Callable[[], TextRewriter], ...] = ()
-    # The private attributes are for the library.
-    # The attempts so far if this call is for a structured output, else None.
+    # For the library. The attempts for a structured output.
     _structured: Any = None
     # Makes the call past all middleware.
     _send: Any = None
-    # Limits the answer, inside all middleware, of a call that the library makes by itself; else None.
+    # Limits the answer of the library's own call, inside all middleware.
     _limit: Any = None
-    # The answer that is given instead of asking the model; None if the model is asked.
+    # The answer to give without a request to the model.
     _stored: Any = None
-    # Decides between two requests for this call; None if there is only one.
+    # Decides between two requests for this call.
     _race: Any = None
-    # Whether a request has been sent to a model for it.
+    # Whether a model got a request for it.
     _was_sent: bool = False
-    # The usage of requests for this call whose answers are not its answer, each with whether it is complete.
+    # The usage of unused answers, each with whether it is complete.
     _other_usage: tuple[tuple[Any, bool], ...] = ()
 
     def internally(self, **changes: Any) -> ModelCall:
@@ -115,10 +115,10 @@ ModelNext: TypeAlias = Callable[[ModelCall], Awaitable["ModelResponse"]]
 class ToolCall:
     """One call of a tool. A middleware may change it before ``call_next`` runs the tool.
 
-    The tool rules check ``arguments`` after the innermost middleware has passed the call on.
+    The tool rules check ``arguments`` after the innermost middleware.
 
     Attributes:
-        run: The run. Keep per-run state in ``run.state``.
+        run: The run. Store per-run state in ``run.state``.
         agent: Name of the agent whose model called the tool.
         tool: The SDK's tool.
         name: Name of the tool.
@@ -126,13 +126,13 @@ class ToolCall:
             tools a description of the call, which cannot be replaced.
         call_id: The model's id for the call.
         tool_context: The SDK's context of the call.
-        refusal: The error with which the rules have denied the call, else None.
+        refusal: The error with which the rules denied the call, else None.
         error: The error that the tool raised in its last run, else None. ``call_next`` raises it unchanged.
         again: Number of earlier calls of the run with the same ``call_id``. Counted in durable runs.
-        inside: Ids of the calls of the run around this one, each with a slash, if an agent of the SDK as a
-            tool makes it. Set in durable runs.
-        tries: Number of times that middleware has made the call, including this one. Counted in durable runs.
-        by_user: Whether a user has made it, with a slash command. No model can.
+        inside: If an SDK agent that serves as a tool makes the call: ids of the surrounding calls, each with
+            a slash. Set in durable runs.
+        tries: How often middleware has made the call, including this time. Counted in durable runs.
+        by_user: Whether a user made it, with a slash command. No model can.
     """
 
     run: Run
@@ -144,28 +144,28 @@ class ToolCall:
     tool_context: Any
     refusal: Exception | None = None
     error: Exception | None = None
-    # For the library: what is captured of the call, None if nothing is.
+    # For the library: the capture of the call.
     _record: Any = None
     again: int = 0
     inside: str = ""
     tries: int = 1
-    # For the library: decides about the call as it is made, after the rules have allowed it. It returns what
-    # the model gets instead and sets `refusal`, or returns None.
+    # For the library: decides after the rules. Returns the model's result and sets `refusal`, or returns
+    # None.
     _gate: Callable[[ToolCall], Awaitable[str | None]] | None = None
     by_user: bool = False
 
     @property
     def idempotency_key(self) -> str:
-        """A key that is the same if the call is made again, and different for every other call.
+        """A key that is the same if the call is repeated, and different for every other call.
 
-        If another process resumes a durable run, it makes unfinished calls again. Pass this key to a service
-        that acts once for each key.
+        A process that resumes a durable run repeats unfinished calls. Pass this key to a service that acts
+        once for each key.
         """
         return f"{self.run.id}-{self.path}"
 
     @property
     def path(self) -> str:
-        """A text for the call that no other call of its run has."""
+        """An identifier of the call that is unique in its run."""
         return f"{self.inside}{self.call_id}" + (f"-{self.again}" if self.again else "")
 
     def __repr__(self) -> str:
@@ -173,5 +173,7 @@ class ToolCall:
 
 
 ToolNext: TypeAlias = Callable[[ToolCall], Awaitable[Any]]
-"""Type of the ``call_next`` of ``tool_call``: runs the tool and returns the result for the model, or raises
-the tool's error. The SDK handles an error that no middleware handles."""
+"""Type of the ``call_next`` of ``tool_call``: runs the tool and returns its result, or raises its error.
+
+The SDK handles an error that no middleware handles.
+"""

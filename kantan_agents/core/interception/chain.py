@@ -1,4 +1,4 @@
-"""The chain of middleware around a model call or a tool call."""
+"""The chain of middleware around a call."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ CallT = TypeVar("CallT")
 
 
 def around_model_call(layers: Sequence[Any], call: ModelCall, request: ModelNext) -> Awaitable[Any]:
-    """Pass ``call`` through ``layers``, the first one outermost, to ``request``, which calls the model."""
+    """Pass ``call`` through ``layers``, outermost first, to ``request``."""
     call._send = request
     return _link(layers, request, ModelCall)(call)
 
 
 def around_tool_call(layers: Sequence[Any], call: ToolCall, invoke: ToolNext) -> Awaitable[Any]:
-    """Pass ``call`` through ``layers``, the first one outermost, to ``invoke``, which runs the tool."""
+    """Pass ``call`` through ``layers``, outermost first, to ``invoke``."""
     return _link(layers, invoke, ToolCall)(call)
 
 
@@ -46,8 +46,6 @@ def _enter(
 
 
 class _Below:
-    """The ``call_next`` of one middleware in one call; remembers what came back."""
-
     def __init__(self, layer: Any, following: Callable[[Any], Awaitable[Any]], kind: type) -> None:
         self._layer = layer
         self._following = following
@@ -70,9 +68,9 @@ class _Below:
         return result
 
     def check(self, result: Any) -> None:
-        """Raise if a middleware has returned nothing by mistake.
+        """Raise if a middleware has returned None by mistake.
 
-        Nothing is a valid result only of a tool: the middleware has called it, and it returned None.
+        A tool may return None.
         """
         not_begun = [one for one in self._made if inspect.getcoroutinestate(one) == inspect.CORO_CREATED]
         for one in not_begun:

@@ -1,4 +1,4 @@
-"""``Middleware``: the base class for code around runs, model calls and tool calls."""
+"""``Middleware``: code around runs, model calls and tool calls."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _LEVELS = ("run", "model_call", "tool_call")
 class Middleware:
     """Base class for code around a run, its model calls and its tool calls. Override any of the methods.
 
-    One object serves all runs of an agent, also concurrent ones. Keep per-run state in ``run.state``, for
+    One object serves all runs of an agent, even concurrent ones. Store per-run state in ``run.state``, for
     example with the object itself as the key.
 
     Attributes:
-        is_outermost: Whether it wraps the runs of its agent outside all others, wherever it is in the list.
+        is_outermost: Whether it wraps its agent's runs outside all others, whatever its position in the list.
     """
 
     is_outermost: ClassVar[bool] = False
@@ -62,16 +62,7 @@ class Middleware:
 
 @attrs.frozen
 class Layers:
-    """The middleware of one agent, sorted by level; on each level the outermost comes first.
-
-    Attributes:
-        stages: Stages around the run.
-        model_calls: ``model_call`` methods.
-        tool_calls: ``tool_call`` methods.
-        metadata: ``trace_metadata`` methods.
-        named_tools: The tools that middleware names.
-        middleware: The objects with these methods, also those of which only a method was given.
-    """
+    """The middleware of one agent by level, outermost first."""
 
     stages: tuple[Stage | tuple[str, Stage], ...] = ()
     model_calls: tuple[Any, ...] = ()
@@ -92,15 +83,7 @@ _NO_LAYERS = Layers()
 
 
 def layers_of(middleware: Iterable[Any]) -> Layers:
-    """Sort middleware by level.
-
-    Args:
-        middleware: Stages, ``Middleware`` objects, other objects with such methods, or pairs of a name and
-            one of these.
-
-    Raises:
-        NotAStageError: E73, an entry is something else, defines no level, or has a method that is not async.
-    """
+    """Sort middleware by level: stages, objects with such methods, or named pairs; else E73."""
     stages: list[Any] = []
     model_calls: list[Any] = []
     tool_calls: list[Any] = []
@@ -113,7 +96,7 @@ def layers_of(middleware: Iterable[Any]) -> Layers:
         if levels is None:
             stages.append(entry)
             owner = getattr(value, "__self__", None)
-            if isinstance(owner, Middleware):  # `redact.run` as a stage: what it masks counts as well
+            if isinstance(owner, Middleware):  # `redact.run` as a stage: its masks count too
                 objects.append(owner)
             continue
         if name is not None and (not isinstance(name, str) or not name):
@@ -141,7 +124,6 @@ def _is_inside(stage: Any) -> bool:
 
 
 def _levels(value: Any) -> list[str] | None:
-    """Return the levels that an object wraps; None for a stage."""
     if isinstance(value, type):
         if issubclass(value, Middleware):
             raise NotAStageError(value=repr(value), reason="it is a class; pass an instance")
@@ -175,7 +157,7 @@ def _check(value: Any, level: str) -> None:
 
 
 inherited_layers: ContextVar[Layers | None] = ContextVar("kantan_agents_inherited_layers", default=None)
-"""Middleware around every run that begins in this context, outside the middleware of its agent.
+"""Middleware around every run in this context, outside its agent's.
 
-A task and ``asyncio.to_thread`` copy the context, so it also applies to runs that outlive the outer one.
+Tasks and ``asyncio.to_thread`` copy the context, so it includes runs that outlive the outer one.
 """

@@ -1,4 +1,4 @@
-"""``NamedTools``: the tools that a middleware names, so that a name no tool has is found."""
+"""``NamedTools``: tools that a middleware names."""
 
 from __future__ import annotations
 
@@ -17,17 +17,10 @@ _lock = Lock()
 
 
 class NamedTools:
-    """Names of tools, patterns and entries such as ``bash(git push:*)``, matched like entries of ``deny``.
+    """Tool names, patterns and entries such as ``bash(git push:*)``, matched like ``deny``.
 
-    An entry must match a tool of an agent that the middleware is given to. This is checked when the tools are
-    known, before any is called. An entry that has matched once is not checked again.
-
-    Args:
-        option: The option of the middleware, for error messages.
-        entries: The entries.
-
-    Raises:
-        InvalidOptionError: E75, an entry is not a tool name or an entry of this form.
+    An entry must match a tool of one of the middleware's agents, checked once before any call. E75 for an
+    invalid entry.
     """
 
     def __init__(self, option: str, entries: Iterable[str]) -> None:
@@ -40,7 +33,7 @@ class NamedTools:
         names = (EVERY,) if rules.deny == EVERY else tuple(rules.deny or ())
         self.rules = rules
         self.entries: Mapping[str, ToolRules] = {name: ToolRules.parse({"deny": [name]}) for name in names}
-        # The whole entry as well: a server may be called `files (old)`.
+        # A server may be called `files (old)`.
         self._unmatched = {
             name: NamePatterns({tool_of(name), name}) for name in names if tool_of(name) != EVERY
         }
@@ -48,18 +41,18 @@ class NamedTools:
 
     @property
     def unmatched(self) -> tuple[str, ...]:
-        """The entries that have matched no tool so far."""
+        """The entries without a match."""
         return tuple(self._unmatched) if self._unmatched else ()
 
     @property
     def agents(self) -> list[Any]:
-        """The agents that the middleware is given to."""
+        """The middleware's agents."""
         with _lock:
             return list(self._agents)
 
     def add_agent(self, agent: Any) -> None:
-        """Record that the middleware is given to an agent."""
-        with suppress(TypeError), _lock:  # an agent of another class may not support weak references
+        """Record an agent with the middleware."""
+        with suppress(TypeError), _lock:  # another class may not support weak references
             self._agents.add(agent)
 
     def match(self, names: Iterable[str]) -> None:
@@ -72,16 +65,16 @@ class NamedTools:
                 return
 
     def concerns(self, tool: ToolFacts) -> bool:
-        """Return whether an entry names the tool, or some of its calls."""
+        """Return whether an entry covers calls of the tool."""
         return self.rules.denying(tool.names) is not None or bool(self.rules.denied_calls(tool.names))
 
     def entries_about(self, tool: ToolFacts) -> Iterator[tuple[str, ToolRules]]:
-        """Yield the entries that name the tool, or some of its calls, each as a rule that denies them."""
+        """Yield the entries for the tool as ``deny`` rules."""
         for entry, rules in self.entries.items():
             if rules.denying(tool.names) is not None or rules.denied_calls(tool.names):
                 yield entry, rules
 
 
 def tool_of(entry: str) -> str:
-    """Return the name of the tool in an entry, possibly a pattern."""
+    """Return an entry's tool name or pattern."""
     return parse_call_pattern(entry).tool if is_call_pattern(entry) else entry

@@ -1,4 +1,4 @@
-"""State of a run that the SDK does not pass on: the active agent, the pending error, and the open calls."""
+"""Run state that the SDK does not pass on: active agent, pending error, open calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from kantan_agents.core.pipeline import Run
 
 active_agent: ContextVar[str | None] = ContextVar("kantan_agents_active_agent", default=None)
-"""Name of the agent whose turn it is. Set when the SDK lists the agent's tools, which starts each turn."""
+"""Name of the agent whose turn it is, set when the SDK lists its tools."""
 
 active_sdk_agent: ContextVar[Any] = ContextVar("kantan_agents_active_sdk_agent", default=None)
 """The SDK's agent whose turn it is, set like ``active_agent``."""
@@ -19,41 +19,38 @@ _REDACTORS = object()
 _OPEN = object()
 _OWNER = object()
 
-# After so many calls, the tasks that have ended are forgotten.
+# After so many calls, finished tasks are dropped.
 _MANY_TASKS = 64
 
 
 class Redactor(Protocol):
-    """Redacts what leaves a run: its errors, its metadata, and input that it gets after it has begun."""
+    """Redacts a run's errors, metadata and later input."""
 
     def input(self, items: Any, where: str) -> Any:
-        """Return the redacted input of a run, a str or items; raise if a finding ends the run."""
+        """Return redacted input; raise to abort the run."""
         ...
 
     def exception(self, error: BaseException) -> BaseException:
-        """Return an exception with redacted texts; the same object if there is nothing to redact."""
+        """Return a redacted exception."""
         ...
 
     def data(self, data: Any) -> Any:
-        """Return redacted data; the same object if there is nothing to redact."""
+        """Return redacted data."""
         ...
 
     def recorded(self, items: Any) -> Any:
-        """Return the input of a run or a model, a str or items, as it is recorded."""
+        """Return input for the record."""
         ...
 
 
 def add_redactor(run: Run, redactor: Redactor) -> None:
-    """Redact the errors of ``run`` where they occur, before middleware, events, logs and traces see them."""
+    """Redact errors of ``run`` at their source."""
     if redactor not in run.state.setdefault(_REDACTORS, []):
         run.state[_REDACTORS].append(redactor)
 
 
 def redacted_error(run: Run, error: BaseException) -> BaseException:
-    """Return ``error`` as it may leave ``run``: the same object unless a redactor has changed it.
-
-    Cancellations and the end of the process pass through unchanged.
-    """
+    """Return ``error`` redacted; cancellations and exits unchanged."""
     if isinstance(error, Exception):
         for redactor in run.state.get(_REDACTORS, ()):
             error = redactor.exception(error)
@@ -61,7 +58,7 @@ def redacted_error(run: Run, error: BaseException) -> BaseException:
 
 
 def error_message(run: Run, error: BaseException) -> str:
-    """Return the message of ``error`` as it may leave ``run``."""
+    """Return the redacted message of ``error``."""
     for redactor in run.state.get(_REDACTORS, ()):
         error = redactor.exception(error)
     try:
@@ -71,76 +68,69 @@ def error_message(run: Run, error: BaseException) -> str:
 
 
 def is_redacted(run: Run) -> bool:
-    """Return whether what leaves ``run`` may be redacted."""
+    """Return whether ``run`` has a redactor."""
     return _REDACTORS in run.state
 
 
 def redacted_data(run: Run, data: Any) -> Any:
-    """Return data as it may leave ``run``."""
+    """Return redacted data."""
     for redactor in run.state.get(_REDACTORS, ()):
         data = redactor.data(data)
     return data
 
 
 def redacted_new_input(run: Run, items: Any, where: str) -> Any:
-    """Return input that ``run`` gets in place of the user's, as its model, result and history may have it.
-
-    Raises:
-        RedactedContentBlockedError: E84, something was found that ends the run.
-    """
+    """Return redacted new input; E84 aborts the run."""
     for redactor in run.state.get(_REDACTORS, ()):
         items = redactor.input(items, where)
     return items
 
 
 def redacted_input(run: Run, items: Any) -> Any:
-    """Return the input of ``run``, a str or items, as it is recorded."""
+    """Return the input of ``run`` for the record."""
     for redactor in run.state.get(_REDACTORS, ()):
         items = redactor.recorded(items)
     return items
 
 
 def end_run_with(run: Run, error: Exception) -> None:
-    """Make ``run`` end with ``error``, at the latest when the SDK lists the tools of the next turn.
+    """Make ``run`` fail with the first such error, at the latest in the next turn.
 
-    For places where the SDK would turn a raised error into a text for the model. The first error counts.
+    For code whose errors the SDK would show to the model.
     """
     if _PENDING not in run.state:
         run.state[_PENDING] = redacted_error(run, error)
 
 
 def pending_error(run: Run | None) -> Exception | None:
-    """Return the error that is to end ``run``, or None."""
+    """Return the error that ``run`` must raise."""
     return run.state.get(_PENDING) if run is not None else None
 
 
 def forget_pending_error(run: Run) -> None:
-    """Remove the pending error: a middleware may try the run again."""
+    """Remove the pending error, for a retry."""
     run.state.pop(_PENDING, None)
 
 
 def track_call(run: Run) -> None:
-    """Register this task as one that makes a call for ``run``."""
+    """Register this task as a caller for ``run``."""
     tasks: set[asyncio.Task[Any]] | None = run.state.get(_OPEN)
     if tasks is None:
         return
     task = asyncio.current_task()
     if task is None or task is run.state[_OWNER]:
         return
-    # Not by a callback of each task, for which most runs would wait.
+    # A callback of each task would slow most runs.
     if len(tasks) % _MANY_TASKS == _MANY_TASKS - 1:
-        # Of a copy: a tool may make calls in another thread.
+        # A copy: a tool may make calls in another thread.
         tasks.difference_update([known for known in tuple(tasks) if known.done()])
     tasks.add(task)
 
 
 class tracked_calls:  # noqa: N801 - used like a function
-    """Track the calls of a run within a block, which gets the set of the tasks that are making them.
+    """Track the tasks that make the calls of a run; a failing run waits for them."""
 
-    If the run fails, the block has to wait for these tasks.
-    """
-
-    # Not a generator: most runs wait for this.
+    # Not a generator, which is slower; most runs use this.
     def __init__(self, run: Run) -> None:
         self._state = run.state
 

@@ -1,4 +1,4 @@
-"""``run_tool_call``: runs one tool call through its middleware and emits its events."""
+"""Runs tool calls through middleware."""
 
 from __future__ import annotations
 
@@ -26,30 +26,23 @@ current_tool_call: ContextVar[ToolCall | None] = ContextVar("kantan_agents_curre
 """The tool call this task is in."""
 
 _checked_call: ContextVar[ToolCall | None] = ContextVar("kantan_agents_checked_call", default=None)
-"""The tool call that the tool rules are checking in this task."""
+"""The tool call whose rules this task checks."""
 
 _NOTE = "_kantan_note_result"
 
 tool_call_notes: list[Callable[[str], None]] = []
-"""Called with the id of each tool call that begins, in its task and inside the SDK's span. For telemetry."""
+"""For telemetry: called with each call's id at its start, inside the SDK's span."""
 
 Settle = Callable[[ToolCall, ToolNext], Awaitable[Any]]
-"""Wraps the middleware of a tool call; turns its errors into a result for the model, or ends the run."""
+"""Wraps a tool call's middleware and handles its errors."""
 
 
 def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle | None = None) -> Awaitable[Any]:
-    """Run a tool for ``run`` through its middleware, and emit the events of the call.
+    """Run a tool through its middleware, and emit the events of the call.
 
-    Args:
-        run: The run.
-        call: The call.
-        invoke: Checks the rules inside ``checking_rules(call)`` and runs the tool. Errors of the tool are
-            recorded with ``record_failure``.
-        settle: Wraps the middleware. The events report what it returns or raises.
-
-    Raises:
-        Exception: The error of the tool, of the rules' policy or of a middleware. An error of a middleware
-            ends the run, even if the SDK turns it into a text for the model.
+    ``invoke`` checks the rules inside ``checking_rules(call)``, runs the tool, and calls ``record_failure``.
+    ``settle`` wraps the middleware. A middleware's error aborts the run, even if the SDK turns it into a
+    result for the model.
     """
     track_call(run)
     if run.is_only_captured and settle is None and not is_redacted(run):
@@ -62,12 +55,12 @@ async def _run_around(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle
         run._journal.number(call)
         invoke = partial(_keeping_refusal, run._journal, invoke)
         settle = partial(_keeping_end, run._journal, settle)
-    capture_begun(call)  # before it is the current one: the record names the call around it
+    capture_begun(call)  # before it is current: the record names the surrounding call
     token = current_tool_call.set(call)
     raised: list[BaseException] = []
 
     async def attempt(passed: ToolCall) -> Any:
-        passed.refusal = passed.error = call.refusal = call.error = None  # left by an earlier attempt
+        passed.refusal = passed.error = call.refusal = call.error = None  # from an earlier attempt
         try:
             return await invoke(passed)
         except Exception as error:
@@ -79,7 +72,7 @@ async def _run_around(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle
                 passed.error = failure
         finally:
             call.refusal, call.error = passed.refusal, passed.error
-        raise failure  # here, as in the `except` block the original would become its context
+        raise failure  # the `except` block would make the original its context
 
     def intercepted(passed: ToolCall) -> Awaitable[Any]:
         return around_tool_call(run.tool_calls, passed, attempt)
@@ -92,14 +85,13 @@ async def _run_around(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle
         return await (made() if call._record is None else _captured(call, made))
     except Exception as error:
         if not any(error is known for known in raised):
-            end_run_with(run, error)  # raised by a middleware; the SDK would wrap it or turn it into a text
+            end_run_with(run, error)  # from a middleware; the SDK would wrap or swallow it
         raise
     finally:
         current_tool_call.reset(token)
 
 
 async def _only_captured(call: ToolCall, invoke: ToolNext) -> Any:
-    """Run a tool for a run without middleware and observers, which waits for nothing but the capture."""
     capture_begun(call)
     token = current_tool_call.set(call)
     try:
@@ -173,14 +165,7 @@ async def _with_events(events: Emitter, call: ToolCall, settled: Callable[[], Aw
 
 
 async def make_call(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
-    """Make a call that the rules have allowed; if it was made before, return what it has returned then.
-
-    That is so in a replay, and in a durable run that goes on in another process.
-
-    Args:
-        call: The call.
-        made: Runs the tool.
-    """
+    """Make an allowed call, or return its stored result."""
     if call._gate is not None:
         refused = await call._gate(call)
         if refused is not None:
@@ -206,20 +191,17 @@ async def make_call(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
 
 
 def note_results(tool: Any, note: Callable[[ToolCall, Any], None]) -> None:
-    """Call ``note`` with each result of a tool, also with one that was kept from an earlier process.
-
-    For tools whose calls change something in their run.
-    """
+    """Call ``note`` with each result of a tool, even a stored one, for tools that change their run."""
     setattr(tool, _NOTE, note)
 
 
 class checking_rules:  # noqa: N801 - used like a function
-    """Record refusals by the rules on ``call`` inside the ``with`` block.
+    """Record the rules' denials on ``call``.
 
-    Leave the block before the tool runs: a call that the tool makes has refusals of its own.
+    Leave the block before the tool runs: its own calls have their own denials.
     """
 
-    # Not a generator: most runs wait for this.
+    # Not a generator, for speed.
     def __init__(self, call: ToolCall | None) -> None:
         self._call = call
 
@@ -231,51 +213,40 @@ class checking_rules:  # noqa: N801 - used like a function
 
 
 def record_refusal(error: Exception) -> None:
-    """Record that the rules refuse the tool call that is being checked."""
+    """Record that the rules deny the current call."""
     call = _checked_call.get()
     if call is not None:
         call.refusal = error
 
 
 def record_failure(call: ToolCall, error: Exception | None) -> None:
-    """Record the error that the tool itself has raised; None clears it."""
+    """Record or clear the tool's own error."""
     call.error = error
 
 
 def capture_decision(facts: ToolFacts, layers: RuleLayers, decision: Decision | None) -> None:
-    """Capture what the rules have decided about the tool call that is being checked.
-
-    Args:
-        facts: The tool.
-        layers: The rules in force.
-        decision: The decision; None if the rules permit everything.
-    """
+    """Capture the rules' decision about the call."""
     call = _checked_call.get()
     if call is not None and call._record is not None:
         call._record.decided(facts, layers, decision, call.arguments)
 
 
 def capture_begun(call: ToolCall) -> None:
-    """Begin to capture a call, if its run is captured."""
+    """Start to capture a call."""
     if call._record is None and call.run._capture is not None:
         call._record = call.run._capture.tool_call(call)
 
 
 def capture_hidden_tool(call: ToolCall, tool: Any) -> None:
-    """Capture which tool a call is of that its model was not shown."""
+    """Capture the tool, although the model was not shown it."""
     if call._record is not None:
         call._record.found(tool)
 
 
 async def result_of_gone(call: ToolCall, refusal: Callable[[], Awaitable[str | None]]) -> str | None:
-    """Return what an earlier process has got from a tool that its agent has no more; None if it has nothing.
+    """Return an earlier process's result of a tool that the agent no longer has, if any.
 
-    Args:
-        call: The call.
-        refusal: Asks the rules, which may refuse it by now.
-
-    Raises:
-        StoredStepError: E155, an earlier process may have made the call, and its result is not stored.
+    ``refusal`` checks the rules. E155 if the call may have been made and has no stored result.
     """
     journal = call.run._journal
     kept: str | None = None if journal is None else journal.result_of_gone(call)
@@ -296,7 +267,7 @@ async def result_of_gone(call: ToolCall, refusal: Callable[[], Awaitable[str | N
 
 
 async def emit_refusal(call: ToolCall, error: Exception) -> None:
-    """Emit the events of a call that was refused before its tool was found, and capture it."""
+    """Emit and capture a denied call of an unknown tool."""
     call.refusal = error
     capture_begun(call)
     if call._record is not None:

@@ -16,7 +16,7 @@ Target = str | type | Stage
 
 
 async def _end(_run: Run) -> None:
-    """End the chain behind the last stage."""
+    """End the chain."""
 
 
 @attrs.frozen(init=False, repr=False)

@@ -1,4 +1,4 @@
-"""What a run returns, with the type of its final output: the context, and the result inside it."""
+"""The result of a run, with its final output's type."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ else:
 class RunResult(Protocol[OutputT_co]):
     """The SDK's ``RunResult``, with the type of its final output.
 
-    The object is the SDK's own, so it has every other attribute and method of that class as well.
+    The object is the SDK's own and has all its other attributes and methods.
     """
 
     @property
     def final_output(self) -> OutputT_co:
         """The answer of the last agent, in that agent's output type.
 
-        The type is that of the agent that was run. After a hand-off to an agent with another output type, and
-        while the run waits for an approval (None), the value differs from it.
+        The declared type is the first agent's. The value differs after a handoff to an agent with another
+        output type, and while the run waits for an approval (None).
         """
         ...
 
@@ -49,7 +49,7 @@ class RunResult(Protocol[OutputT_co]):
 
     @property
     def new_items(self) -> list[agents.RunItem]:
-        """Messages, tool calls, tool outputs and hand-offs of the run, in order."""
+        """Messages, tool calls, tool outputs and handoffs of the run, in order."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""Stages: their protocol, their names, and the rules for ``call_next``."""
+"""Stages, their names, and the rules for ``call_next``."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ Next = Callable[[Run], Awaitable[None]]
 """Runs the rest of the pipeline: ``await call_next(run)``."""
 
 Chain = Callable[[Run], Coroutine[Any, Any, None]]
-"""Stages linked to one another."""
 
 
 class Stage(Protocol):
     """``async def stage(run, call_next)``: a function, bound method or object with ``__call__``.
 
     Code before ``await call_next(run)`` runs before all later stages, code after it when they are done. A
-    stage that does not call it ends the run. It may be awaited several times in sequence (a retry), never
-    concurrently.
+    stage that does not call it skips all later stages. It may be awaited several times in sequence (a
+    retry), never concurrently.
     """
 
     def __call__(self, run: Run, call_next: Next, /) -> Awaitable[None]:
@@ -46,7 +45,7 @@ class NamedStage:
 
     @classmethod
     def of(cls, value: Stage | tuple[str, Stage]) -> NamedStage:
-        """Name a stage: by the pair's name, its ``name`` attribute, ``__name__`` or its class."""
+        """Name a stage by the pair, ``name``, ``__name__`` or its class."""
         if isinstance(value, tuple):
             try:
                 name, stage = value
@@ -90,7 +89,7 @@ def _is_observed(run: Run) -> bool:
 
 
 async def _observed(run: Run, name: str, stage: Stage, call_next: Next) -> None:
-    """Run a stage; emit an event when it is entered and when it is left."""
+    """Run a stage between its two events."""
     events = cast("Emitter", run.events)
     watch = Stopwatch()
     error: BaseException | None = None
@@ -123,7 +122,7 @@ class _CallNext:
         if self._before is None:
             self._before = (run.mark(), run.result)
         else:
-            # The stage retries: restore context and result to the state before its first call.
+            # A retry: restore the state before the first call.
             mark, run.result = self._before
             run.roll_back(mark)
         self._open = True
@@ -136,7 +135,7 @@ class _CallNext:
         try:
             await self._next(run)
         except BaseException:
-            # A stage that handles the failure must see the context and the result of before the call.
+            # A stage that handles the failure must see the state before the call.
             run.roll_back(mark)
             self._rejected = (run, run.result, result)
             run.result = result
@@ -145,7 +144,7 @@ class _CallNext:
             self._open = False
 
     def give_back(self) -> None:
-        """Give the result back to a run whose failure the stage passes on: it is what is known of the run."""
+        """Restore the result of a run whose failure the stage passes on."""
         if self._rejected is not None:
             run, result, before = self._rejected
             if run.result is before:
@@ -153,11 +152,10 @@ class _CallNext:
 
     @property
     def was_called(self) -> bool:
-        """Whether the stage has called it."""
         return self._before is not None
 
     def abandon(self) -> bool:
-        """Cancel a call that outlives its stage; return whether there was one."""
+        """Cancel a call that outlives its stage; return whether one did."""
         if not self._open:
             return False
         if self._task is None:
@@ -169,7 +167,7 @@ class _CallNext:
 
 
 class _Relay:
-    """The ``call_next`` of a stage that calls it last: defers the call until the stage has returned."""
+    """Defers the call of a stage that calls ``call_next`` last until it has returned."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -188,8 +186,8 @@ class _Relay:
 class _Steps:
     """Stages that call ``call_next`` last, run in sequence instead of nested.
 
-    The order is the same. Nested stages would add their frames to every resumption of the SDK's work, and 8 %
-    to the memory of a waiting run (``python -m benchmarks --only held_0``).
+    Nested frames would slow every resumption, and add 8 % to a waiting run's memory (``python -m benchmarks
+    --only held_0``).
     """
 
     def __init__(self, stages: tuple[NamedStage, ...], following: Next) -> None:
@@ -216,14 +214,14 @@ S = TypeVar("S", bound=Stage)
 
 
 def calls_next_last(stage: S) -> S:
-    """Mark a stage function whose last statement is its only ``await call_next(run)``."""
-    # The mark is the function itself: `functools.wraps` copies attributes to wrappers, which may differ.
+    """Mark a stage that only ends with ``await call_next(run)``."""
+    # The function itself: `functools.wraps` copies attributes to wrappers.
     stage.calls_next_last = stage  # type: ignore[attr-defined]
     return stage
 
 
 def link(named: NamedStage, following: Chain) -> Chain:
-    """Return a callable that runs ``named`` around ``following``."""
+    """Run ``named`` around ``following``."""
     if getattr(named.stage, "calls_next_last", None) is named.stage:
         if isinstance(following, _Steps):
             return following.preceded_by(named)
@@ -244,7 +242,7 @@ def link(named: NamedStage, following: Chain) -> Chain:
         if call_next.abandon():
             raise CallNextNotAwaitedError(stage=name)
         if run.result is None and not call_next.was_called:
-            # Not an error: a stage may end a run. But a forgotten `await call_next(run)` looks the same.
+            # A stage may skip the rest, or have forgotten `await call_next(run)`.
             _log.warning(
                 f"stage {name} ended the run without a result: it did not call call_next", run_id=run.id
             )

@@ -1,4 +1,4 @@
-"""The bound of a mean that the bets have rejected all values below of."""
+"""A lower bound of a mean."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _PRECISION: Final = 0.02
 
 
 def lower_bound(values: Floats, lowest: Floats, scale: Floats, *, extent: float, limit: float) -> float:
-    """Return the largest mean that is rejected from above, found by bisection; ``-extent`` if none is.
+    """Return the largest mean that is rejected from above, found by bisection; ``-extent`` without one.
 
-    The larger the mean, the smaller each gambler's wealth at each time, so what is rejected is an interval.
-    With a fixed stake s, 1 + s * (value - mean) falls. With the largest safe stake f / (mean - lowest), it
-    is 1 - f + f * (value - lowest) / (mean - lowest), which falls too. A gambler bets the smaller of both
-    stakes, and where the smaller one changes, they are equal.
+    The larger the mean, the smaller each gambler's wealth, so the rejected means are an interval. With a
+    fixed stake s, 1 + s * (value - mean) falls. With the largest safe stake f / (mean - lowest), it is 1 - f
+    + f * (value - lowest) / (mean - lowest), which falls too. A gambler bets the smaller of both stakes, and
+    where the smaller one changes, they are equal.
 
     Args:
         values: Shape (observations,): at least one, as for `log_wealths`.
-        lowest: Shape (observations,): the least that each value could be.
+        lowest: Shape (observations,): a lower bound of each value.
         scale: Shape (observations,): about the standard deviation of each value.
         extent: The mean is from ``-extent`` to ``extent``.
         limit: The logarithm of the wealth that rejects.
@@ -44,7 +44,7 @@ def lower_bound(values: Floats, lowest: Floats, scale: Floats, *, extent: float,
 
 def _reaches(values: Floats, lowest: Floats, scale: Floats, limit: float) -> bool:
     wealths = log_wealths(values, lowest, scale)
-    # The average is between the largest and its part of it, so it need not be computed at most times.
+    # The average is between the largest wealth and its fraction, so it need not be computed at most times.
     largest = wealths.max(axis=0)
     if largest.max() < limit:
         return False

@@ -1,4 +1,4 @@
-"""Means and quantiles of what was known when an arm was drawn, so that bets depend on nothing later."""
+"""Means and quantiles of known values, so that bets depend on nothing later."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy.typing as npt
 Floats: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Times: TypeAlias = tuple[npt.ArrayLike, npt.ArrayLike]
-"""When each arm was drawn and when each value became known (infinity: not yet), in seconds; two lists."""
+"""Times, in seconds, of each assignment and of each value (infinity: not yet known)."""
 
 GRACE_SECONDS: Final = 2.0
-"""For so long, a bet waits for the values of earlier draws; without them it is made on what is known."""
+"""How long a bet waits for the values of earlier assignments."""
 _GROWTH: Final = 1.1
 
 
 @attrs.frozen(eq=False)
 class Earlier:
-    """Which values are known at each draw.
+    """The values known at each assignment.
 
     Attributes:
-        order: Shape (observations,): the places of the values in the order in which they became known.
-        known: Shape (observations,): how many of them, from the first in this order, are known at each draw.
+        order: Shape (observations,): indices of the values, first known first.
+        known: Shape (observations,): how many of them, from the first, are known each time.
     """
 
     order: npt.NDArray[np.intp]
@@ -32,24 +32,18 @@ class Earlier:
 
     @classmethod
     def of(cls, size: int, times: tuple[Floats, Floats] | None = None) -> Earlier:
-        """Return which values are known.
-
-        Args:
-            size: Number of observations.
-            times: When each arm was drawn, in order, and when each value became known; None if each value
-                was known before the next arm was drawn.
-        """
+        """Return the known values; without times, all earlier ones."""
         if times is None:
             return cls(np.arange(size), np.arange(size))
         began, ended = times
         first = np.searchsorted(began, ended - GRACE_SECONDS, side="right")
-        first = np.maximum(first, np.arange(1, size + 1))  # the first draw that knows the value
+        first = np.maximum(first, np.arange(1, size + 1))  # the first assignment that knows the value
         order = np.argsort(first, kind="stable")
         return cls(order, np.searchsorted(first[order], np.arange(size), side="right"))
 
 
 def running_mean(values: Floats, start: float, earlier: Earlier | None = None) -> Floats:
-    """Return the mean of all values known at each draw, where ``start`` counts as one more of them."""
+    """Return the mean of ``start`` and all values known at each assignment."""
     earlier = earlier or Earlier.of(len(values))
     sums = np.concatenate(([0.0], np.cumsum(values[earlier.order])))
     result: Floats = (start + sums[earlier.known]) / (1.0 + earlier.known)
@@ -59,17 +53,17 @@ def running_mean(values: Floats, start: float, earlier: Earlier | None = None) -
 def running_quantile(
     values: Floats, counts: Flags, quantile: float, fewest: int, earlier: Earlier | None = None
 ) -> Floats:
-    """Return at each draw a quantile of the known values that count; NaN until enough are known.
+    """Return a quantile of the known values that count at each assignment; NaN until enough are known.
 
-    It is computed anew whenever a tenth more values are known. That keeps the time linear, and when it
-    happens depends on earlier observations only.
+    It is computed anew whenever a tenth more values are known. So the time is linear, and the moment depends
+    on earlier observations only.
 
     Args:
         values: Shape (observations,).
         counts: Shape (observations,): whose values count.
         quantile: Between 0 and 1.
         fewest: How many values must be known.
-        earlier: Which values are known at each draw; None for all those before it.
+        earlier: The known values; None for all earlier ones.
     """
     earlier = earlier or Earlier.of(len(values))
     counted_in_order = counts[earlier.order]

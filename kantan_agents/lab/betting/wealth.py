@@ -12,21 +12,21 @@ import numpy.typing as npt
 from kantan_agents.lab.betting.running import Flags, Floats, running_mean
 
 EFFECTS: Final = tuple(2.0**-power for power in range(9))
-"""The gamblers: each bets as would be best if the mean were so many standard deviations above 0."""
+"""Each gambler bets optimally for a mean this many standard deviations above 0."""
 
 FIRST_WEALTH: Final = np.array([1.0, 2.0, 3.0, 3.0, 3.0, 3.0, 2.0, 1.0, 1.0]) / 19.0
-"""Which part of the first wealth each gambler gets: more for effects that are likely to be looked for."""
+"""Each gambler's initial wealth: more for effects of common interest."""
 
 _EFFECTS: Final = np.array(EFFECTS)[:, np.newaxis]
 LARGEST_STAKE: Final = 0.9
-"""The largest stake, as a part of the one that could lose everything."""
+"""As a fraction of the stake that could lose everything."""
 
 _ROUNDING: Final = 1e-9
 
 
 @attrs.frozen(eq=False)
 class Evidence:
-    """How strongly the observations speak against a hypothesis, after each of them.
+    """The strength of the evidence against a hypothesis, after each observation.
 
     The wealth of a gambler starts at 1. While the hypothesis holds, no bet against it has an expected gain.
     So the wealth ever reaches 1 / alpha with a probability of at most alpha, however often one looks.
@@ -39,7 +39,7 @@ class Evidence:
 
     @property
     def current(self) -> float:
-        """Logarithm of the wealth after the last observation; 0 before the first."""
+        """Logarithm of the current wealth; 0 before the first observation."""
         return float(self.path[-1]) if len(self.path) else 0.0
 
     @property
@@ -49,11 +49,11 @@ class Evidence:
 
     @property
     def p(self) -> float:
-        """The anytime-valid p-value: the reciprocal of the largest wealth so far, from 0 to 1."""
+        """The anytime-valid p-value: the reciprocal of the largest wealth, from 0 to 1."""
         return math.exp(-self.highest)
 
     def rejects(self, alpha: float) -> bool:
-        """Return whether the hypothesis is rejected with a probability of a false alarm of ``alpha``.
+        """Return whether the hypothesis is rejected at the false-alarm probability ``alpha``.
 
         Raises:
             ValueError: ``alpha`` is not between 0 and 1.
@@ -61,7 +61,7 @@ class Evidence:
         return self.highest >= threshold(alpha)
 
     def rejected_at(self, alpha: float) -> int | None:
-        """Return after how many observations the hypothesis was first rejected; None if it is not.
+        """Return the number of observations at the first rejection; None without one.
 
         Raises:
             ValueError: ``alpha`` is not between 0 and 1.
@@ -87,16 +87,15 @@ def log_e_process(
     """Return the evidence against "each value has a mean of at most 0, given the earlier ones".
 
     If the mean is d and the standard deviation s, the stake d / s^2 makes the wealth grow fastest. Nine
-    gamblers bet for d / s = 1, 1/2, 1/4 and so on to 1/256, and the evidence is their average wealth. So one
-    need not know how large an effect is. No stake is above 0.9 / -lowest, so no value can take all of the
-    wealth. All is computed in logarithms, so that long sequences neither overflow nor vanish.
+    gamblers bet for d / s = 1, 1/2, 1/4 and so on to 1/256, and the evidence is their average wealth. So the
+    size of the effect need not be known. No stake is above 0.9 / -lowest, so no value can take all wealth.
+    The computation uses logarithms, so that long sequences neither overflow nor vanish.
 
     Args:
-        values: Shape (observations,): in any unit, each at least its ``lowest``.
-        lowest: Shape (observations,): the least that each value could be, below 0 and in the same unit.
-        scale: Shape (observations,): about the standard deviation of each value, above 0 and in the same
-            unit. None for the root mean square of the earlier values. It matters for the speed, not for
-            validity.
+        values: Shape (observations,): on any scale, each at least its ``lowest``.
+        lowest: Shape (observations,): a lower bound of each value, below 0 and on the same scale.
+        scale: Shape (observations,): about the standard deviation of each value, above 0 and on the same
+            scale. None for the root mean square of the earlier values. It affects power, not validity.
 
     ``lowest`` and ``scale`` may depend on earlier values, but not on the value itself or on later ones.
 
@@ -105,7 +104,7 @@ def log_e_process(
             ``scale`` is not above 0, or a value is below its ``lowest``.
 
     Source: Waudby-Smith and Ramdas, Estimating means of bounded random variables by betting, Journal of the
-    Royal Statistical Society B 86 (2024), section 4, several bets at once; Kelly, A new interpretation of
+    Royal Statistical Society B 86 (2024), section 4, several bets together; Kelly, A new interpretation of
     information rate, Bell System Technical Journal 35 (1956), for the stake; Ville, Étude critique de la
     notion de collectif (1939), for the bound; Ramdas, Grünwald, Vovk and Shafer, Game-theoretic statistics
     and safe anytime-valid inference, Statistical Science 38 (2023).
@@ -129,14 +128,11 @@ def log_e_process(
 
 
 def log_wealths(values: Floats, lowest: Floats, scale: Floats) -> Floats:
-    """Return the logarithm of each gambler's wealth, if it starts at 1; shape (gamblers, observations).
+    """Return the logarithm of each gambler's wealth; shape (gamblers, observations).
 
-    Args:
-        values: Shape (observations,): as for `log_e_process`.
-        lowest: Shape (observations,): as for `log_e_process`.
-        scale: Shape (observations,): as for `log_e_process`.
+    The arguments are as for `log_e_process`.
     """
-    # In units of the scale, so that very small and very large values do as well.
+    # Relative to the scale, for very small and very large values.
     units, most = values / scale, LARGEST_STAKE * scale / -lowest
     wealths: Floats = np.minimum(most, _EFFECTS)
     wealths *= units
@@ -147,21 +143,12 @@ def log_wealths(values: Floats, lowest: Floats, scale: Floats) -> Floats:
 
 
 def mixed(wealths: Floats) -> Floats:
-    """Return the logarithm of the average wealth at each time.
-
-    Args:
-        wealths: Shape (gamblers, times): as from `log_wealths`.
-    """
+    """Return the logarithm of the average wealth, from shape (gamblers, times)."""
     largest = wealths.max(axis=0)
     result: Floats = largest + np.log(FIRST_WEALTH @ np.exp(wealths - largest))
     return result
 
 
 def with_skipped(evidence: Evidence, used: Flags) -> Evidence:
-    """Return the evidence after each of all observations, where those not ``used`` leave it as it is.
-
-    Args:
-        evidence: That of the observations that are used.
-        used: Shape (all observations,): which are used.
-    """
+    """Return the evidence after all observations; those that are not ``used`` have no effect."""
     return Evidence(np.concatenate(([0.0], evidence.path))[np.cumsum(used)])

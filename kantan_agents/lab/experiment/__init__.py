@@ -1,1 +1,1 @@
-"""What every experiment has: its agents, prices and budget, its work, and where its runs are recorded."""
+"""The common parts of experiments: agents, prices, budget, work, and recording."""

@@ -1,4 +1,4 @@
-"""The trace database of an experiment, and the rows in it."""
+"""The trace database of an experiment, and its rows."""
 
 from __future__ import annotations
 
@@ -17,11 +17,7 @@ from kantan_agents.traces.store.connection import create_tables
 
 
 def database_of(store: TraceStore | str | os.PathLike[str] | None) -> Path:
-    """Return the path of the database; by default the one that ``record_traces`` has opened.
-
-    Raises:
-        InvalidOptionError: E75, none is given and none is recorded to, or it is something else.
-    """
+    """Return the path of the database, by default of ``record_traces``; E75 if missing."""
     if store is None:
         path = registry.main_database()
         if path is None:
@@ -36,31 +32,19 @@ def database_of(store: TraceStore | str | os.PathLike[str] | None) -> Path:
 
 
 def prepare_database(path: Path) -> None:
-    """Create the tables of traces in the file, if they are missing: a recorder may not have created them yet.
-
-    Raises:
-        TraceDatabaseError: E60, the file is the database of another program, or cannot be changed.
-    """
+    """Create the tables of traces, if a recorder has not yet."""
     create_tables(path)
 
 
 def redacts(path: Path) -> bool:
-    """Return whether a recorder of this process changes or leaves out what it records in the file."""
+    """Return whether a recorder of this process changes or omits data in the file."""
     resolved = path.resolve()
     return any(one.path == resolved and getattr(one, "redacts", False) for one in registry.recorders())
 
 
 @contextmanager
 def intact(path: Path, what: str) -> Iterator[None]:
-    """Read what is stored in rows.
-
-    Args:
-        path: The database.
-        what: What the rows are, for the error.
-
-    Raises:
-        TraceDatabaseError: E60, they are damaged.
-    """
+    """Raise E60 if the rows of ``what`` are damaged."""
     try:
         yield
     except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:

@@ -1,4 +1,4 @@
-"""``Tabular``: what has rows, as JSON has them, for CSV and for data frames."""
+"""``Tabular``: rows for JSON, CSV and data frames."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from typing import Any, Final
 from kantan_agents.errors import InvalidOptionError
 
 Row = dict[str, Any]
-"""One row: texts, numbers, bools and None by column."""
+"""Strings, numbers, bools and None by column."""
 
-# A spreadsheet takes a text that begins so for a formula.
+# A spreadsheet takes such a prefix for a formula.
 _FORMULA: Final = re.compile(r"\s*[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n]")
 _NOT_IN_CSV: Final = re.compile("[\0\ud800-\udfff]")
 
 
 class Tabular:
-    """Something that is a table."""
+    """A value with rows."""
 
     __slots__ = ()
 
     def rows(self) -> list[Row]:
         """Return the rows, with the names of ``to_dict``: ``scores.kind.value`` is ``["scores"]["kind"]``.
 
-        Lists are JSON texts. ``polars.DataFrame(found.rows())`` is a data frame of polars.
+        Lists are JSON strings. ``polars.DataFrame(found.rows())`` is a data frame of polars.
         """
         raise NotImplementedError
 
     def to_csv(self) -> str:
         """Return the rows as CSV with a header.
 
-        Texts that a spreadsheet would take for a formula get an apostrophe before them.
+        Strings that a spreadsheet would take for a formula get a leading apostrophe.
         """
         return csv_of(self.rows())
 
@@ -54,18 +54,13 @@ class Tabular:
 
 
 def flat(data: Mapping[str, Any], texts: Iterable[str] = ()) -> Row:
-    """Return JSON data as one row: what is inside of a dict gets the names of both, with a dot between.
-
-    Args:
-        data: The data.
-        texts: Names of values that may be any JSON data, and become one JSON text.
-    """
+    """Return JSON data as one row with dotted names; ``texts`` become JSON strings."""
     whole = frozenset(texts)
     return dict(_flat(data, "", whole))
 
 
 def csv_of(rows: Sequence[Row]) -> str:
-    """Return rows as CSV; a row without one of the columns has an empty cell there."""
+    """Return rows as CSV; a missing column is an empty cell."""
     columns = list(dict.fromkeys(column for row in rows for column in row))
     written = io.StringIO(newline="")
     writer = csv.writer(written, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)

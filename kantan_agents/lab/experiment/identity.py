@@ -1,4 +1,4 @@
-"""What identifies a variant: what an agent, and those that it reaches, ask of their models."""
+"""The identity of a variant."""
 
 from __future__ import annotations
 
@@ -17,21 +17,17 @@ from kantan_agents.traces.recorder.plain_json import encode_anything
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON data; parts that JSON does not have become text."""
+    """Return JSON data; other values become strings."""
     return decode(encode_anything(value))
 
 
 async def identity_of(name: str, agent: Agent[Any], options: Mapping[str, Any]) -> str:
     """Return a hash of a variant.
 
-    It has the name of the variant and, of each agent that the run can reach: name, prompt, model, model
-    settings, recorded options, output schema, and the definitions of its tools. It has not what is code: that
-    of tools, renderers and middleware, with their options; nor the address of the model's server.
-
-    Args:
-        name: Name of the variant.
-        agent: The agent.
-        options: What all runs have in common, as JSON data.
+    It covers its name and, of each agent that the run can reach: name, prompt, model, model settings,
+    recorded options, output schema, and tool definitions. It does not cover code, that is tools, renderers
+    and middleware with their options, nor the address of the model's server. ``options`` are common to all
+    runs.
     """
     reached = await Reached.from_agent(agent)
     agents = [_agent(one) for one in reached.agents]
@@ -40,7 +36,7 @@ async def identity_of(name: str, agent: Agent[Any], options: Mapping[str, Any]) 
 
 
 def run_options(config: RunConfig, context: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what identifies the options of runs: nothing where there are none."""
+    """Return the identity of the options of runs, without empty ones."""
     settings = config.model_settings is not None or config.model is not None
     found = {
         "run_config": described_config(config) if settings else None,
@@ -51,7 +47,7 @@ def run_options(config: RunConfig, context: Mapping[str, Any], options: Mapping[
 
 
 def described_config(config: RunConfig) -> dict[str, Any]:
-    """Return what identifies a configuration in another process: its model and its settings."""
+    """Return the identity of a configuration: its model and its settings."""
     model = config.model
     named = model is None or isinstance(model, str)
     return {
@@ -97,7 +93,7 @@ def _schema(output_type: Any) -> Any:
     try:
         schema = output_schema(output_type)
         return None if schema is None or schema.is_plain_text() else schema.json_schema()
-    except (KantanAgentsError, ValueError, TypeError):  # the run will say what is wrong with it
+    except (KantanAgentsError, ValueError, TypeError):  # the run will raise the error
         return str(output_type)
 
 
@@ -109,7 +105,7 @@ def _name_of(model: Any) -> str | None:
 
 
 def _data(value: Any) -> Any:
-    """Return a value as JSON data, the same in every process: objects become the name of their class."""
+    """Return the same JSON data in every process: objects become the name of their class."""
     if isinstance(value, Mapping):
         return {str(key): _data(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Markdown for a comment on a pull request, in which texts of models are only texts."""
+"""Markdown for comments on pull requests, in which strings from models are only text."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from kantan_agents.support.invisible import by_code
 _MOST: Final = 200
 _PUNCTUATION: Final = re.compile(r"[\\`*_\[\]<>#|~&$]")
 _OF_A_LIST: Final = re.compile(r"^(\d{0,9})([-+=.)])(?=[-=\s]|$)")
-# A host makes links of these even where Markdown does not: people, issues, addresses. A character that has no
-# width between them is not seen.
+# A host makes links of mentions, issues and addresses even where Markdown does not. A zero-width character
+# between them is invisible.
 _LINKED: Final = re.compile(
     r"(?<=@)(?=\w)|(?<=[#!])(?=\d)|(?<=\bGH-)(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE
 )
 
 
 def markdown_text(text: str, most: int = _MOST) -> str:
-    """Return a text on one line that Markdown shows as it is, cut if it is longer than that."""
+    """Return one line that Markdown shows unchanged, cut after ``most`` characters."""
     line = " ".join(by_code(" ".join(text.split())).split())
     line = line if len(line) <= most else f"{line[: most - 3].rstrip()}..."
     escaped = _OF_A_LIST.sub(r"\1\\\2", _PUNCTUATION.sub(r"\\\g<0>", line))
@@ -27,7 +27,7 @@ def markdown_text(text: str, most: int = _MOST) -> str:
 
 
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table; the columns after the first are right-aligned."""
+    """Yield a table whose columns after the first are right-aligned."""
     yield _line(map(markdown_text, columns))
     yield _line(["---", *["---:"] * (len(columns) - 1)])
     for row in rows:
@@ -35,7 +35,7 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Ite
 
 
 def markdown_list(lines: Sequence[str], most: int, longest: int = _MOST) -> Iterator[str]:
-    """Yield a list of so many lines, each cut if it is longer than that, and how many more there are."""
+    """Yield at most ``most`` lines, each cut at ``longest``, and the number of the others."""
     for line in lines[:most]:
         yield f"- {markdown_text(line, longest)}"
     if len(lines) > most:

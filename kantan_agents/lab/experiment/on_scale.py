@@ -10,7 +10,7 @@ _ROUNDING: Final = 1e-6
 def on_scale(value: float, scale: tuple[float, float]) -> float | None:
     """Return a score on its scale; None for one outside.
 
-    What is outside by rounding alone, such as the cosine 1.0000001 of two equal vectors, is the nearest end.
+    A score outside by rounding alone, such as the cosine 1.0000001, becomes the nearest end.
     """
     low, high = scale
     slack = _ROUNDING * (high - low)

@@ -1,4 +1,4 @@
-"""``Prices``: what the tokens of models cost; ``Figures``: what model calls have used."""
+"""``Prices``: prices of models' tokens; ``Figures``: usage of model calls."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _PER: Final = 1_000_000
 
 @attrs.frozen
 class Figures:
-    """What a run has used.
+    """The usage of a run.
 
     Attributes:
         model_calls: Number of model calls.
         input_tokens: Sum over the model calls.
         output_tokens: Sum over the model calls.
-        seconds: Time spent in model calls; tools are answered at once and not counted.
+        seconds: Time spent in model calls; tools are answered immediately and not counted.
         cost: Price of the tokens, in the currency of the prices; None without prices for all models.
     """
 
@@ -52,21 +52,13 @@ class Figures:
 
 @attrs.frozen
 class Prices:
-    """Prices of input and output tokens by the name of the model.
-
-    Attributes:
-        of_models: For each model, the prices of a million input tokens and of a million output tokens.
-    """
+    """Prices of a million input and a million output tokens, by model."""
 
     of_models: Mapping[str, tuple[float, float]] = attrs.field(factory=dict)
 
     @classmethod
     def of(cls, prices: Mapping[str, tuple[float, float]] | None) -> Prices:
-        """Return the prices, checked.
-
-        Raises:
-            InvalidOptionError: E75, a price is not two numbers from 0.
-        """
+        """Return the checked prices; E75 unless each is two numbers from 0."""
         if not isinstance(prices, (Mapping, type(None))):
             reason = f"must be a dict of (input, output) by model, not {shown(prices)}"
             raise InvalidOptionError(option="prices", reason=reason)
@@ -78,22 +70,22 @@ class Prices:
         pairs = {name: (float(pair[0]), float(pair[1])) for name, pair in (prices or {}).items()}
         short = {name: name.rpartition("/")[2] for name in pairs}
         counts = Counter(short.values())
-        # Without its provider, a name that two of them have says nothing.
+        # A name that two providers share is ambiguous without its provider.
         alone = {short[name]: pair for name, pair in pairs.items() if counts[short[name]] == 1}
         return cls({**alone, **pairs})
 
     @property
     def nothing(self) -> float | None:
-        """The cost of no tokens: 0, or None without any price."""
+        """The cost of no tokens: 0, or None without prices."""
         return 0.0 if self.of_models else None
 
     def cost(
         self, model: str | None, input_tokens: int, output_tokens: int, *, provider: str | None = None
     ) -> float | None:
-        """Return the cost of tokens; None if the model has no price. Cached tokens cost as others do."""
+        """Return the cost of tokens, cached or not; None if the model has no price."""
         if not input_tokens and not output_tokens:
             return self.nothing
-        # A name for kantan-llm may begin with its provider: "ollama/llama3.2".
+        # A name for kantan-llm may have its provider as a prefix: "ollama/llama3.2".
         name = model or ""
         names = (f"{provider}/{name}", name, name.rpartition("/")[2])
         price = next((self.of_models[one] for one in names if one in self.of_models), None)
@@ -102,17 +94,11 @@ class Prices:
         return (input_tokens * price[0] + output_tokens * price[1]) / _PER
 
     def figures(self, model: str | None, counted: Any, seconds: float = 0.0) -> Figures:
-        """Return what a model call has used.
-
-        Args:
-            model: Name of the model.
-            counted: Its recorded answer or its event, which has the usage; None without an answer.
-            seconds: How long it took.
-        """
+        """Return the usage of a model call, from its answer or event."""
         used = tokens_of(counted)
         return Figures(1, *used, seconds, self.cost(model, *used))
 
 
 def is_price(price: object) -> bool:
-    """Return whether a value is an amount of money: a finite number, 0 or more."""
+    """Return whether a value is a finite number, 0 or more."""
     return isinstance(price, (int, float)) and not isinstance(price, bool) and 0 <= price < math.inf

@@ -1,4 +1,4 @@
-"""The agents that a run can reach: by hand-offs, as tools, and by delegation."""
+"""The agents that a run can reach."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from kantan_agents.subagent_files import AgentDefinition
 
 
 def represented(target: Any) -> Any:
-    """Return the Agent that an agent of the SDK represents; any other agent unchanged."""
+    """Return the Agent that an SDK agent represents, or the agent itself."""
     owner = agent_of(target)
     return target if owner is None or (target is not owner and owner.sdk_agent is not target) else owner
 
 
 def target_of(handoff: Any) -> Any:
-    """Return the agent that takes over; None if only the hand-off knows it."""
+    """Return the agent that takes over; None if only the handoff knows it."""
     if not isinstance(handoff, Handoff):
         return represented(handoff)
     known = getattr(handoff, "_agent_ref", None)
@@ -29,26 +29,22 @@ def target_of(handoff: Any) -> Any:
 
 
 def asked_by(tool: Any) -> Any:
-    """Return the agent that a tool asks; None for any other tool."""
+    """Return the agent that a tool runs, if any."""
     target = getattr(tool, "_agent_instance", None)
     return None if target is None else represented(target)
 
 
 def tools_of(agent: Any) -> list[Tool]:
-    """Return the tools of an agent as they were given to it."""
+    """Return the given tools of an agent."""
     if isinstance(agent, Agent):
         return [agent.sdk_agent.as_given(tool) for tool in agent.tools]
     return list(agent.tools)
 
 
 class Reached:
-    """The agents that can be reached from one of them, itself included.
+    """The agents that one of them can reach by handoffs, as tools, and by delegation, itself included.
 
-    Agents of this library stand for their agents of the SDK.
-
-    Args:
-        start: The agent that is run.
-        delegated: The agents of each delegation tool, by the id of the tool.
+    Agents of this library represent their SDK agents. ``delegated`` is by the id of the delegation tool.
     """
 
     def __init__(self, start: Agent[Any], delegated: Mapping[int, Sequence[AgentDefinition]]) -> None:
@@ -64,7 +60,7 @@ class Reached:
 
     @classmethod
     async def from_agent(cls, start: Agent[Any]) -> Reached:
-        """Read the agents of delegation tools too, and return what an agent can reach."""
+        """Return the agents within reach, even through delegation tools."""
         found = {
             id(tool): await agents_of_tool(tool)
             for agent in cls(start, {}).agents
@@ -73,11 +69,11 @@ class Reached:
         return cls(start, found)
 
     def named(self, name: str) -> list[Any]:
-        """Return the agents of this name, without those of delegation tools."""
+        """Return the agents of this name, except in delegation tools."""
         return [agent for agent in self.agents if agent.name == name]
 
     def delegations(self) -> Iterator[tuple[Any, Any, AgentDefinition]]:
-        """Yield each agent that another can delegate to, after that one and its tool."""
+        """Yield each delegation: the agent, its tool, and the agent's definition."""
         for agent in self.agents:
             for tool in tools_of(agent):
                 for definition in self._delegated.get(id(tool), ()):
@@ -88,13 +84,13 @@ class Reached:
         return {str(agent.name) for agent in self.agents} | {one.name for _, _, one in self.delegations()}
 
     def with_prompt(self, prompt: str) -> set[str]:
-        """Return the names of the agents that have a prompt of this name."""
+        """Return the names of the agents with a prompt of this name."""
         own = [one for one in self.agents if isinstance(one, Agent)]
         found = {one.name for one in own if one.standard_metadata.get("prompt_name") == prompt}
         return found | {one.name for _, _, one in self.delegations() if one.name == prompt}
 
     def leading_to(self, targets: Sequence[Any]) -> set[int]:
-        """Return the ids of the agents from which one of the targets can be reached, those included."""
+        """Return the ids of the agents that lead to one of the targets, and of the targets."""
         waiting = list(targets)
         found = {id(one) for one in waiting}
         for target in waiting:

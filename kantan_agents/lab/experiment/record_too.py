@@ -1,4 +1,4 @@
-"""Records the traces of this process in one more file for a while."""
+"""Records traces in one more file for a while."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kantan_agents.traces.registry import flush_recorders
 
 @attrs.define
 class _Shared:
-    """A recorder of a file, and how many blocks use it."""
+    """A recorder and the number of its blocks."""
 
     path: Path
     recorder: SQLiteRecorder
@@ -34,9 +34,9 @@ _shared: dict[Path, _Shared] = {}
 
 @contextmanager
 def record_too(path: Path) -> Iterator[SQLiteRecorder]:
-    """Record the traces of this process in a file too, until the end of the block.
+    """Record the traces of this process in a file too.
 
-    Blocks at the same time share the recorder of a file. Trace processors that are set meanwhile stay.
+    Concurrent blocks share the recorder of a file. Trace processors that are set meanwhile stay.
     """
     shared = _entered(path)
     try:
@@ -47,9 +47,9 @@ def record_too(path: Path) -> Iterator[SQLiteRecorder]:
 
 @asynccontextmanager
 async def recorded(path: Path) -> AsyncIterator[None]:
-    """Record the traces of this process in a file until the end of the block, if they are not anyway.
+    """Record the traces of this process in a file, unless they already are.
 
-    Even if it is cancelled, the block waits until they are in the file or the time for that is over.
+    Even if cancelled, the block waits, for a limited time, until they are in the file.
     """
     shared = None if _is_recorded_without(path) else _entered(path)
     try:
@@ -70,7 +70,7 @@ def _entered(path: Path) -> _Shared:
 
 
 def _left(shared: _Shared) -> Callable[[], object]:
-    """Take the recorder away after the last block; return what writes the rest, which may take seconds."""
+    """Remove an unused recorder; return a function that writes the rest, which may take seconds."""
     with _lock:
         shared.users -= 1
         if shared.users:
@@ -81,7 +81,6 @@ def _left(shared: _Shared) -> Callable[[], object]:
 
 
 def _is_recorded_without(path: Path) -> bool:
-    """Return whether the traces of this process are recorded in the file, and not for a while only."""
     resolved = path.resolve()
     with _lock:
         return resolved not in _shared and any(
@@ -90,7 +89,7 @@ def _is_recorded_without(path: Path) -> bool:
 
 
 def _processors() -> list[Any]:
-    # The SDK has no public way to read its processors, or to take one away again.
+    # The SDK has no public way to read or remove its processors.
     return list(get_trace_provider()._multi_processor._processors)  # type: ignore[attr-defined]
 
 

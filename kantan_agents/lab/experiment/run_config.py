@@ -1,4 +1,4 @@
-"""The SDK's configuration of the runs of an experiment: retries, and whether contents may be stored."""
+"""The SDK's configuration of the runs of an experiment."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ from kantan_agents.middleware import Redact, Retry
 
 
 def checked_config(given: RunConfig | Mapping[str, Any] | None) -> RunConfig:
-    """Return the configuration of runs.
-
-    Raises:
-        InvalidOptionError: E75, it is neither a RunConfig nor a dict of its fields.
-    """
+    """Return the configuration of runs; E75 unless it is a RunConfig or its fields."""
     try:
         return given if isinstance(given, RunConfig) else RunConfig(**({} if given is None else given))
     except (TypeError, ValueError) as error:
@@ -27,12 +23,9 @@ def checked_config(given: RunConfig | Mapping[str, Any] | None) -> RunConfig:
 
 
 def with_retry(config: RunConfig, retry: Retry, agents: Iterable[Agent[Any]]) -> RunConfig:
-    """Return a configuration that retries model calls in all agents of a run.
+    """Return a configuration that retries model calls in all agents; E75 if ``retry`` is for tools.
 
-    As settings and not as middleware, so that the variants are run as they were given.
-
-    Raises:
-        InvalidOptionError: E75, ``retry`` is for tools.
+    As settings and not as middleware, so that the variants run unchanged.
     """
     if retry.tools:
         reason = "retries model calls only; for tools, give the agents Retry(tools=...) as middleware"
@@ -47,9 +40,9 @@ def with_retry(config: RunConfig, retry: Retry, agents: Iterable[Agent[Any]]) ->
 
 
 async def withholds(config: RunConfig, agents: Iterable[Agent[Any]]) -> bool:
-    """Return whether the traces of runs lack contents that the experiment sees, so that it stores none.
+    """Return whether the experiment must not store content, because the traces lack it.
 
-    One agent with ``Redact`` among those that a run can reach is enough.
+    One reachable agent with ``Redact`` is enough.
     """
     if config.tracing_disabled or not config.trace_include_sensitive_data:
         return True

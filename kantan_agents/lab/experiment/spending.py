@@ -11,11 +11,7 @@ from kantan_agents.support.ledger import Amounts, Ledger, LimitReachedError, Res
 
 
 def spending_limits(max_tokens: int | None, max_cost: float | None, prices: Prices) -> Mapping[str, float]:
-    """Return the limits that are set, checked, as ``tokens`` and ``cost``.
-
-    Raises:
-        InvalidOptionError: E75, it is not a number from 1, or money is limited without prices.
-    """
+    """Return the limits as ``tokens`` and ``cost``; E75 if one is invalid or a price is missing."""
     if max_tokens is not None:
         checked_int("max_tokens", max_tokens, 1)
     if max_cost is not None:
@@ -29,15 +25,15 @@ def spending_limits(max_tokens: int | None, max_cost: float | None, prices: Pric
 
 
 class Spending(Ledger):
-    """What an experiment uses, as ``tokens`` and ``cost``, within its limits.
+    """The usage of an experiment within its limits.
 
-    A call is of a kind, such as the runs of a variant or a judge. What a call uses is not known before one
-    of its kind was made; then the most that one has used is reserved for each of the others.
+    A kind is, for example, the runs of a variant or a judge. Each call reserves the highest usage of its kind
+    so far.
     """
 
     @property
     def tokens(self) -> int:
-        """The tokens that were used."""
+        """The tokens used."""
         return int(self.used.get("tokens", 0))
 
     @property
@@ -46,23 +42,23 @@ class Spending(Ledger):
         return self.known("cost")
 
     def knows(self, kinds: Iterable[Hashable]) -> bool:
-        """Return whether a call of each kind was made."""
+        """Return whether each kind has had a call."""
         return all(self.largest(kind) is not None for kind in kinds)
 
     def estimate(self, kinds: Iterable[Hashable]) -> Mapping[str, float]:
-        """Return what one call of each kind may use together; those of which nothing is known count as 0."""
+        """Return the estimate of one call of each kind; unknown kinds count as 0."""
         known = [one for kind in kinds if (one := self.largest(kind)) is not None]
         return {name: sum(one[name] for one in known) for name in ("tokens", "cost")}
 
     def count(self, tokens: int, cost: float | None, kind: Hashable | None = None) -> None:
-        """Count what was used; with a kind, it is what one call of this kind has used."""
+        """Count usage, as one call of its kind."""
         used = {"tokens": tokens, "cost": cost}
         self.spend(used)
         if kind is not None:
             self.learn(kind, used)
 
     def reservation(self, amounts: Amounts) -> Reservation | None:
-        """Reserve amounts; None if that is more than what is left. No amounts are free."""
+        """Reserve amounts; None if they exceed the rest."""
         if amounts and not self.may_spend:
             return None
         try:

@@ -13,10 +13,10 @@ class ToolUse:
 
     Attributes:
         name: Name of the tool.
-        arguments: The arguments as JSON data; the text itself if it is not JSON.
-        output: What the tool returned, as text; None if it was refused or has failed.
+        arguments: The arguments as JSON data; the string itself if it is not JSON.
+        output: The result of the tool as a string; None if the call was denied or failed.
         agent: Name of the agent that called it.
-        is_refused: Whether the tool rules or a person refused the call.
+        is_refused: Whether the tool rules denied or a reviewer rejected the call.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""``Watch``: what a run does and uses, from its events."""
+"""``Watch``: the actions and usage of a run, from its events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture.canonical import decode
 
 _current: ContextVar[Watch | None] = ContextVar("kantan_agents_current_watch", default=None)
-"""The watch that the current task belongs to."""
+"""The watch of the current task."""
 
 
 def _notice(event: Event) -> None:
@@ -35,12 +35,12 @@ def _notice(event: Event) -> None:
 _KINDS = (ModelCallFinished, ToolCallStarted, ToolCallFinished, ToolCallRefused)
 
 notice = OnlyKinds(_notice, frozenset(_KINDS))
-"""Passes an event on to the watch of its run; a handler for all agents, as judges are watched too."""
+"""A handler for all agents, as judges are watched too."""
 
 
 @contextmanager
 def watched(prices: Prices) -> Iterator[Watch]:
-    """Watch what the runs do that begin meanwhile, in this task and those that it starts."""
+    """Watch runs that start in this task and its child tasks."""
     watch = Watch(prices)
     token = _current.set(watch)
     try:
@@ -50,14 +50,7 @@ def watched(prices: Prices) -> Iterator[Watch]:
 
 
 class Watch:
-    """The model calls and tool calls of runs and of the runs inside them.
-
-    Args:
-        prices: Prices of models.
-
-    Attributes:
-        used: What the finished model calls have used; without a cost if a model has no price.
-    """
+    """The tool calls and usage of runs, inner ones included; no cost if a model has no price."""
 
     def __init__(self, prices: Prices) -> None:
         self._prices = prices
@@ -66,11 +59,11 @@ class Watch:
 
     @property
     def tool_calls(self) -> tuple[ToolUse, ...]:
-        """The tool calls in the order in which they began."""
+        """The tool calls in the order in which they started."""
         return tuple(self._calls.values())
 
     def add(self, event: Event) -> None:
-        """Add an event of the run or of one inside it."""
+        """Add an event."""
         if isinstance(event, ModelCallFinished):
             self.used += self._prices.figures(event.model, event, event.seconds)
         elif isinstance(event, ToolCallStarted):

@@ -1,4 +1,4 @@
-"""``Work``: does the units of an experiment, several at a time, within its budget."""
+"""``Work``: does work items concurrently within a budget."""
 
 from __future__ import annotations
 
@@ -16,22 +16,15 @@ from kantan_agents.support.ledger import Amounts
 
 _Unit = TypeVar("_Unit")
 
-# Seconds from the start of one worker to that of the next. Workers that start together stay together: all
-# wait for their models at the same time, and then all have work at the same time. Apart, some work while
-# others wait.
+# Seconds from the start of one worker to the next. Workers that start together stay together: all wait for
+# their models at the same time, and then all have work at the same time. Apart, some work while others
+# wait.
 _START_APART: Final = 0.001
 _NO_ACCESS: Final = (401, 403, 404)
 
 
 class Work:
-    """Does the units of an experiment until all are done, or an error stops it that each would have.
-
-    Args:
-        spending: The budget.
-
-    Attributes:
-        stopped: The error that has stopped it; None if nothing has.
-    """
+    """Does work items until an error occurs that each would have."""
 
     def __init__(self, spending: Spending) -> None:
         self.spending = spending
@@ -40,7 +33,7 @@ class Work:
         self._settled = anyio.Event()
 
     def stop(self, error: Exception | None) -> None:
-        """Let no more units begin; the first error counts."""
+        """Let no more items start; the first error counts."""
         self.stopped = self.stopped or error
 
     async def do(
@@ -50,14 +43,9 @@ class Work:
         workers: int,
         is_known: Callable[[_Unit], bool] = lambda _: True,
     ) -> None:
-        """Do units.
+        """Do work items in order, ``workers`` at a time.
 
-        Args:
-            units: The units, in their order.
-            one: Does one of them.
-            workers: How many are done at the same time.
-            is_known: Returns whether it is known what a unit may use. With a budget, one of which it is not
-                is done before the others, alone.
+        With a budget, items of unknown usage (``is_known``) are first, one by one.
         """
         left = list(units)
         if self.spending.limits:
@@ -85,15 +73,10 @@ class Work:
     async def paid(
         self, estimate: Callable[[], Amounts], used_up: Callable[[], Exception]
     ) -> AsyncIterator[bool]:
-        """Reserve what a unit may use, and yield whether it may begin; otherwise the work is stopped.
-
-        Args:
-            estimate: Returns what it may use, by what is known now.
-            used_up: Returns the error that stops the work if so much is not left.
-        """
+        """Reserve an item's estimate, and yield whether it may start; if not, stop with ``used_up``."""
         reserved = self.spending.reservation(estimate())
         while reserved is None and self._running:
-            # Another unit may use less than what is reserved for it.
+            # Another item may use less than its reservation.
             await self._settled.wait()
             reserved = self.spending.reservation(estimate())
         if reserved is None:
@@ -112,7 +95,7 @@ class Work:
 
 
 def is_fatal(error: Exception | None) -> bool:
-    """Return whether every other run would have this error too: no server, no access, or no such model."""
+    """Return whether every run would have this error: no server, no access, or no such model."""
     if isinstance(error, openai.APITimeoutError):  # the next request may be in time
         return False
     kinds = (ModelNotConfiguredError, ModelNotFoundError, openai.APIConnectionError, httpx.ConnectError)

@@ -1,4 +1,4 @@
-"""Searches for better versions of a prompt, from recorded runs and what was wrong with them."""
+"""Searches for better versions of a prompt, based on recorded runs and their mistakes."""
 
 from kantan_agents.support.extras import require_extra
 

@@ -1,4 +1,4 @@
-"""``ImproveArguments``: what a search is asked for, checked, and the key by which it is found again."""
+"""``ImproveArguments``: the checked arguments of a search, and its key."""
 
 from __future__ import annotations
 
@@ -32,14 +32,7 @@ _SELECTION: Final = ("last", "sample", "limit")
 
 @attrs.frozen
 class SearchOptions:
-    """How long and where a search looks.
-
-    Attributes:
-        rounds: The most rounds; in each at most one candidate is proposed.
-        sample: On how many training cases a candidate is made and tried first.
-        seed: The same seed makes the same steps.
-        perfect: The best score.
-    """
+    """How long and where a search looks; ``sample`` is the minibatch."""
 
     rounds: int
     sample: int
@@ -49,15 +42,7 @@ class SearchOptions:
 
 @attrs.frozen
 class RunOptions:
-    """How candidates are run.
-
-    Attributes:
-        live: Names of tools that may really run.
-        concurrency: How many runs are made at the same time.
-        prices: Prices of models, as they were given.
-        context: Values for the context of each run.
-        run_config: The configuration of each run.
-    """
+    """How candidates are run."""
 
     live: frozenset[str]
     concurrency: int
@@ -73,28 +58,7 @@ class RunOptions:
 
 @attrs.frozen
 class ImproveArguments:
-    """What the caller asks for.
-
-    Attributes:
-        agent: The agent.
-        store: The database.
-        judge: Gives the scores.
-        prompt: Name of the prompt; None for that of the agent.
-        version: The version; None for that of the agent.
-        cohort: The recorded runs; None to select them.
-        selection: ImproveArguments of ``Cohort.select``, to select them.
-        reflection_model: The model that proposes versions.
-        reflection_settings: Its settings; None for the SDK's.
-        limits: The budget, as ``tokens`` and ``cost``.
-        search: How long and where it looks.
-        split: Fractions of the parts.
-        max_length: The most characters; None for the default.
-        max_cost_increase: How much more a run may use, as a share.
-        runs: How candidates are run.
-        new_version: Name of the new version; None for the next number.
-        out: The working folder; None for the default.
-        progress: Called whenever something is done.
-    """
+    """The arguments of ``improve``; ``selection`` is for ``Cohort.select`` if ``cohort`` is None."""
 
     agent: Any
     store: TraceStore
@@ -121,11 +85,7 @@ class ImproveArguments:
 
 
 def checked_arguments(agent: Any, store: Any, **options: Any) -> ImproveArguments:
-    """Return the arguments of ``improve``, checked.
-
-    Raises:
-        InvalidOptionError: E75, one is invalid.
-    """
+    """Return the checked arguments of ``improve``; raise E75 if one is invalid."""
     if not isinstance(agent, Agent):
         raise InvalidOptionError(option="agent", reason=f"must be an Agent, not {type(agent).__name__}")
     if not isinstance(store, TraceStore):
@@ -185,7 +145,6 @@ def _checked_settings(given: Any) -> ModelSettings | None:
 
 
 def _described(settings: ModelSettings | None) -> dict[str, Any]:
-    """Return settings that change what a model answers; limits only decide whether it does."""
     if settings is None:
         return {}
     extra = {name: value for name, value in (settings.extra_args or {}).items() if name != "timeout"}
@@ -206,16 +165,7 @@ def _check_cohort(cohort: Any, store: TraceStore, selection: Mapping[str, Any]) 
 
 
 async def search_key(asked: ImproveArguments, target: ImproveTarget, limits: CandidateLimits) -> str:
-    """Return a hash of everything that changes what a search does; not its budget and its rounds.
-
-    Args:
-        asked: The arguments.
-        target: What is improved.
-        limits: The limits of candidates.
-
-    Raises:
-        InvalidOptionError: E75, ``run_config`` is invalid.
-    """
+    """Return a hash of all arguments that change the steps of a search, except budget and rounds."""
     config = checked_config(asked.runs.run_config)
     model = asked.reflection_model
     old = target.old

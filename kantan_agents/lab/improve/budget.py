@@ -1,4 +1,4 @@
-"""``SearchSpending``: keeps a search within its budget; the sealed test is paid for before it begins."""
+"""``SearchSpending``: limits a search, with the held-out test paid for in advance."""
 
 from __future__ import annotations
 
@@ -14,15 +14,11 @@ from kantan_agents.support.ledger import Amounts, LimitReachedError, Reservation
 
 
 class BudgetUsedUpError(Exception):
-    """What is next may exceed the budget, so the search ends."""
+    """The next step may exceed the budget, so the search stops."""
 
 
 class SearchSpending(Spending):
-    """Counts what a search uses, and reserves what the next call may use.
-
-    Args:
-        limits: The budget, as ``tokens`` and ``cost``.
-    """
+    """Counts usage, and reserves the estimate of the next call."""
 
     def __init__(self, limits: Mapping[str, float]) -> None:
         super().__init__(limits)
@@ -30,11 +26,7 @@ class SearchSpending(Spending):
 
     @property
     def left_for_runs(self) -> dict[str, Any]:
-        """What runs may use now, as ``max_tokens`` and ``max_cost`` of ``replay_cohort``.
-
-        Raises:
-            BudgetUsedUpError: Nothing is left.
-        """
+        """The remaining budget for ``replay_cohort``; raises if nothing remains."""
         left = self.left
         tokens = left.get("tokens")
         if not self.may_spend or (tokens is not None and tokens < 1):
@@ -42,31 +34,19 @@ class SearchSpending(Spending):
         return {"max_tokens": None if tokens is None else int(tokens), "max_cost": left.get("cost")}
 
     def set_apart(self, estimate: Amounts) -> None:
-        """Reserve what the sealed test is expected to use, in place of what was reserved for it before.
-
-        Raises:
-            BudgetUsedUpError: So much is not left; what was reserved before stays.
-        """
+        """Reserve the held-out test; on errors, an earlier reservation stays."""
         try:
             self._for_test = self.reserve(estimate, instead_of=self._for_test)
         except LimitReachedError:
             raise BudgetUsedUpError from None
 
     def begin_test(self) -> None:
-        """Let the sealed test use what was reserved for it."""
+        """Release the reservation for the held-out test."""
         self.release(self._for_test)
 
     @contextmanager
     def reserved(self, what: str, at_least: int = 0) -> Iterator[None]:
-        """Reserve what a call of a kind may use, until the end of the block.
-
-        Args:
-            what: The kind of call; the most that one has used so far is reserved.
-            at_least: How many tokens are reserved at least.
-
-        Raises:
-            BudgetUsedUpError: So much is not left.
-        """
+        """Reserve the usage of a call: the most of its kind so far, or ``at_least``."""
         known = self.largest(what) or {}
         reserved = self.reservation({**known, "tokens": max(known.get("tokens", 0), at_least)})
         if reserved is None:
@@ -77,11 +57,7 @@ class SearchSpending(Spending):
             self.release(reserved)
 
     def count(self, tokens: int, cost: float | None, kind: Hashable | None = None) -> None:
-        """Count what was used; without tokens it says nothing about the calls of its kind.
-
-        Raises:
-            ImproveBudgetError: E122, there is a limit of cost, and a model has no price.
-        """
+        """Count usage; of its kind if tokens were used. E122 if a limited cost is unknown."""
         if cost is None and tokens and "cost" in self.limits:
             reason = "a model that was asked has no price, so max_cost cannot be kept; name it in the prices"
             raise ImproveBudgetError(reason=reason)
@@ -89,13 +65,7 @@ class SearchSpending(Spending):
 
 
 def needed_for_test(asked: ImproveArguments, parts: Parts, spending: SearchSpending) -> Amounts:
-    """Return what the sealed test may use: both versions on all sealed cases, and the judge.
-
-    Args:
-        asked: The arguments.
-        parts: The recorded runs.
-        spending: Knows what the judge uses.
-    """
+    """Return the estimate of the held-out test: runs of both versions, and the judge."""
     runs = parts.estimates(parts.test_ids)
     judge = spending.estimate(["judge"])
     times = 2 + asked.max_cost_increase
@@ -104,11 +74,7 @@ def needed_for_test(asked: ImproveArguments, parts: Parts, spending: SearchSpend
 
 
 def check_budget(asked: ImproveArguments, parts: Parts) -> None:
-    """Check that the budget suffices for one candidate and its sealed test.
-
-    Raises:
-        ImproveBudgetError: E122, it does not, or nothing is known about what the runs use.
-    """
+    """Raise E122 unless the budget covers one candidate and its held-out test."""
     if not asked.limits:
         return
     size = min(asked.search.sample, len(parts.train))
@@ -124,7 +90,7 @@ def check_budget(asked: ImproveArguments, parts: Parts) -> None:
             raise ImproveBudgetError(reason=reason)
         mean = total / len(parts.sources)
         runs = 2 * fixed + size * mean
-        # A judge reads about what a run has written; nothing is known about it yet.
+        # A judge reads about as much as a run has written; its usage is still unknown.
         judged = (
             (2 * (len(parts.test) + len(validation)) + 2 * size) * mean
             if asked.judge.source == "model"

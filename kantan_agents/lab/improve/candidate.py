@@ -1,4 +1,4 @@
-"""``Candidate``: one version of the prompt that was proposed, and what became of it."""
+"""``Candidate``: one proposed version of the prompt, and its outcome."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ STATUSES: Final[tuple[CandidateStatus, ...]] = (
 
 @attrs.frozen
 class Candidate:
-    """One version of the prompt, with its place in the lineage.
+    """One version of the prompt, with its position in the lineage.
 
     Attributes:
         number: Its number in the order of the proposals; the old version is 0.
-        parent: Number of the version that it was made from; None for the old version.
-        text: The text.
-        changes: What the reflection model says that it has changed.
-        status: ``"old"``, the version that is improved; ``"refused"``, it was not run, see ``reason``;
-            ``"rejected"``, it did no better than its parent on the cases that it was made from; ``"not
+        parent: Number of the version that it is based on; None for the old version.
+        text: The prompt.
+        changes: The reflection model's description of its changes.
+        status: ``"old"``, the version to improve; ``"refused"``, it was not run, see ``reason``;
+            ``"rejected"``, it scored no better than its parent on the cases that it is based on; ``"not
             eligible"``, it broke a limit, see ``reason``; ``"behind"``, another candidate is better;
-            ``"tested"``, it was tested on the sealed cases and is not shown to be better; ``"winner"``.
+            ``"tested"``, it was tested on the held-out cases and is not shown to be better; ``"winner"``.
         reason: Why it is not the new version; None for the old version and the winner.
-        sample: Its mean score on the cases that it was made from; None if it was not run.
+        sample: Its mean score on the cases that it is based on; None if it was not run.
         parent_sample: The mean score of its parent on the same cases.
         score: Its mean score on the validation cases; None if it was not validated.
         tokens: Mean tokens of its runs on the validation cases.
@@ -52,7 +52,7 @@ class Candidate:
 
     @property
     def remark(self) -> str:
-        """What a table shows beside its numbers: why it is not the new version, or else what has changed."""
+        """The remark in tables: why it is not the new version, or else its changes."""
         is_shown_by_numbers = self.status in ("rejected", "behind")
         return (not is_shown_by_numbers and self.reason) or self.changes
 

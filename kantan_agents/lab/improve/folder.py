@@ -1,4 +1,4 @@
-"""``Folder``: the working folder of a search, and the files that it writes there."""
+"""``Folder``: the working folder of a search."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILES: Final[Mapping[str, str]] = {
     "lineage": "lineage.svg",
     "summary": "summary.json",
 }
-"""Names of the result files. They are fixed, because a name that a model has written may be any path."""
+"""Fixed names of the result files: a name that a model wrote may be any path."""
 
 _LOCK: Final = ".lock"
 _UNSAFE: Final = re.compile(r"[^\w-]+", re.ASCII)
@@ -31,31 +31,23 @@ _LONGEST: Final = 60
 
 
 def default_folder(prompt: str) -> Path:
-    """Return the working folder of a prompt in the current directory, whatever its name contains."""
+    """Return the working folder in the current directory, safe for any name."""
     return Path(f"{_UNSAFE.sub('-', prompt).strip('-')[:_LONGEST] or 'prompt'}-improve")
 
 
 @attrs.frozen
 class Folder:
-    """A working folder.
-
-    Attributes:
-        path: The folder.
-    """
+    """A working folder."""
 
     path: Path
 
     @property
     def journal(self) -> Path:
-        """The journal in it."""
+        """The path of the journal."""
         return self.path / JOURNAL
 
     def prepare(self) -> None:
-        """Create the folder; an existing one must be that of a search, or empty.
-
-        Raises:
-            WorkingFolderError: E123, it cannot be created, or has other files.
-        """
+        """Create the folder; raise E123 if that fails, or if it has other files."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             names = {one.name for one in self.path.iterdir()} - {_LOCK}
@@ -66,14 +58,7 @@ class Folder:
             raise WorkingFolderError(path=str(self.path), reason=reason)
 
     def check_files(self, known: Collection[tuple[str, str]]) -> None:
-        """Check that no file would be overwritten that an earlier start has not written as it is.
-
-        Args:
-            known: Names and hashes of the files that earlier starts have written.
-
-        Raises:
-            WorkingFolderError: E123, there is such a file, or it cannot be read.
-        """
+        """Raise E123 if a result file is not ``known``, by name and hash, from an earlier start."""
         for name in FILES.values():
             place = self.path / name
             try:
@@ -87,18 +72,11 @@ class Folder:
                 raise WorkingFolderError(path=str(place), reason=reason)
 
     def places(self, names: Iterable[str]) -> Mapping[str, Path]:
-        """Return the paths of result files, by what they hold."""
+        """Return the paths of result files, by kind."""
         return {what: self.path / FILES[what] for what in names}
 
     def write(self, contents: Mapping[str, bytes]) -> None:
-        """Write result files. Nothing is deleted.
-
-        Args:
-            contents: The content of each file, by what it holds.
-
-        Raises:
-            WorkingFolderError: E123, a file cannot be written.
-        """
+        """Write result files by kind, and delete none; raise E123 on errors."""
         for what, content in contents.items():
             place = self.path / FILES[what]
             try:
@@ -108,11 +86,7 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from using the folder until the end of the block.
-
-        Raises:
-            WorkingFolderError: E123, another process uses it.
-        """
+        """Lock the folder; raise E123 if another process uses it."""
         try:
             import fcntl
         except ImportError:  # Windows

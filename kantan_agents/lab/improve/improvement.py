@@ -1,4 +1,4 @@
-"""``Improvement``: what a search for a better prompt has found."""
+"""``Improvement``: the result of a search for a better prompt."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Step = Literal["baseline", "search", "test"]
 
 @attrs.frozen
 class ImproveProgress:
-    """How far it is; passed to ``progress`` whenever something is done.
+    """The progress of a search; passed to ``progress`` after each step.
 
     Attributes:
         step: ``"baseline"``, the old version runs on the validation cases; ``"search"``; ``"test"``, the
-            sealed cases.
+            held-out cases.
         round: Number of the current round of the search, from 1; 0 before.
         rounds: Number of all rounds.
         old_score: Mean validation score of the old version; None so far.
         best_score: The best mean validation score of a candidate that may win; None so far.
-        tokens: Tokens used so far, those of an earlier start included.
+        tokens: Tokens used so far, including earlier starts.
         cost: Their price; None without prices for all models.
     """
 
@@ -43,27 +43,28 @@ class ImproveProgress:
 
 @attrs.frozen
 class Improvement:
-    """What a search for a better prompt has found. Nothing is live by itself.
+    """The result of a search for a better prompt. Nothing goes live by itself.
 
     Attributes:
         agent: Name of the agent.
         old: The old version.
-        new: The new version; None if nothing is shown to be better.
+        new: The new version; None if no version is shown to be better.
         reason: Why there is no new version; None if there is one.
         diff: The difference between the old version and the best candidate, as a unified diff; empty without
             one.
-        comparison: Both on the sealed cases; None if the sealed cases were not opened.
-        opening: Which opening of the sealed cases it was, and what it cost; None if they were not opened.
-        candidates: The lineage: every version that was proposed, the old one first.
-        cases: Number of recorded runs for training, validation and the sealed test.
-        skipped: The traces that were left out, each with the reason.
+        comparison: Both on the held-out cases; None if these were not opened.
+        opening: The number of this opening of the held-out cases, and its error rate; None if they were not
+            opened.
+        candidates: The lineage: every proposed version, the old one first.
+        cases: Number of recorded runs for training, validation and the held-out test.
+        skipped: The omitted traces, each with the reason.
         rounds: Number of rounds.
-        is_out_of_budget: Whether the search ended because the budget did not suffice for what was next.
-        tokens: Tokens used, those of earlier starts and of the judge included.
+        is_out_of_budget: Whether the search stopped because the budget did not suffice for the next step.
+        tokens: Tokens used, including earlier starts and the judge.
         cost: Their price; None without prices for all models.
         folder: The working folder.
-        files: The files in it, by what they hold: ``"prompt"``, ``"diff"``, ``"lineage"``, ``"summary"``.
-        rollout_code: Two lines of Python that deploy the new version for nobody yet; empty without one.
+        files: The files in it, by kind: ``"prompt"``, ``"diff"``, ``"lineage"``, ``"summary"``.
+        rollout_code: Two lines of Python that deploy the new version for no one yet; empty without one.
         rollout_command: The command that gives it to the first users; empty without a new version.
     """
 
@@ -96,7 +97,7 @@ class Improvement:
         """The result on one line: the verdict, or why there is no new version."""
         if self.new is None or self.comparison is None:
             return f"no new version: {self.reason}"
-        # Without its note on looks: the level of each opening is that of all openings together.
+        # Without its note on looks: all openings together share the error rate.
         return "; ".join(self.comparison.lines)
 
     def to_dict(self) -> dict[str, Any]:

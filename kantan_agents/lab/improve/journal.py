@@ -1,7 +1,7 @@
-"""``SearchJournal``: what a search has paid for, one JSON object a line, so that it is not paid for again.
+"""``SearchJournal``: the results of a search, one JSON object a line, so that they are paid for once.
 
 GEPA can save its state itself, but as a pickle, and loading a pickle runs code from the file. A search is
-deterministic instead: started again, it makes the same steps, and the journal answers them.
+deterministic instead: started again, it repeats its steps, and the journal answers them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _APPEND: Final = os.O_WRONLY | os.O_APPEND | _NO_LINK
 _READ: Final = os.O_RDONLY | _NO_LINK
 _CHANGE: Final = os.O_RDWR | _NO_LINK
 _BEGINNING: Final = b'{"cases": {'
-"""How the first line of a journal begins, as its keys are sorted."""
+"""The prefix of a journal's first line, as its keys are sorted."""
 _MANY: Final = 3
 _ANYTHING_ELSE: Final = "choose another folder with out=, or delete this one"
 
@@ -42,15 +42,12 @@ class SearchJournal:
     """The journal of a working folder. Open it with ``open_journal``.
 
     Attributes:
-        path: The file.
-        id: What distinguishes it from every other journal, also of the same search.
+        id: Unique, even among journals of the same search.
         rated: The scores by version and case.
-        proposals: For each round in which the reflection model was asked, its question's hash and reply.
-        lost: Tokens and cost of runs that were ended before they had a result.
-        files: Names and hashes of the result files that were written.
-        names: Names of the versions that were tested, by the hashes of their texts.
-        is_new: Whether nothing was in it.
-        withholds: Whether it keeps scores without the texts of the runs.
+        proposals: Hash of the prompt and reply of the reflection model, by round.
+        lost: Tokens and cost of runs without a result.
+        names: Names of the tested versions, by their hashes.
+        withholds: Whether it omits inputs and outputs of runs.
     """
 
     def __init__(self, path: Path, id: str, *, is_new: bool) -> None:
@@ -66,53 +63,53 @@ class SearchJournal:
 
     @property
     def lacks_scores(self) -> bool:
-        """Whether the judge has given no score to three runs or more, and to more than half of the runs."""
+        """Whether three runs or more, and over half of them, have no score."""
         judged = [one for one in self.rated.values() if one.error is None and not one.refused]
         without = sum(one.unscored is not None for one in judged)
         return without >= _MANY and 2 * without > len(judged)
 
     def forget_failures(self) -> None:
-        """Forget what has ended the last start, so that models are asked again."""
+        """Forget failures, so that models are called again."""
         if all(one.get("text") is None for one in self.proposals.values()):
             self.proposals = {}
         if self.lacks_scores:
             self.rated = {key: one for key, one in self.rated.items() if one.unscored is None}
 
     async def add_rated(self, version: str, rated: Rated) -> None:
-        """Keep a score."""
+        """Store a score."""
         kept = rated.withheld() if self.withholds else rated
         await self._append({"rated": kept.to_dict(), "version": version})
         self.rated[version, rated.case_id] = rated
 
     async def add_proposal(self, number: int, proposal: Mapping[str, Any]) -> None:
-        """Keep a reply of the reflection model."""
+        """Store a reply of the reflection model."""
         await self._append({"proposal": dict(proposal), "number": number})
         self.proposals[number] = proposal
 
     async def add_lost(self, tokens: int, cost: float | None) -> None:
-        """Keep what runs have used that have no result."""
+        """Store the usage of runs without a result."""
         await self._append({"lost": [tokens, cost]})
         self.lost.append((tokens, cost))
 
     async def add_files(self, files: Mapping[str, str]) -> None:
-        """Keep the hashes of result files, before they are written."""
+        """Store the hashes of result files before they are written."""
         await self._append({"files": dict(files)})
         self.files |= set(files.items())
 
     async def add_name(self, hashed: str, name: str) -> None:
-        """Keep the name of a version: once it is in use, its number is taken."""
+        """Store the name of a version: once in use, its number is taken."""
         await self._append({"name": name, "of": hashed})
         self.names[hashed] = name
 
     async def _append(self, data: Mapping[str, Any]) -> None:
-        with anyio.CancelScope(shield=True):  # it has cost something, so it is kept
+        with anyio.CancelScope(shield=True):  # it has cost something, so it is stored
             await run_sync(_append, self.path, data)
 
     def _read(self, data: Mapping[str, Any]) -> None:
         if "rated" in data:
             rated = Rated.from_dict(data["rated"])
             key = str(data["version"]), rated.case_id
-            if (before := self.rated.get(key)) is not None:  # asked again, and paid for twice
+            if (before := self.rated.get(key)) is not None:  # called again, and paid for twice
                 self.lost.append((before.judge_tokens, before.judge_cost))
             self.rated[key] = rated
         elif "proposal" in data:
@@ -131,13 +128,7 @@ class SearchJournal:
 
 @attrs.frozen
 class BegunSearch:
-    """What a search began with.
-
-    Attributes:
-        id: Id of its journal.
-        cases: For each recorded run its trace.
-        skipped: The traces that were left out, each with the reason.
-    """
+    """The cases with their traces, and skipped traces, of an earlier start."""
 
     id: str
     cases: Mapping[str, str]
@@ -145,16 +136,9 @@ class BegunSearch:
 
 
 def read_beginning(path: Path, key: str) -> BegunSearch | None:
-    """Return what an earlier start of the same search began with; None if there was none.
+    """Return the start of the same search; None if it is the first. Raises E123 for another journal.
 
-    A later start uses the same ones, although others may match its filters by then.
-
-    Args:
-        path: The journal.
-        key: What identifies the search.
-
-    Raises:
-        WorkingFolderError: E123, the file cannot be read, or is of another search.
+    Later starts use the same cases, although others may match the filters by then.
     """
     lines = _lines(path)
     if not lines:
@@ -178,17 +162,7 @@ def read_beginning(path: Path, key: str) -> BegunSearch | None:
 def open_journal(
     path: Path, key: str, cases: Mapping[str, str], skipped: Sequence[Skipped] = ()
 ) -> SearchJournal:
-    """Open the journal of a search; begin it if it is missing.
-
-    Args:
-        path: The journal.
-        key: What identifies the search.
-        cases: The recorded runs, for each its trace.
-        skipped: The traces that are left out.
-
-    Raises:
-        WorkingFolderError: E123, the file cannot be used, or is of another search.
-    """
+    """Open or create the journal of a search; raise E123 for another one."""
     known = read_beginning(path, key)
     journal = SearchJournal(path, token_hex(16) if known is None else known.id, is_new=known is None)
     _drop_torn_line(path)
@@ -216,7 +190,7 @@ def open_journal(
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    """Return the objects of a journal; a last line that a killed process has not finished is left out."""
+    """Return the objects of a journal, without a last line that a killed process has not finished."""
     content = _content(path)
     if content and b"\n" not in content and not content.startswith(_BEGINNING):
         raise WorkingFolderError(path=str(path), reason=f"it is not a journal; {_ANYTHING_ELSE}")
@@ -236,7 +210,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 def _content(path: Path) -> bytes:
     try:
-        # Never through a link that somebody else has put there.
+        # Never through a link that someone else has put there.
         with open(os.open(path, _READ), "rb") as file:  # noqa: PTH123 - of a descriptor
             return file.read()
     except FileNotFoundError:
@@ -246,7 +220,7 @@ def _content(path: Path) -> bytes:
 
 
 def _drop_torn_line(path: Path) -> None:
-    """Cut off what a killed process has not finished; the file is a journal, or such a beginning of one."""
+    """Cut off a line that a killed process has not finished."""
     content = _content(path)
     end = content.rfind(b"\n") + 1
     if end == len(content):
@@ -261,7 +235,7 @@ def _drop_torn_line(path: Path) -> None:
 def _append(path: Path, data: Mapping[str, Any]) -> None:
     line = json.dumps(data, ensure_ascii=True, sort_keys=True, default=str) + "\n"
     try:
-        # For its owner only, and never through a link that somebody else has put there.
+        # For its owner only, and never through a link that someone else has put there.
         with _writing, open(open_private(path, _APPEND), "ab") as file:  # noqa: PTH123 - with a mode
             file.write(line.encode())
             file.flush()

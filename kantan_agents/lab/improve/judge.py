@@ -1,4 +1,4 @@
-"""``judge_of``: the evaluator that gives the scores of a search, on a scale with a best score."""
+"""``judge_of``: the evaluator of a search, on a scale."""
 
 from __future__ import annotations
 
@@ -15,16 +15,10 @@ from kantan_agents.support.arguments import checked_number
 
 
 def judge_of(given: Any, agent: Agent[Any], perfect: float | None) -> tuple[Evaluator, float]:
-    """Return the evaluator that gives the scores, with its scale, and the best score.
+    """Return the evaluator with its scale, and the best score.
 
-    Args:
-        given: An evaluator, the agent of a judge, the prompt to judge by, or a function.
-        agent: The agent, whose model judges by a prompt.
-        perfect: The best score; None for the highest of the judge's scale, or 1 if it has none.
-
-    Raises:
-        InvalidOptionError: E75, it is something else, a lower score is better, its scale begins below 0,
-            or ``perfect`` is not a number on its scale.
+    Raises E75 for anything other than ``improve`` accepts, a judge with lower scores for better answers or a
+    scale that starts below 0, and a ``perfect`` outside of the scale.
     """
     if given is None:
         reason = "say what gives the scores: an evaluator, a judge's agent, or a function of a FinishedCase"
@@ -53,7 +47,7 @@ def judge_of(given: Any, agent: Agent[Any], perfect: float | None) -> tuple[Eval
 
 
 def _judged_on_scale(agent: Agent[Any], best: float) -> Evaluator:
-    """Return a judge whose schema has the scale, if its type can have one; its version is that without."""
+    """Return a judge whose schema has the scale if possible; its version ignores the scale."""
     judge = judged(agent)
     if judge.scale is not None:
         return judge

@@ -1,4 +1,4 @@
-"""What a candidate must keep to: its markers and its length, and what its runs may do and cost."""
+"""Limits of candidates."""
 
 from __future__ import annotations
 
@@ -15,18 +15,12 @@ from kantan_agents.support.arguments import checked_int, checked_number
 
 NOT_UNICODE: Final = "it is not valid Unicode"
 _LEAST: Final = 2_000
-"""So many characters are always allowed: a short prompt may grow more than twofold."""
+"""The length that is always allowed: a short prompt may more than double."""
 
 
 @attrs.frozen
 class CandidateLimits:
-    """The limits of every candidate.
-
-    Attributes:
-        old: The old version.
-        max_length: The most characters of the text.
-        max_cost_increase: How much more a run may use, as a share of what it uses with the old version.
-    """
+    """The limits of every candidate; ``max_cost_increase`` is a fraction."""
 
     old: Prompt
     max_length: int
@@ -34,11 +28,7 @@ class CandidateLimits:
 
     @classmethod
     def of(cls, old: Prompt, max_length: int | None, max_cost_increase: float) -> CandidateLimits:
-        """Return the limits, checked.
-
-        Raises:
-            InvalidOptionError: E75, one is invalid, or the old version is longer than ``max_length``.
-        """
+        """Return the limits; raise E75 if one is invalid or the old version is too long."""
         most = (
             max(2 * len(old.text), _LEAST) if max_length is None else checked_int("max_length", max_length, 1)
         )
@@ -49,11 +39,11 @@ class CandidateLimits:
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """The markers that every candidate must have, in their order."""
+        """The required placeholders, in their order."""
         return tuple(markers_of(self.old.text)) if not self.old.literal else ()
 
     def problem(self, text: str) -> str | None:
-        """Return why a candidate is refused before it is run; None if it may run."""
+        """Return why a candidate must not run; None if it may."""
         if not text.strip():
             return "the text is empty"
         if len(text) > self.max_length:
@@ -69,11 +59,9 @@ class CandidateLimits:
         return _marker_problem(markers_of(self.old.text), markers_of(text))
 
     def obstacle(self, old: Mapping[str, Rated], new: Mapping[str, Rated]) -> str | None:
-        """Return why a candidate must not win; None if nothing is against it.
+        """Return why a candidate must not win; None if it may.
 
-        Args:
-            old: What became of runs with the old version, by the id of the recorded run.
-            new: The same for the candidate; other runs than those in ``old`` are compared with the recording.
+        Runs are by the id of the recorded run; those missing in ``old`` are compared with the recording.
         """
         for case_id, rated in new.items():
             before = old.get(case_id)
@@ -100,7 +88,7 @@ class CandidateLimits:
 
 
 def markers_of(text: str) -> list[str]:
-    """Return the markers of a text in one spelling, each once, in their order."""
+    """Return the distinct placeholders in one spelling, in order."""
     found = [one for one in compile_template(text) if isinstance(one, Marker)]
     return list(dict.fromkeys(f"{{{{ ${one.source}{'.' if one.path else ''}{one.path} }}}}" for one in found))
 

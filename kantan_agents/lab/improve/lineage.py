@@ -1,4 +1,4 @@
-"""Draws the lineage of candidates as SVG: a row for each version, and a line from each to its parent."""
+"""Renders the lineage of candidates as SVG: a row for each version, with a line to its parent."""
 
 from __future__ import annotations
 
@@ -38,12 +38,7 @@ _WORDS: Final[dict[CandidateStatus, str]] = {
 
 
 def draw_lineage(title: str, candidates: Sequence[Candidate]) -> str:
-    """Return the picture. Everything that a model wrote is text in it.
-
-    Args:
-        title: What it shows.
-        candidates: The versions in the order of their numbers, the old one first.
-    """
+    """Return the picture, in which strings from models are only text."""
     depths = _depths(candidates)
     left = _LEFT + _STEP * (max(depths.values(), default=0) + 1)
     height = _TOP + _ROW * len(candidates)

@@ -1,8 +1,7 @@
-"""Counts how often sealed cases were opened, and what each opening costs of the error rate.
+"""Counts how often held-out cases were opened, and limits the total error rate.
 
-The chance of calling a version better that is not must stay below 5 % however often somebody tries on the
-same cases. So the first opening may use half of it, the second a quarter, and so on: together never more than
-all of it.
+However often the same cases are opened, the error rate stays below 5 %: the first opening uses half of it,
+the second a quarter, and so on.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from kantan_agents.traces.schema import count_existing
 from kantan_agents.traces.store.connection import changing, reading, transaction
 
 OPENINGS: Final = "kantan_agents_sealed_openings"
-"""One row for each opening of sealed cases. It outlives the traces: what was seen stays seen."""
+"""One row for each opening. It outlives the traces: the cases stay seen."""
 ALPHA: Final = 0.05
 """The error rate of all openings of the same cases together."""
 
@@ -33,10 +32,10 @@ _CREATE: Final = (
 
 @attrs.frozen
 class Opening:
-    """One opening of sealed cases.
+    """One opening of held-out cases.
 
     Attributes:
-        number: How often any of these cases were opened so far, this time included.
+        number: How often any of these cases were opened so far, including this time.
         alpha: The error rate that this opening may use.
     """
 
@@ -50,33 +49,19 @@ class Opening:
 
     @property
     def left(self) -> float:
-        """The error rate that is left for all later openings of these cases."""
+        """The error rate that remains for all later openings of these cases."""
         return self.alpha
 
 
 def next_opening(path: Path, cases: Collection[str]) -> Opening:
-    """Return what an opening of these cases would be, without opening them.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the next opening of these cases, without opening them."""
     with reading(path, by_trace=False) as connection:
         rows = list(connection.execute(_SELECT)) if count_existing(connection, [OPENINGS]) else []
     return Opening.of(_count(path, rows, cases) + 1)
 
 
 def open_sealed(path: Path, key: str, prompt: str, cases: Collection[str]) -> Opening:
-    """Note that sealed cases are opened; the same opening again is the same row.
-
-    Args:
-        path: The database.
-        key: What identifies the opening: the same search with the same versions on the same cases.
-        prompt: Name of the prompt.
-        cases: Ids of the cases.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be changed.
-    """
+    """Store an opening; the same one again, by ``key``, is the same row."""
     values = (key, prompt, datetime.now(timezone.utc).isoformat(), json.dumps(sorted(cases)))
     with changing(path) as connection, transaction(connection):
         connection.execute(_CREATE)

@@ -1,4 +1,4 @@
-"""The adapter to GEPA, which asks for runs and proposals from its own thread."""
+"""The adapter to GEPA, which runs in a thread."""
 
 from __future__ import annotations
 
@@ -14,15 +14,11 @@ from kantan_agents.support.extras import extra
 _T = TypeVar("_T")
 
 COMPONENT: Final = "prompt"
-"""The only text that is optimised. Tool rules never are."""
+"""The only component to optimize. Tool rules never are."""
 
 
 class SearchEnded(BaseException):
-    """Ends GEPA from inside of a call.
-
-    Attributes:
-        error: Why.
-    """
+    """Stops GEPA from inside of a call."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -30,27 +26,23 @@ class SearchEnded(BaseException):
 
 
 class SearchSteps(Protocol):
-    """What GEPA asks for."""
+    """The steps that GEPA requests."""
 
     async def evaluate(self, text: str, cases: Sequence[Case]) -> Sequence[Rated]:
         """Return the scores of a version on some cases."""
         ...
 
     async def propose(self, text: str, rated: Sequence[Rated]) -> str | None:
-        """Return a new version made from another one; None if there is none."""
+        """Return a new version based on this one; None if there is none."""
         ...
 
     def is_over(self, rounds: int) -> bool:
-        """Return whether the search ends after so many rounds."""
+        """Return whether the search stops after this many rounds."""
         ...
 
 
 def check_installed() -> None:
-    """Check that GEPA can be imported.
-
-    Raises:
-        OptimizerMissingError: E124, it cannot.
-    """
+    """Raise E124 if GEPA cannot be imported."""
     with extra("improve"):
         from gepa.api import optimize
     del optimize
@@ -66,21 +58,9 @@ def optimise(
     sample: int,
     perfect: float,
 ) -> None:
-    """Let GEPA search; to be called in a worker thread of anyio.
+    """Let GEPA search, in a worker thread of anyio.
 
-    GEPA keeps no state of its own in a file: it is a pickle, and the journal makes it needless.
-
-    Args:
-        steps: What GEPA asks for.
-        old: The old version.
-        train: The cases that candidates are made from.
-        validation: The cases that choose the best candidate.
-        seed: The same seed makes the same steps.
-        sample: On how many training cases a candidate is made and tried first.
-        perfect: The best score.
-
-    Raises:
-        SearchEnded: A step has failed.
+    GEPA stores no state in a file: it is a pickle, and the journal makes it needless.
     """
     from gepa.api import optimize
 
@@ -106,14 +86,14 @@ def optimise(
 
 
 class _Silent:
-    """GEPA's log: candidates and runs may hold anything, and the journal has them."""
+    """GEPA's log: the journal has everything."""
 
     def log(self, message: str) -> None:
         """Do nothing."""
 
 
 class _Adapter:
-    """What GEPA knows of the agent."""
+    """GEPA's view of the agent."""
 
     def __init__(self, steps: SearchSteps) -> None:
         self._steps = steps
@@ -133,7 +113,7 @@ class _Adapter:
     def make_reflective_dataset(
         self, candidate: dict[str, str], eval_batch: Any, components_to_update: list[str]
     ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """Keep the runs for the proposal that follows."""
+        """Store the runs for the next proposal."""
         del candidate
         self._parent = tuple(eval_batch.trajectories or ())
         records = [{"Feedback": "\n".join(one.feedback)} for one in self._parent]
@@ -145,7 +125,7 @@ class _Adapter:
         reflective_dataset: Mapping[str, Sequence[Mapping[str, Any]]],
         components_to_update: list[str],
     ) -> dict[str, str]:
-        """Return a new text; nothing if the reflection model gave none."""
+        """Return a new prompt; nothing if the reflection model gave none."""
         del reflective_dataset, components_to_update
         text = _ask(self._steps.propose, candidate[COMPONENT], self._parent)
         return {} if text is None else {COMPONENT: text}

@@ -1,4 +1,4 @@
-"""Makes cases of a cohort, and splits them by conversation into train, validation and sealed test."""
+"""Splits the cases of a cohort by conversation into train, validation and held-out test."""
 
 from __future__ import annotations
 
@@ -30,21 +30,15 @@ from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.capture.canonical import content_hash
 
 SPLIT: Final = (0.4, 0.2, 0.4)
-"""Fractions of train, validation and test. The test is large, because the verdict depends on it."""
-# The same for every seed of the search: what is sealed stays sealed.
+"""Train, validation and test. The test is large, because the verdict depends on it."""
+# The same for every seed of the search, so that the same cases stay held out.
 _SPLIT_SEED: Final = 0
 _FEWEST_VALIDATION: Final = 2
 
 
 @attrs.frozen
 class RecordedSource:
-    """A recorded run that a candidate is run on.
-
-    Attributes:
-        case: Its input and its conversation, without the recorded output as a reference.
-        record: The outermost run.
-        used: What it has used, with all runs inside it.
-    """
+    """A recorded run; ``case`` lacks its output, ``used`` includes inner runs."""
 
     case: Case
     record: RunRecord
@@ -52,21 +46,13 @@ class RecordedSource:
 
     @property
     def trace_id(self) -> str:
-        """Id of its trace."""
+        """Id of the trace."""
         return str(self.case.metadata["trace_id"])
 
 
 @attrs.frozen
 class Parts:
-    """The recorded runs in three parts.
-
-    Attributes:
-        sources: Every run by its id.
-        train: The cases that candidates are made from.
-        validation: The cases that choose the best candidate.
-        test: The cases that nobody sees before a winner is tested.
-        skipped: The traces that are left out, each with the reason.
-    """
+    """The recorded runs in three parts."""
 
     sources: Mapping[str, RecordedSource]
     train: Sequence[Case]
@@ -75,7 +61,7 @@ class Parts:
     skipped: Sequence[Skipped]
 
     def estimates(self, case_ids: Iterable[str]) -> Amounts:
-        """Return what the recorded runs of these cases have used together; None if it is not known."""
+        """Return the recorded usage of these cases; None where unknown."""
         listed = [expected_amounts(self.sources[case_id].used) for case_id in case_ids]
         amounts = {name: [one[name] for one in listed] for name in ("tokens", "cost")}
         return {
@@ -84,7 +70,7 @@ class Parts:
 
     @property
     def test_ids(self) -> Sequence[str]:
-        """Ids of the sealed cases; their contents stay sealed."""
+        """Ids of the held-out cases; their content stays unread."""
         seen = {case.id for case in (*self.train, *self.validation)}
         return [case_id for case_id in self.sources if case_id not in seen]
 
@@ -97,21 +83,7 @@ def parts_of(
     prices: Prices,
     split: tuple[float, float, float],
 ) -> Parts:
-    """Read a cohort and split it.
-
-    Args:
-        cohort: The recorded runs.
-        agent: Name of the agent.
-        old: The old version; runs of another one are left out.
-        live: Names of tools that may really run.
-        prices: Prices of models.
-        split: Fractions of train, validation and test.
-
-    Raises:
-        CohortTooSmallError: E121, no recorded run can be used.
-        InvalidOptionError: E75, ``split`` is not three fractions that add up to 1.
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Read and split a cohort; raise E121 without a usable run of the ``old`` version."""
     train, validation, test = _fractions(split)
     sources: list[RecordedSource] = []
     skipped: list[Skipped] = []
@@ -133,13 +105,10 @@ def parts_of(
 
 
 def check_sizes(parts: Parts, split: tuple[float, float, float], alpha: float) -> None:
-    """Check that the parts are large enough for a verdict.
+    """Raise E121 unless the parts are large enough for a verdict.
 
-    A paired test at ``alpha`` needs so many conversations that all of them in favour of one side are not
-    chance: 7 at 0.025. Conversations in which users said the same count as one.
-
-    Raises:
-        CohortTooSmallError: E121, they are not; the error has the number of conversations that it takes.
+    An ``alpha`` of 0.025 needs 7 conversations: with fewer, all may favor one side by chance. Conversations
+    with the same user messages count as one.
     """
     sealed = [parts.sources[case_id].case for case_id in parts.test_ids]
     have = [len(set(units_of_cases(part).values())) for part in (parts.train, parts.validation, sealed)]
@@ -191,16 +160,16 @@ def _of_trace(
         conversation = (
             case.conversation or _begun_with(case, recording.root) or (trace_id if len(own) > 1 else None)
         )
-        # The recorded output is what was answered, and not what should have been.
+        # The recorded output is the actual answer, not the expected one.
         case = attrs.evolve(case, expected=None, conversation=conversation)
         made.append(RecordedSource(case, recording.root, recorded_figures(recording.runs, prices)))
     return made
 
 
 def _begun_with(case: Case, run: RunRecord) -> str | None:
-    """Return what identifies a conversation: its first item; None for a text without a session.
+    """Return the identity of a conversation: its first item; None for a string without a session.
 
-    A later turn repeats the earlier ones. So conversations without an id that begin alike count as one.
+    Later turns repeat it. So conversations without an id that start alike count as one.
     """
     items = case.whole_input
     if isinstance(items, str) and run.has_session:  # its first turn
@@ -211,7 +180,6 @@ def _begun_with(case: Case, run: RunRecord) -> str | None:
 
 
 def _other_version(case: Case | None, old: Prompt) -> str | None:
-    """Return which other version a run was of; None for a run of the old version."""
     if case is None:
         return None
     recorded = case.metadata.get("prompt"), case.metadata.get("version")

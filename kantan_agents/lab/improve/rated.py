@@ -1,4 +1,4 @@
-"""``Rated``: what became of one recorded run with a version of the prompt, its score, and what was wrong."""
+"""``Rated``: the outcome of one run with a version, its score, and its mistakes."""
 
 from __future__ import annotations
 
@@ -30,25 +30,13 @@ class Rated:
     """One run and its score.
 
     Attributes:
-        case_id: Id of the recorded run.
-        value: The score; 0 for a run that failed, diverged or was not made, or got no score.
+        value: The score; 0 for a run that failed, diverged, was not run or has no score.
         status: As for ``RunOutcome``; ``"recorded"`` for the recorded run itself, and ``"not run"`` for a
-            candidate that was refused.
-        feedback: What was wrong, for the reflection model; one text for each remark.
-        comment: The judge's comment.
-        refused: Names of the tools whose calls were refused, and not in the recorded run.
+            candidate that was rejected before.
+        feedback: The mistakes, for the reflection model.
+        ``refused``: Names of the tools whose calls were denied, and not in the recorded run.
         is_invalid: Whether the output did not fit its schema.
-        output: The final output; None if there is none.
-        error: The error that ended the run.
-        trace_id: Id of the trace of the run; None if it was not recorded.
-        input_tokens: Input tokens of its model calls.
-        output_tokens: Output tokens of its model calls.
-        seconds: Time spent in its model calls.
-        model_calls: Number of its model calls.
-        cost: Price of its tokens; None without prices.
-        judge_tokens: Tokens of the judge.
-        judge_cost: Their price; None without prices.
-        unscored: Why the judge has given no score; None if it has, or if it was not asked.
+        unscored: Why the judge gave no score; None if it did, or was not called.
     """
 
     case_id: str
@@ -72,16 +60,16 @@ class Rated:
 
     @property
     def tokens(self) -> int:
-        """Input and output tokens of the run together."""
+        """Input and output tokens."""
         return self.input_tokens + self.output_tokens
 
     @property
     def has_ended(self) -> bool:
-        """Whether the run ended by itself, so that its use can be compared."""
+        """Whether the run finished by itself, so that its usage is comparable."""
         return self.status in ("same", "wording", "changed") and self.error is None
 
     def withheld(self) -> Self:
-        """Return it without the texts of the run: for a database that may not have them either."""
+        """Return it without inputs and outputs."""
         error, unscored = [one and one.partition(":")[0] for one in (self.error, self.unscored)]
         return attrs.evolve(self, output=None, comment=None, error=error, unscored=unscored, feedback=())
 
@@ -91,11 +79,7 @@ class Rated:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the value that ``to_dict`` has made data of.
-
-        Raises:
-            msgspec.ValidationError: It is not such data.
-        """
+        """Return the value of such data."""
         return msgspec.convert(data, cls)
 
 
@@ -105,12 +89,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def feedback_of(rated: Rated, perfect: float) -> tuple[str, ...]:
-    """Return what was wrong with a run, the most important first: refused calls, errors, the judge's comment.
-
-    Args:
-        rated: The run.
-        perfect: The best score.
-    """
+    """Return the mistakes of a run, most important first."""
     found = [
         f"The call of the tool {name} was refused by the tool rules. It must not be made."
         for name in rated.refused
@@ -133,12 +112,12 @@ def feedback_of(rated: Rated, perfect: float) -> tuple[str, ...]:
 
 
 def masked(value: Any) -> Any:
-    """Return data as JSON data in which secrets are masked, by their form and by their names."""
+    """Return JSON data with secrets masked, by their form and by their names."""
     return mask_data(decode(encode_anything(value)), mask)
 
 
 def recorded_run(source: RecordedSource) -> tuple[Rated, tuple[ToolUse, ...]]:
-    """Return what was recorded, and the tool calls. It costs nothing, as it does not run again."""
+    """Return the recorded outcome and tool calls, at no cost."""
     record = source.record
     error = None if record.error is None else f"{record.error.type}: {record.error.message}"
     rated = Rated(
@@ -154,7 +133,7 @@ def recorded_run(source: RecordedSource) -> tuple[Rated, tuple[ToolUse, ...]]:
 
 
 def repeated_run(source: RecordedSource, outcome: RunOutcome) -> tuple[Rated, tuple[ToolUse, ...]]:
-    """Return what became of a recorded run with a version, and the tool calls; secrets are masked."""
+    """Return the outcome and tool calls of a repeated run, with secrets masked."""
     error = outcome.error
     if outcome.new_call is not None:
         call = outcome.new_call
@@ -183,14 +162,14 @@ def repeated_run(source: RecordedSource, outcome: RunOutcome) -> tuple[Rated, tu
 
 
 def result_of(rated: Rated, case: Case, version: str, tool_calls: tuple[ToolUse, ...] = ()) -> CaseResult:
-    """Return the run of a case with a version of the prompt as one of an evaluation, without scores."""
+    """Return a run as a result of an evaluation, without scores."""
     return CaseResult(
         case.id,
         case.hash,
         case.conversation,
         version,
         0,
-        "finished",  # with the score 0 if it has failed, so that it is not reported as one without a score
+        "finished",  # a failed one too, with the score 0: it must not be reported as unscored
         rated.output,
         rated.error,
         rated.trace_id,
@@ -204,7 +183,7 @@ def result_of(rated: Rated, case: Case, version: str, tool_calls: tuple[ToolUse,
 
 
 def _tool_uses_after(record: RunRecord, outcome: RunOutcome) -> tuple[ToolUse, ...]:
-    """Return the tool calls of a run with a candidate: the recorded ones, with the decisions that differ."""
+    """Return the tool calls of a candidate's run: the recorded ones, with the changed decisions."""
     gone = Counter(
         _key(one, one.before)
         for one in outcome.decisions

@@ -1,4 +1,4 @@
-"""``Rater``: runs a version of the prompt on recorded runs, and asks the judge about what it answers."""
+"""``Rater``: runs a version on recorded runs, and has a judge score the answers."""
 
 from __future__ import annotations
 
@@ -26,28 +26,19 @@ from kantan_agents.support.secrets import mask
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
 RECORDED: Final = "recorded"
-"""What stands for the recorded runs themselves among the versions of a journal."""
+"""The journal's version for the recorded runs."""
 _JUDGE: Final = "judge"
 _ATTEMPTS: Final = 3
 _OF_ANSWERS: Final = re.compile(
     r"(InvalidScore|ModelBehaviorError|ModelRefusalError|MaxTurnsExceeded):"
     r"|\w+: \[kantan-agents\]\[E(40|205|206)\]"
 )
-"""Errors of a score that are about what the judge has said of one run; others would come for each run."""
+"""Errors of one score; others would recur for each run."""
 
 
 @attrs.frozen
 class Rater:
-    """Gives scores to versions of the prompt; what the journal has is not paid for again.
-
-    Args:
-        asked: What the caller asks for.
-        target: What is improved.
-        parts: The recorded runs.
-        journal: Keeps what was paid for.
-        spending: The budget.
-        done: Called whenever a score is known.
-    """
+    """Scores versions of the prompt, and pays for each score once."""
 
     _asked: ImproveArguments
     _target: ImproveTarget
@@ -57,19 +48,17 @@ class Rater:
     _done: Callable[[], None]
 
     async def rate_recorded(self, cases: Sequence[Case]) -> list[Rated]:
-        """Return the scores of what was recorded; nothing runs but the judge."""
+        """Return the scores of the recorded answers."""
         missing = self._missing(RECORDED, cases)
         sources = [self._parts.sources[case.id] for case in missing]
         await self._judge_all(RECORDED, [(one, *recorded_run(one)) for one in sources])
         return [self._journal.rated[RECORDED, case.id] for case in cases]
 
     async def rate(self, text: str, cases: Sequence[Case]) -> list[Rated]:
-        """Run a version of the prompt on recorded runs, and return the scores in their order.
+        """Run a version on recorded runs, and return the scores in their order.
 
-        Raises:
-            BudgetUsedUpError: The budget does not suffice; what is finished is kept.
-            JudgeFailedError: E125, the judge gives no usable score.
-            Exception: What ends every run, such as a model that cannot be reached.
+        Finished results are stored even if it fails: no budget, no usable scores (E125), or an error of every
+        run.
         """
         version = hash_text(text)
         missing = self._missing(version, cases)
@@ -82,7 +71,7 @@ class Rater:
         return [self._journal.rated[version, case.id] for case in cases]
 
     def _missing(self, version: str, cases: Sequence[Case]) -> list[Case]:
-        """Return the cases without a score, each once: GEPA fills up a sample with cases that it has."""
+        """Return the cases without a score, each once: GEPA repeats cases to fill up a sample."""
         by_id = {case.id: case for case in cases}
         return [case for case_id, case in by_id.items() if (version, case_id) not in self._journal.rated]
 
@@ -125,12 +114,7 @@ class Rater:
         return outcomes
 
     async def _keep_lost(self, used: Figures, kept: int) -> None:
-        """Count what was used for runs that have no result; those that have one are counted with their score.
-
-        Args:
-            used: What this start has used.
-            kept: Tokens of the runs that have a result.
-        """
+        """Store the usage of runs without a result; the others used ``kept`` tokens."""
         self._spending.count(used.tokens, used.cost)
         lost = used.tokens - kept
         if lost > 0:
@@ -140,7 +124,7 @@ class Rater:
     async def _judge_all(
         self, version: str, runs: Sequence[tuple[RecordedSource, Rated, tuple[ToolUse, ...]]]
     ) -> None:
-        """Ask the judge about runs, and keep the scores; the first error is raised when all have ended."""
+        """Judge all runs and store the scores, then raise the first error."""
         work = Work(self._spending)
 
         async def ask(run: tuple[RecordedSource, Rated, tuple[ToolUse, ...]]) -> None:
@@ -149,7 +133,7 @@ class Rater:
             except Exception as error:  # noqa: BLE001 - raised below
                 work.stop(error)
 
-        # If nothing is known about what it uses, it is asked once alone.
+        # While its usage is unknown, it is called once alone.
         kinds = [_JUDGE] if self._asked.judge.source == "model" else []
         await work.do(runs, ask, self._asked.runs.concurrency, lambda _: self._spending.knows(kinds))
         if work.stopped is not None:
@@ -158,7 +142,7 @@ class Rater:
     async def _judge_one(
         self, version: str, source: RecordedSource, rated: Rated, tool_calls: tuple[ToolUse, ...]
     ) -> None:
-        # A refused call must not be made, however good the answer is.
+        # A denied call must not be made, however good the answer is.
         if rated.error is None and not rated.refused:
             rated = await self._scored(source, version, rated, tool_calls)
         rated = attrs.evolve(rated, feedback=feedback_of(rated, self._asked.search.perfect))
@@ -175,7 +159,7 @@ class Rater:
         self, source: RecordedSource, version: str, rated: Rated, tool_calls: tuple[ToolUse, ...]
     ) -> Rated:
         finished = result_of(rated, source.case, version, tool_calls).finished(source.case)
-        if version == RECORDED:  # the judge sees what it used, although it is not paid for again
+        if version == RECORDED:  # the judge sees the usage, although it is not paid for again
             finished = attrs.evolve(finished, **attrs.asdict(source.used))
         metadata = {EXPERIMENT_KEY: experiment_name(self._target.old)}
         used, problem, error = Figures(cost=self._asked.runs.priced.nothing), "", None

@@ -1,4 +1,4 @@
-"""``Reflection``: asks a model for a new version of the prompt, from what was wrong with recorded runs."""
+"""``Reflection``: calls a model for a new version of the prompt."""
 
 from __future__ import annotations
 
@@ -57,19 +57,14 @@ class NewPrompt:
         prompt: The whole new text.
     """
 
+    # The model reads this docstring as the description of the schema.
     changes: str
     prompt: str
 
 
 @attrs.frozen
 class Proposal:
-    """A version that the reflection model has proposed.
-
-    Attributes:
-        text: The text; None if it gave no valid reply.
-        changes: What it has changed, or why there is none.
-        is_cut: Whether there is none because its reply has reached a limit.
-    """
+    """A proposed version; without ``text`` if the reply is invalid, and ``changes`` is the reason."""
 
     text: str | None
     changes: str
@@ -77,15 +72,7 @@ class Proposal:
 
 
 class Reflection:
-    """Asks the reflection model; what the journal has is not asked again.
-
-    Args:
-        asked: What the caller asks for.
-        limits: What candidates must keep to, for the question.
-        experiment: Name of the search, for the traces.
-        journal: Keeps the replies.
-        spending: The budget.
-    """
+    """Calls the reflection model, and pays for each reply once."""
 
     def __init__(
         self,
@@ -111,17 +98,7 @@ class Reflection:
         self._spending = spending
 
     async def propose(self, number: int, question: str, key: str) -> Proposal:
-        """Return the proposal of a round.
-
-        Args:
-            number: Number of the candidate.
-            question: What the model is asked.
-            key: The question as a later start can ask it, which knows what the journal has.
-
-        Raises:
-            BudgetUsedUpError: The budget does not suffice.
-            Exception: The model cannot be reached.
-        """
+        """Return the proposal of a round; a later start can repeat ``key``."""
         asked = hash_text(key)
         known = self._journal.proposals.get(number)
         if known is not None and known.get("question") == asked:
@@ -164,14 +141,7 @@ class Reflection:
 def question_of(
     text: str, runs: Sequence[tuple[Case, Rated]], limits: CandidateLimits, refused: Sequence[tuple[str, str]]
 ) -> str:
-    """Return what the reflection model is asked.
-
-    Args:
-        text: The version to improve.
-        runs: Runs with it, and what was wrong with them.
-        limits: What the new version must keep to.
-        refused: Earlier proposals that were not run, each with the reason.
-    """
+    """Return the reflection model's prompt, with the rejected proposals and reasons."""
     parts = [f"The instructions of the agent:\n\n{fenced(text)}"]
     for number, (case, rated) in enumerate(runs, start=1):
         output = "(none)" if rated.output is None else _shown(rated.output)
@@ -191,15 +161,9 @@ def question_of(
 
 
 def check_reflection(proposals: Sequence[Proposal], *, has_ended: bool) -> None:
-    """Check that the reflection model gave at least one valid reply.
+    """Raise E126 unless the reflection model gave a valid reply.
 
-    Args:
-        proposals: The proposals so far.
-        has_ended: Whether the search has ended. Before, it is too early for a verdict, unless replies have
-            no end: that takes long each time.
-
-    Raises:
-        ReflectionFailedError: E126, it gave none.
+    During the search it is too early, except for replies without an end: each takes long.
     """
     if not proposals or any(one.text is not None for one in proposals):
         return
@@ -217,7 +181,7 @@ def check_reflection(proposals: Sequence[Proposal], *, has_ended: bool) -> None:
 def _shown(value: Any) -> str:
     data = masked(value)
     if not isinstance(data, str):
-        # In the order in which the journal has it.
+        # In the order of the journal.
         data = json.dumps(data, ensure_ascii=False, sort_keys=True, default=str)
     return _cut(data)
 

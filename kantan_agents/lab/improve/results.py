@@ -1,7 +1,4 @@
-"""``improvement_of``: what an ended search has found; its result files, and how to deploy the new version.
-
-Nothing is deployed by itself.
-"""
+"""``improvement_of``: the result of a search, its files, and code to deploy it."""
 
 from __future__ import annotations
 
@@ -36,18 +33,7 @@ def improvement_of(
     new: Prompt | None,
     tested: SealedResult | None,
 ) -> Improvement:
-    """Return what a search has found.
-
-    Args:
-        asked: The arguments.
-        target: What was improved.
-        parts: The recorded runs.
-        search: The search, which has ended.
-        spending: What was used.
-        folder: The working folder, for the paths of the result files.
-        new: The best candidate as a version of the prompt; None without one.
-        tested: The result of its sealed test; None without one.
-    """
+    """Return the result of a finished search."""
     agent, old, best = asked.agent, target.old, search.best
     won = new if tested is not None and tested.reason is None else None
     reason = _why_none(search, asked.search.perfect) if tested is None else tested.reason
@@ -79,7 +65,7 @@ def improvement_of(
 
 
 def _ended(one: Candidate, old: Candidate, best: Candidate | None, tested: SealedResult | None) -> Candidate:
-    """Return a candidate with the result of the sealed test, or else why it was not the one to be tested."""
+    """Return a candidate with its final status and reason."""
     if best is not None and tested is not None and one.number == best.number:
         return attrs.evolve(one, status="winner" if tested.reason is None else "tested", reason=tested.reason)
     if one.status == "rejected":
@@ -105,7 +91,6 @@ def _why_rejected(one: Candidate) -> str:
 
 
 def _why_none(search: PromptSearch, perfect: float) -> str:
-    """Return why no candidate was tested in a search that has ended."""
     old = search.old.score
     tried, asked = len(search.candidates) - 1, len(search.proposals)
     if old is None:
@@ -125,7 +110,7 @@ def _why_none(search: PromptSearch, perfect: float) -> str:
 
 
 def contents_of(improvement: Improvement) -> dict[str, bytes]:
-    """Return the content of each result file, by what it holds."""
+    """Return the result files, by kind."""
     old = improvement.old
     title = f"Candidates for {old.name}, made from {old.version}"
     texts = {
@@ -140,20 +125,14 @@ def contents_of(improvement: Improvement) -> dict[str, bytes]:
 
 
 def rollout_code(old: Prompt, own: object, new: Prompt, file: Path) -> tuple[str, str]:
-    """Return two lines of Python: the new version, and a rollout that gives it to nobody yet.
+    """Return two lines of Python: the new version, and a rollout that gives it to no one yet.
 
-    Names, texts and paths are written as Python literals, so nothing in them is code.
-
-    Args:
-        old: The old version.
-        own: The instructions of ``agent``.
-        new: The new version.
-        file: The file with its text.
+    All values are Python literals, so nothing in them is code.
     """
     shares = f"shares={{{old.version!r}: 1, {new.version!r}: 0}}, ramp=(0, .1, .5, 1)"
     control = "agent.instructions" if old == own else _prompt(old, repr(old.text))
     versions = f"{{{old.version!r}: {control}, {new.version!r}: new}}"
-    # Not read_text, which would change the ends of lines.
+    # Not read_text, which would change line endings.
     return (
         f"new = {_prompt(new, f'Path({str(file)!r}).read_bytes().decode()')}",
         f"rollout = Rollout({versions}, {shares}, unit='user.id', metric='rubric')",
@@ -177,5 +156,5 @@ def _is_literal(text: str) -> bool:
 
 
 def rollout_command(agent: str, database: Path) -> str:
-    """Return the command that gives the new version to the first users."""
+    """Return the command that starts the rollout."""
     return shlex.join(["kantan-agents", "rollout", "promote", agent, "--db", str(database)])

@@ -1,4 +1,4 @@
-"""Tests the winner on the sealed cases, which are opened for it alone."""
+"""Tests the winner on the held-out cases."""
 
 from __future__ import annotations
 
@@ -22,13 +22,7 @@ from kantan_agents.traces.store import TraceStore
 
 @attrs.frozen
 class SealedResult:
-    """What the sealed test has shown.
-
-    Attributes:
-        opening: The opening of the sealed cases.
-        comparison: The old version (a) and the candidate (b), on the sealed cases.
-        reason: Why the candidate is not the new version; None if it is.
-    """
+    """The old version (a) and the candidate (b), and why (b) is not the new version."""
 
     opening: Opening
     comparison: Comparison
@@ -45,22 +39,9 @@ async def run_sealed_test(
     new: Prompt,
     search: str,
 ) -> SealedResult:
-    """Open the sealed cases and compare the old version with a candidate on them.
+    """Open the held-out cases and compare the old version with a candidate on them.
 
-    Args:
-        store: The database, which counts the openings.
-        parts: The recorded runs.
-        limits: What the candidate must keep to.
-        rater: Runs and scores versions.
-        judge: Gives the scores.
-        candidate: The candidate.
-        new: Its text as a prompt with a name and a version.
-        search: What identifies the search. Another one runs and judges both versions anew, which is another
-            chance to win, also with the same texts.
-
-    Raises:
-        BudgetUsedUpError: The budget does not suffice.
-        TraceDatabaseError: E60, the file cannot be changed.
+    Another ``search`` is another opening: it runs and judges both versions anew, another chance to win.
     """
     old = limits.old
     key = content_hash([search, parts.test.hash, hash_text(old.text), hash_text(candidate.text)])
@@ -92,7 +73,7 @@ def _by_case(rated: Sequence[Rated]) -> dict[str, Rated]:
 
 def _results(variant: str, cases: Sequence[Case], rated: Sequence[Rated], judge: Evaluator) -> VariantResults:
     units = units_of_cases(cases)
-    # A run that failed or diverged counts with the score 0. Left out, it would make its version look better.
+    # A run that failed or diverged scores 0: omitting it would make its version look better.
     results = [
         attrs.evolve(
             result_of(one, case, variant),

@@ -1,4 +1,4 @@
-"""``PromptSearch``: the candidates of a search, how they did, and which of them may win."""
+"""``PromptSearch``: the candidates of a search."""
 
 from __future__ import annotations
 
@@ -29,29 +29,16 @@ _T = TypeVar("_T")
 
 @attrs.define
 class _Entry:
-    """A candidate while the search goes on."""
+    """A candidate during the search."""
 
     candidate: Candidate
     rated: dict[str, Rated] = attrs.field(factory=dict)
 
 
 class PromptSearch:
-    """Searches for better versions of a prompt.
+    """Searches for better versions of a prompt; never reads the held-out part.
 
-    Args:
-        parts: The recorded runs. The sealed part is never read here.
-        limits: What candidates must keep to.
-        rater: Runs and scores versions.
-        reflection: Proposes versions.
-        options: How long and where it looks.
-        begin: Called before each step; it raises ``BudgetUsedUpError`` if the sealed test could not be paid.
-        done: Called when something has changed.
-        withholds: Whether the journal has no texts of runs.
-
-    Attributes:
-        round: Number of the current round, from 1; 0 before.
-        is_out_of_budget: Whether it ended because the budget did not suffice for what was next.
-        proposals: All replies of the reflection model.
+    ``begin``, called before each step, raises ``BudgetUsedUpError`` if the held-out test could not be paid.
     """
 
     def __init__(
@@ -93,7 +80,7 @@ class PromptSearch:
 
     @property
     def best(self) -> Candidate | None:
-        """The candidate that may win and has the highest validation score above the old one; the earliest."""
+        """The earliest eligible candidate with the highest validation score above the old one."""
         if self.old.score is None:
             return None
         able = [
@@ -107,19 +94,19 @@ class PromptSearch:
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """All versions in the order in which they were proposed, the old one first."""
+        """All versions as proposed, the old one first."""
         return tuple(one.candidate for one in self._entries)
 
     def rated(self, number: int) -> dict[str, Rated]:
-        """Return what became of the runs with a version so far, by the id of the recorded run."""
+        """Return the runs of a version, by the id of the recorded run."""
         return dict(self._entries[number].rated)
 
     async def run(self) -> None:
-        """Search until the rounds or the budget are used up, or a candidate is perfect.
+        """Search until a limit is reached or a candidate is perfect.
 
-        If it is cancelled, it ends the step that it is in, and waits for its thread.
+        If cancelled, it finishes the current step and waits for its thread.
         """
-        # A task of its own, because a cancellation by asyncio would leave the thread behind.
+        # A separate task, because a cancellation by asyncio would abandon the thread.
         searching = asyncio.create_task(self._optimise())
         try:
             await asyncio.shield(searching)
@@ -152,22 +139,22 @@ class PromptSearch:
         )
 
     async def evaluate(self, text: str, cases: Sequence[Case]) -> Sequence[Rated]:
-        """Return the scores of a version on training cases, or on all validation cases."""
+        """Return the scores on training cases, or on all validation cases."""
         return await self._stoppable(partial(self._evaluated, text, cases))
 
     async def propose(self, text: str, rated: Sequence[Rated]) -> str | None:
-        """Return a new version made from another one; None if the model gave no valid reply."""
+        """Return a new version; None for an invalid reply."""
         return await self._stoppable(partial(self._proposed, text, rated))
 
     async def _stoppable(self, step: Callable[[], Awaitable[_T]]) -> _T:
-        """Await a step of the thread, which has a task of its own; raise if the search is cancelled."""
+        """Await a step of the thread; raise if the search is cancelled."""
         with anyio.CancelScope() as self._step:
             if not self._is_cancelled:
                 return await step()
         raise RuntimeError("the search was cancelled")
 
     def is_over(self, rounds: int) -> bool:
-        """Return whether the search ends after so many rounds."""
+        """Return whether the search stops after this many rounds."""
         best = self.best
         is_perfect = best is not None and best.score is not None and best.score >= self._options.perfect
         if rounds >= self._options.rounds or is_perfect:
@@ -184,7 +171,7 @@ class PromptSearch:
             return [Rated(case.id, 0.0, "not run", (f"The version was refused: {reason}",)) for case in cases]
         is_validation = all(case.id in self._validation for case in cases)
         if number == 0 and not is_validation:
-            # What the old version did on these is on record, and is what it is improved by.
+            # The old version's recorded answers show what to improve.
             rated = await self._rater.rate_recorded(cases)
         else:
             rated = await self._rater.rate(text, cases)
@@ -246,5 +233,4 @@ class PromptSearch:
             entry.candidate = attrs.evolve(entry.candidate, status="not eligible", reason=reason)
 
     def _old_runs(self) -> dict[str, Rated]:
-        """Return the runs that the old version has made again: of the others, the recording is known."""
         return {key: one for key, one in self._entries[0].rated.items() if one.status != "recorded"}

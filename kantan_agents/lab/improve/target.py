@@ -1,4 +1,4 @@
-"""Finds the prompt that is to be improved, and the agent that has it; names its next version."""
+"""Finds the prompt to improve; names its next version."""
 
 from __future__ import annotations
 
@@ -21,38 +21,20 @@ _NUMBER: Final = re.compile(r"(?P<before>.*?)(?P<number>[0-9]{1,9})", re.DOTALL)
 
 @attrs.frozen
 class ImproveTarget:
-    """What is improved.
-
-    Attributes:
-        agent: The agent as it is in the program.
-        old: The version of its prompt that is improved.
-        recorded_versions: Versions of the prompt in the database.
-    """
+    """The agent, the prompt to improve, and its recorded versions."""
 
     agent: Agent[Any]
     old: Prompt
     recorded_versions: tuple[str, ...]
 
     def agent_with_another_text(self, text: str) -> Agent[Any]:
-        """Return the agent with any text but this one, so that a change to this text is a change."""
+        """Return the agent with any prompt but this one, so that a change has an effect."""
         other = self.old.text if self.old.text != text else f"{self.old.text}\n"
         return self.agent.clone(instructions=attrs.evolve(self.old, text=other, id=None))
 
 
 def find_target(agent: Any, store: TraceStore, prompt: str | None, version: str | None) -> ImproveTarget:
-    """Return the prompt to improve.
-
-    Args:
-        agent: The agent.
-        store: The database, which has the texts of earlier versions.
-        prompt: Name of the prompt; None for that of the agent.
-        version: Its version; None for that of the agent.
-
-    Raises:
-        InvalidOptionError: E75, ``agent`` is not an agent.
-        PromptNotImprovableError: E120, the agent has no such prompt, or the database no such version.
-        TraceDatabaseError: E60, the file cannot be read.
-    """
+    """Return the prompt to improve, by default the agent's; raise E120 if it is missing."""
     if not isinstance(agent, Agent):
         raise InvalidOptionError(option="agent", reason=f"must be an Agent, not {type(agent).__name__}")
     own = agent.instructions
@@ -83,12 +65,7 @@ def find_target(agent: Any, store: TraceStore, prompt: str | None, version: str 
 
 
 def next_version(version: str, taken: Collection[str]) -> str:
-    """Return the name of the version after this one: ``v2`` after ``v1``, ``draft-2`` after ``draft``.
-
-    Args:
-        version: The version.
-        taken: Names that other versions have.
-    """
+    """Return the next free version name: ``v2`` after ``v1``, ``draft-2`` after ``draft``."""
     numbered = _NUMBER.fullmatch(version)
     before, number = (f"{version}-", 1) if numbered is None else (numbered["before"], int(numbered["number"]))
     while True:

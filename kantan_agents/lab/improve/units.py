@@ -1,4 +1,4 @@
-"""Which recorded runs are independent of one another."""
+"""Determines which recorded runs are independent."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from kantan_agents.traces.capture.canonical import content_hash
 
 
 def units_of_cases(cases: Iterable[Case]) -> dict[str, str]:
-    """Return what each case belongs to, by its id; cases with the same unit are not independent.
+    """Return the sampling unit of each case: the user messages and the context of its conversation.
 
-    A unit is what the users of a conversation said, with the context. Two questions that were recorded ten
-    times each are two units: a candidate that answers both better need not answer a third one better.
+    Cases with the same one are not independent: a candidate that answers two questions better, recorded ten
+    times each, need not answer a third one better.
     """
     conversations: dict[str, list[Case]] = {}
     for case in cases:
@@ -22,7 +22,7 @@ def units_of_cases(cases: Iterable[Case]) -> dict[str, str]:
 
 
 def _asked(cases: list[Case]) -> str:
-    """Return a hash of what was asked in a conversation; its longest case repeats the others."""
+    """Return a hash of a conversation's user messages; its longest case repeats the others."""
     last = max(cases, key=lambda case: 1 if isinstance(case.whole_input, str) else len(case.whole_input))
     items = last.whole_input
     if isinstance(items, str):

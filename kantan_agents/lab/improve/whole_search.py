@@ -39,11 +39,7 @@ _log = get_logger("kantan_agents.improve")
 
 
 class WholeSearch:
-    """One start of ``improve``.
-
-    Args:
-        asked: The arguments.
-    """
+    """One start of ``improve``."""
 
     def __init__(self, asked: ImproveArguments) -> None:
         self._asked = asked
@@ -52,7 +48,7 @@ class WholeSearch:
         self._step: Step = "baseline"
 
     async def run(self) -> Improvement:
-        """Search, test the winner and write the files; errors as for ``improve``."""
+        """Search, test the winner and write the files."""
         asked = self._asked
         await run_sync(check_installed)
         target = await run_sync(find_target, asked.agent, asked.store, asked.prompt, asked.version)
@@ -97,7 +93,7 @@ class WholeSearch:
         return parts, await run_sync(open_journal, folder.journal, key, cases, parts.skipped)
 
     def _count_journal(self, journal: SearchJournal) -> None:
-        """Count what earlier starts have used."""
+        """Count the usage of earlier starts."""
         for one in journal.rated.values():
             self._spending.count(one.tokens, one.cost if one.tokens else 0.0)
             self._spending.count(one.judge_tokens, one.judge_cost if one.judge_tokens else 0.0, "judge")
@@ -183,12 +179,12 @@ class WholeSearch:
         )
         try:
             progress(now)
-        except Exception as error:  # noqa: BLE001 - as of an observer: it must not break the search
+        except Exception as error:  # noqa: BLE001 - like an observer, it must not break the search
             _log.error("progress callback failed", error=repr(error))
 
 
 def _known_cohort(asked: ImproveArguments, folder: Folder, cases: Mapping[str, str]) -> Cohort:
-    """Return the recorded runs of an earlier start; more may match by now."""
+    """Return the cohort of an earlier start; more may match by now."""
     traces = tuple(dict.fromkeys(cases.values()))
     if asked.cohort is not None and not set(traces) <= set(asked.cohort.trace_ids):
         reason = (
@@ -199,7 +195,7 @@ def _known_cohort(asked: ImproveArguments, folder: Folder, cases: Mapping[str, s
 
 
 async def _withholds(asked: ImproveArguments) -> bool:
-    """Return whether the traces of the runs lack contents, so that the journal must not have them either."""
+    # The journal must not have content that the traces lack.
     return await withholds(checked_config(asked.runs.run_config), [asked.agent]) or redacts(asked.store.path)
 
 
@@ -223,10 +219,10 @@ async def _locked(folder: Folder) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _recorded_alone(asked: ImproveArguments) -> AsyncIterator[None]:
-    """Record the runs of the block, each in a trace of its own, also inside a trace of the caller."""
+    """Record each run of the block in a separate trace, even inside a trace of the caller."""
     trace, span = Scope.set_current_trace(None), Scope.set_current_span(None)
     try:
-        # Of all agents: judges and the reflection model are asked too.
+        # Of all agents: judges and the reflection model are called too.
         async with recorded(asked.store.path):
             with subscribe(notice):
                 yield

@@ -27,7 +27,7 @@ class JudgeTemplates:
 
     ``{{ conditions }}`` is the table of the rules, numbered from 1. ``{{ tags }}`` is the list of their
     tags. ``{{ $ctx.path }}`` is filled from the context passed to the judge. Conditions and output are data:
-    markers inside them are never filled.
+    placeholders inside them are never filled.
 
     Args:
         structured: Instructions of the stage ``structured_output``, which requests the rule's number and a
@@ -147,14 +147,14 @@ _HEADINGS = {"en": "| # | Condition |", "ja": "| 番号 | 条件 |"}
 
 
 def checked_language(language: Any) -> str:
-    """Return ``"en"`` or ``"ja"``; E75 for anything else."""
+    """Return ``"en"`` or ``"ja"``; E75 otherwise."""
     if isinstance(language, str) and language in _LANGUAGES:
         return language
     raise InvalidOptionError(option="language", reason=f'must be "en" or "ja", not {language!r}')
 
 
 def checked_templates(templates: Any, language: str) -> JudgeTemplates:
-    """Return ``templates``, or the templates of ``language`` for None; E75 for anything else."""
+    """Return ``templates``, by default the language's; E75 for anything else."""
     if templates is None:
         return _LANGUAGES[language]
     if isinstance(templates, JudgeTemplates):
@@ -164,7 +164,7 @@ def checked_templates(templates: Any, language: str) -> JudgeTemplates:
 
 
 def instructions_for(template: str, rules: Sequence[StatusRule], tag: str, language: str) -> Wording:
-    """Return the instructions of a stage, with the rules inserted as data."""
+    """Return a stage's instructions, with the rules inserted as data."""
     numbered = list(enumerate(rules, start=1))
     table = [_HEADINGS[language], "| --- | --- |"]
     table += [f"| {number} | {_cell(rule.condition)} |" for number, rule in numbered]
@@ -173,7 +173,7 @@ def instructions_for(template: str, rules: Sequence[StatusRule], tag: str, langu
 
 
 def input_for(template: str, content: str) -> str:
-    """Return the input of a stage: the output to judge, inside a code fence that it cannot close."""
+    """Return a stage's input: the output to judge, inside a code fence that it cannot close."""
     return fill(template, {"output": fenced(whole_text(content))}).text
 
 

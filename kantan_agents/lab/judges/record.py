@@ -1,4 +1,4 @@
-"""Tracing and logging of judgements: a span for each stage, and one log line for each judgement."""
+"""Traces and logs judgments."""
 
 from __future__ import annotations
 
@@ -23,11 +23,7 @@ _log = get_logger("kantan_agents.judges")
 
 @contextmanager
 def judgement_trace(judge: str, config: RunConfig) -> Iterator[str | None]:
-    """Record all stages of a judgement in one trace: the current one, or a new one named after the judge.
-
-    Yields:
-        The trace id; None if nothing is recorded.
-    """
+    """Record a judgment in the current trace or a new one; yield the id of a recorded trace."""
     share_sqlite_tracers()
     outer = get_current_trace()
     if outer is not None:
@@ -47,7 +43,7 @@ def judgement_trace(judge: str, config: RunConfig) -> Iterator[str | None]:
 
 @contextmanager
 def stage_span(stage: Method, config: RunConfig) -> Iterator[Span[Any]]:
-    """Record a stage on a ``custom`` span named ``judge: <stage>``, the parent of the judge's run."""
+    """Record a stage on a ``custom`` span, the parent of the judge's run."""
     with custom_span(f"judge: {stage}", {"stage": stage}, disabled=config.tracing_disabled) as span:
         try:
             yield span
@@ -57,7 +53,7 @@ def stage_span(stage: Method, config: RunConfig) -> Iterator[Span[Any]]:
 
 
 def record_attempt(span: Any, attempt: StageAttempt, result: StageResult, config: RunConfig) -> None:
-    """Store instruction, reply and result on the span; only ``decided`` if sensitive data is not recorded."""
+    """Store a stage on the span; only ``decided`` without sensitive data."""
     data = span.span_data.data
     data["decided"] = result.step is not None
     if config.trace_include_sensitive_data:
@@ -72,7 +68,7 @@ def record_attempt(span: Any, attempt: StageAttempt, result: StageResult, config
 
 
 def log_verdict(judge: str, verdict: StatusVerdict, seconds: float, trace_id: str | None) -> None:
-    """Log a finished judgement at level INFO."""
+    """Log a judgment at level INFO."""
     _log.info(
         "judgement finished",
         judge=judge,
@@ -85,7 +81,7 @@ def log_verdict(judge: str, verdict: StatusVerdict, seconds: float, trace_id: st
 
 
 def log_failure(judge: str, error: BaseException, seconds: float, trace_id: str | None) -> None:
-    """Log a judgement without a verdict at level WARNING, or at INFO if it was cancelled."""
+    """Log a failed judgment at level WARNING, a cancelled one at INFO."""
     outcome = outcome_of(error)
     _log.log(
         logging.WARNING if outcome == "failed" else logging.INFO,

@@ -1,4 +1,4 @@
-"""A judge's reply, taken from the run's result or from the error the SDK raised for an unusable reply."""
+"""A judge's reply, from the result of its run or the SDK's error."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ class Calls:
     Attributes:
         run: The run of the stage's agent; None before its first call.
         response: The last response; the SDK's errors do not contain it.
-        model: Name of the model that was called last.
-        mode: The output mode of the last call; None for a text.
-        usage: The usage of all calls; None without a response.
+        mode: The output mode; None for plain text.
     """
 
     run: Any = None
@@ -43,7 +41,7 @@ class Calls:
     usage: dict[str, int] | None = None
 
     def belong_to(self, call: ModelCall) -> bool:
-        """Return whether a call is made by the stage's own agent, not by another one that it runs."""
+        """Return whether a call is the stage's own, not of an agent inside its run."""
         self.run = self.run or call.run
         return self.run is call.run
 
@@ -54,7 +52,7 @@ _calls: ContextVar[Calls | None] = ContextVar("kantan_agents_judge_calls", defau
 
 @contextmanager
 def recorded_calls() -> Iterator[Calls]:
-    """Record the model calls of the stage that runs inside."""
+    """Record the model calls of a stage."""
     calls = Calls()
     token = _calls.set(calls)
     try:
@@ -65,14 +63,9 @@ def recorded_calls() -> Iterator[Calls]:
 
 @attrs.frozen
 class JudgeReply:
-    """A judge's reply.
+    """A judge's reply; a reply with a ``problem`` must not be read.
 
-    Attributes:
-        text: The last text the model wrote; None if it wrote nothing.
-        output: The final output; None without one.
-        all_texts: The text of every attempt, if the structured output was requested more than once.
-        calls: The model calls that led to it.
-        problem: Why it is not to be read: it was cut off.
+    ``all_texts`` are all attempts, if the structured output was requested more than once.
     """
 
     text: str | None
@@ -95,10 +88,10 @@ class ReplyRecorder(Middleware):
 
 
 class ModelRecorder(AnswerLimit):
-    """Limits the answer; records the model, the output mode and the usage, as the innermost middleware."""
+    """Limits the answer; records model, output mode and usage, as the innermost middleware."""
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Call the model and record what was called."""
+        """Call the model and record the call."""
         return await super().model_call(call, partial(_recorded, call_next))
 
 
@@ -125,7 +118,7 @@ def _name_of(model: Any) -> str | None:
 
 
 def reply_of(result: Any, calls: Calls) -> JudgeReply:
-    """Return the reply in a run's result. The result may be a plain value that a middleware returned."""
+    """Return the reply in a result, which may be a plain value that a middleware returned."""
     output = getattr(result, "final_output", result)
     text = ItemHelpers.text_message_outputs(getattr(result, "new_items", None) or [])
     if not text and output is not None:
@@ -136,8 +129,7 @@ def reply_of(result: Any, calls: Calls) -> JudgeReply:
 def unusable_reply(error: Exception, calls: Calls) -> JudgeReply | None:
     """Return the reply that the SDK rejected; None if the error has another cause.
 
-    Only an unusable reply is a reason to continue with the next stage. A lost connection, an exhausted budget
-    or a deadline would affect that stage as well.
+    Other causes, such as a lost connection or a deadline, would affect the next stage as well.
     """
     if isinstance(error, AnswerCutOffError):
         text = None if calls.response is None else text_of(calls.response)

@@ -77,18 +77,18 @@ def judge_agent(
     lets ``TraceStore`` exclude the judge's runs from the statistics of the prompt.
 
     Args:
-        prompt: The prompt that produced the answers. The judge sees its text with all markers unfilled.
-        rubric: Type of the verdict: ``RUBRIC``, or your own model with ``score``, ``comments`` and further
+        prompt: The prompt that produced the answers. The judge sees it with unfilled placeholders.
+        rubric: Type of the verdict: ``RUBRIC``, or your own model with ``score``, ``comments`` and more
             fields. The judge sees the descriptions of the fields.
         model: As for ``Agent``.
-        instructions: What to judge, and on which scale; replaces the standard text. ``{{ $ctx.path }}`` is
-            filled in each run. The prompt and the fields are appended.
-        scale: The lowest and the highest score. The schema of the rubric has them, so a verdict outside does
-            not fit: the judge is asked again, and then its run fails. By default that of the rubric, or
-            (0, 1) for ``RUBRIC`` with the standard text; with other texts and types, any number is a score.
+        instructions: The task of the judge and its scale; replaces the standard instructions.
+            ``{{ $ctx.path }}`` is filled in each run. The prompt and the fields are appended.
+        scale: The lowest and the highest score. They are part of the rubric's schema, so a verdict outside
+            does not fit: the judge is called again, and then its run fails. By default the rubric's scale, or
+            (0, 1) for ``RUBRIC`` with the standard instructions; otherwise any number is a score.
         name: Name of the agent; ``"<prompt name>-judge"`` if None.
-        language: ``"en"`` or ``"ja"``: the language of the standard text.
-        **agent_options: Further options of ``Agent``. Installed tool providers are not used unless
+        language: ``"en"`` or ``"ja"``: the language of the standard instructions.
+        **agent_options: More options of ``Agent``. Installed tool providers are not used unless
             ``tool_providers`` names them.
 
     Raises:
@@ -135,7 +135,6 @@ def _fields_of(rubric: Any) -> Mapping[str, Any]:
 
 
 def _on_scale(rubric: Any, scale: Any, *, is_standard: bool) -> tuple[Any, tuple[float, float] | None]:
-    """Return the output type of a judge, and its scale if it is known."""
     if scale is not None:
         checked = checked_scale("scale", scale)
         return with_scale(rubric, checked), checked
@@ -181,7 +180,6 @@ def _line(name: str, field: Any) -> str:
 
 
 def _with_own_id(metadata: Any, judge_prompt_id: str) -> Mapping[str, Any] | Callable[..., Mapping[str, Any]]:
-    """Return the user's metadata with the id of the judge's own instructions, which takes precedence."""
     own, given = {JUDGE_PROMPT_ID: judge_prompt_id}, checked_metadata(metadata)
     if not callable(given):
         return {**(given or {}), **own}

@@ -36,14 +36,7 @@ class StatusRule:
 
 
 def checked_rules(rules: Any) -> tuple[StatusRule, ...]:
-    """Return the rules as ``StatusRule`` objects.
-
-    Args:
-        rules: A list of conditions, of ``StatusRule`` objects, or of both.
-
-    Raises:
-        InvalidJudgeRulesError: E45, the list is empty or contains invalid rules; the error lists all of them.
-    """
+    """Return the rules as ``StatusRule`` objects; raise E45 with all problems."""
     if not isinstance(rules, Iterable) or isinstance(rules, (str, bytes, Mapping)):
         raise InvalidJudgeRulesError(problems=[f"rules: must be a list, not {rules!r}"])
     given = list(rules)

@@ -1,4 +1,4 @@
-"""The stages of a judgement: the output types, the model call of a stage, and how its reply is read."""
+"""The stages of a judgment."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NUMERAL = re.compile(r"\s*(\d{1,9})(?:\.0{1,9})?\s*")
 
 
 def _whole(value: Any) -> Any:
-    """Return a number without a fraction as an int, also from text: models write 2, 2.0 and "2"."""
+    """Return a whole number as an int, even from a string: models write 2, 2.0 and "2"."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     found = _NUMERAL.fullmatch(value) if isinstance(value, str) else None
@@ -41,7 +41,7 @@ _Number = Annotated[StrictInt, BeforeValidator(_whole)]
 
 
 class Judgment(BaseModel):
-    """Output type of the stage ``structured_output``: the rule that is met (JSON schema ``judgment``)."""
+    """Output of the stage ``structured_output`` (JSON schema ``judgment``)."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=_match_specification)
 
@@ -50,7 +50,7 @@ class Judgment(BaseModel):
 
 
 class Evaluation(BaseModel):
-    """Output type of the stage ``ai_judge``: the condition that is met (JSON schema ``evaluation``)."""
+    """Output of the stage ``ai_judge`` (JSON schema ``evaluation``)."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=_match_specification)
 
@@ -61,8 +61,8 @@ class Evaluation(BaseModel):
 def single_reply(output_type: type[BaseModel]) -> AgentOutput:
     """Return an output type for which a stage takes one reply of the model, whether or not it fits.
 
-    A reply that is not JSON leads to the next stage, and to another output mode in later judgements. All
-    judges share what is known about a model, because their schemas are alike.
+    An unusable reply leads to the next stage, and to another output mode in later judgments. Schemas of all
+    judges are alike, so they share their knowledge about a model.
     """
     return AgentOutput.delivered(OutputSchema(output_type), _SINGLE)
 
@@ -72,14 +72,7 @@ _SINGLE = Delivery(is_single=True, memory_key="kantan_agents.judges")
 
 @attrs.frozen
 class StageResult:
-    """The result of one stage.
-
-    Attributes:
-        step: Number of the matched rule, counted from 1; None if the stage decided nothing.
-        method: How it was decided: the method of the stage, or the tag if the reply contained one instead.
-        reason: The judge's reason.
-        problem: Why the stage decided nothing.
-    """
+    """The result of one stage; ``step`` is the rule's number from 1, None without a decision."""
 
     step: int | None
     method: Method
@@ -89,24 +82,14 @@ class StageResult:
 
 @attrs.frozen(eq=False)
 class JudgeStage:
-    """One stage: an agent, and a function that reads its reply.
-
-    Attributes:
-        name: Name of the stage and of its method.
-        agent: The agent of this stage, created once.
-        read: Turns the agent's reply into a ``StageResult``.
-    """
+    """One stage: an agent, created once, and a reader of its replies."""
 
     name: Method
     agent: Agent[Any]
     read: Callable[[JudgeReply], StageResult]
 
     async def run(self, content: str, context: Any, options: dict[str, Any]) -> JudgeReply:
-        """Run the agent with ``content`` and return its reply, usable or not.
-
-        Raises:
-            Exception: Any error of the run that is not about an unusable reply.
-        """
+        """Run the agent and return its reply, even an unusable one."""
         with recorded_calls() as calls:
             try:
                 done = await self.agent.run_async(content, context, **options)
@@ -118,14 +101,14 @@ class JudgeStage:
             return reply_of(done["result"], calls)
 
     def result(self, reply: JudgeReply) -> StageResult:
-        """Return what a reply decides; nothing if it was cut off, whatever it says so far."""
+        """Return the decision of a reply; none if it was cut off."""
         if reply.problem is not None:
             return StageResult(None, self.name, problem=reply.problem)
         return self.read(reply)
 
 
 def read_judgment(reply: JudgeReply, count: int, tag: str) -> StageResult:
-    """Read a reply of the stage ``structured_output``: a ``Judgment``, or else a tag in the text."""
+    """Read a ``Judgment``, or else a tag in the text."""
     method: Method = "structured_output"
     if isinstance(reply.output, Judgment):
         step, problem = _in_range("step", reply.output.step, count)
@@ -137,13 +120,13 @@ def read_judgment(reply: JudgeReply, count: int, tag: str) -> StageResult:
 
 
 def read_tag(reply: JudgeReply, count: int, tag: str) -> StageResult:
-    """Read a reply of the stage ``phase3_tag``."""
+    """Read the tag of a reply."""
     found = read_tags(reply.text or "", count, tag)
     return StageResult(found.step, "phase3_tag", problem=found.problem)
 
 
 def read_evaluation(reply: JudgeReply, count: int, method: Method) -> StageResult:
-    """Read a reply of the stage ``ai_judge`` or ``ai_judge_fallback``."""
+    """Read an ``Evaluation``."""
     if not isinstance(reply.output, Evaluation):
         return StageResult(None, method, problem="no JSON object with matched_index and reason")
     step, problem = _in_range("matched_index", reply.output.matched_index, count)

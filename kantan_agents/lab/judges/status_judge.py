@@ -53,7 +53,7 @@ _RESERVED = ("instructions", "output_type", "output_dest", "history")
 class StatusJudge:
     """Decides which of several rules an output meets, with up to three calls of a model.
 
-    A stage runs only if the one before it gave no valid answer:
+    A stage runs only if the previous one gave no valid answer:
 
     1. ``structured_output`` requests the rule's number and a reason as JSON. A tag in the reply is accepted
        too.
@@ -61,10 +61,10 @@ class StatusJudge:
     3. ``ai_judge`` requests the number of the condition that the output meets, as JSON.
 
     Each stage takes one reply of the model, unless ``output_repairs`` allows more. Its JSON is requested in
-    the output mode that is known to work; all judges in the process share what is known about a model.
+    the output mode that is known to work; all judges in the process share this knowledge about a model.
 
-    A reply has at most 8,192 tokens, unless ``model_settings`` has a ``max_tokens``. One that is cut off
-    decides nothing, whatever it says so far.
+    A reply has at most 8,192 tokens, unless ``model_settings`` has a ``max_tokens``. A reply that is cut off
+    decides nothing.
 
     Each stage has its own ``Agent``, created once, so middleware, tool rules and traces work as usual.
     Installed tool providers are not used unless ``tool_providers`` names them. Only an unusable reply leads
@@ -80,7 +80,7 @@ class StatusJudge:
         mode: ``"structured"``, or ``"tag"`` to skip the first stage.
         templates: Replaces the instructions. ``language`` then only sets the heading of the table of rules.
         middleware: As for ``Agent``.
-        **agent_options: Further options of ``Agent``, for all three agents.
+        **agent_options: More options of ``Agent``, for all three agents.
 
     Raises:
         InvalidJudgeRulesError: E45, the rules are invalid.
@@ -114,13 +114,13 @@ class StatusJudge:
             *checked_items("middleware", middleware),
             ("judge's model", ModelRecorder()),
         ]
-        # No repairs: the next stage already handles a reply that does not fit.
+        # No repairs: the next stage handles a reply that does not fit.
         defaults = {"tool_providers": None, "output_repairs": 0}
         options = {"model": model, **defaults, **agent_options, "middleware": recorded}
         self._stages, self._fallback = self._make_stages(language, options)
 
     def _make_stages(self, language: str, options: dict[str, Any]) -> tuple[list[JudgeStage], JudgeStage]:
-        """Return the stages of ``judge``, and the fallback of ``detect_matched_rule`` for untagged output."""
+        """Return the stages of ``judge``, and the fallback of ``detect_matched_rule``."""
         count, tag, texts = len(self.rules), self.tag, self._templates
         renderer = options.pop("renderer", None)
 
@@ -153,8 +153,8 @@ class StatusJudge:
         """Decide which rule ``content`` meets.
 
         Args:
-            content: The output of an agent. It is data: its markers are not filled, and it is sent inside a
-                code fence that it cannot close.
+            content: The output of an agent. It is data: its placeholders are not filled, and it is sent
+                inside a code fence that it cannot close.
             context: Context for ``{{ $ctx.path }}`` in templates and for custom renderers. It is not changed.
             **runner_options: As for ``Agent.run_async``, applied to each stage: ``run_config``, ...
 
@@ -174,7 +174,7 @@ class StatusJudge:
         """Decide which rule ``content`` meets by the tag it contains; call a model only if it has none.
 
         The method is ``phase1_tag``, or ``ai_judge_fallback`` if a model evaluated the conditions. Arguments,
-        errors and result are those of ``judge``.
+        errors and result are as for ``judge``.
         """
         return await self._judge(checked_content(content), context, runner_options, from_tag=True)
 
@@ -279,7 +279,7 @@ async def detect_matched_rule(
 ) -> StatusVerdict:
     """Decide which of ``rules`` an output meets by the tag it contains; call a model only if it has none.
 
-    Arguments, errors and result are those of ``judge_status``. The method is ``phase1_tag`` or
+    Arguments, errors and result are as for ``judge_status``. The method is ``phase1_tag`` or
     ``ai_judge_fallback``.
     """
     return await StatusJudge(rules, **options).detect_matched_rule(content, context)

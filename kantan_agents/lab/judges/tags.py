@@ -1,4 +1,4 @@
-"""Finds tags such as ``[MOVEMENT:2]`` in a text."""
+"""Finds tags such as ``[MOVEMENT:2]`` in a string."""
 
 from __future__ import annotations
 
@@ -21,12 +21,7 @@ _LONGEST_NUMBER = 9
 
 @attrs.frozen
 class TagMatch:
-    """The tag that was found in a text.
-
-    Attributes:
-        step: The number of the last valid tag, counted from 1; None without a valid tag.
-        problem: Why no tag is valid.
-    """
+    """The number of the last valid tag, from 1, or why there is none."""
 
     step: int | None
     problem: str | None = None
@@ -49,13 +44,13 @@ def find_tag(content: str, count: int, tag: str = DEFAULT_TAG) -> int | None:
             name.
 
     Returns:
-        The number, counted from 1, or None.
+        The number, from 1, or None.
     """
     return read_tags(checked_content(content), checked_int("count", count, 1), checked_tag(tag)).step
 
 
 def read_tags(content: str, count: int, tag: str) -> TagMatch:
-    """Return the last tag with a number from 1 to ``count``, or the reason why no tag is valid."""
+    """Return the last tag with a number from 1 to ``count``, or why there is none."""
     step, out_of_range = None, None
     wanted = _folded(tag)
     for match in _pattern(len(tag)).finditer(reply_in(content)):
@@ -76,15 +71,12 @@ def read_tags(content: str, count: int, tag: str) -> TagMatch:
 
 
 def tag_text(tag: str, step: int) -> str:
-    """Return a tag as text, such as ``[MOVEMENT:2]``."""
+    """Return the tag of a rule, such as ``[MOVEMENT:2]``."""
     return f"[{tag}:{step}]"
 
 
 def checked_tag(tag: object) -> str:
-    """Return the name of a tag in Unicode's form NFC; E75 if it is not a valid name.
-
-    A name is one letter and then letters, digits, ``_``, ``-`` and ``.``, in any script.
-    """
+    """Return the name of a tag in Unicode's form NFC; E75 if it is invalid."""
     # Vowel signs and accents (M) are part of the letters of many scripts.
     if (
         isinstance(tag, str)

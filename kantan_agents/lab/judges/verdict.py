@@ -1,4 +1,4 @@
-"""The result of a judgement: the matched rule, and how it was decided."""
+"""The result of a judgment: the matched rule, and how it was decided."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOGGED: dict[Method, LogMethod] = {
 
 @attrs.frozen
 class StageAttempt:
-    """One stage of a judgement that was tried.
+    """One stage of a judgment that was tried.
 
     Attributes:
         stage: Its name: ``structured_output``, ``phase3_tag``, ``phase1_tag``, ``ai_judge`` or
@@ -36,7 +36,7 @@ class StageAttempt:
         mode: How the JSON was requested: ``native``, ``tool`` or ``prompt`` (``Agent(output_mode=...)``);
             None if no JSON was requested.
         usage: ``requests``, ``input_tokens``, ``output_tokens`` and ``total_tokens`` of this stage; None
-            without a reply of a model. Requests that the provider refused are not counted.
+            without a reply of a model. Requests that the provider rejected are not counted.
     """
 
     stage: Method
@@ -50,10 +50,10 @@ class StageAttempt:
 
 @attrs.frozen
 class StatusVerdict:
-    """The rule an output meets.
+    """The rule that an output meets.
 
     Attributes:
-        rule_index: Index of the rule in the list, counted from 0.
+        rule_index: Index of the rule in the list, from 0.
         rule: The rule.
         method: How it was decided: ``structured_output``, ``phase3_tag`` (a tag in the judge's reply),
             ``phase1_tag`` (a tag in the output itself), ``ai_judge``, or ``ai_judge_fallback`` (``ai_judge``
@@ -76,7 +76,7 @@ class StatusVerdict:
 
     @property
     def step(self) -> int:
-        """Number of the rule, counted from 1, as in tags and in the judge's replies."""
+        """Number of the rule, from 1, as in tags and in the judge's replies."""
         return self.rule_index + 1
 
     @property

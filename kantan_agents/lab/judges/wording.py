@@ -1,4 +1,4 @@
-"""Instructions composed of templates and of data, which is inserted without being rendered."""
+"""Instructions of templates and of data, which is never rendered."""
 
 from __future__ import annotations
 
@@ -19,28 +19,24 @@ _SHORTEST_FENCE = 3
 
 @attrs.frozen
 class Data:
-    """A text that is never rendered as a template: a condition, a prompt, an output."""
+    """A string that is never rendered: a condition, a prompt, an output."""
 
     text: str
 
 
 @attrs.frozen
 class Wording:
-    """Instructions in parts: templates (str), whose markers are filled in each run, and data."""
+    """Instructions in parts: templates (str), which are rendered in each run, and data."""
 
     parts: tuple[str | Data, ...]
 
     @property
     def text(self) -> str:
-        """All parts joined, with unfilled markers."""
+        """All parts joined, with unfilled placeholders."""
         return "".join(part.text if isinstance(part, Data) else part for part in self.parts)
 
     def renderer(self, renderer: Renderer | None = None) -> Callable[..., Awaitable[str]]:
-        """Return a renderer for an ``Agent`` that renders the templates and leaves the data unchanged.
-
-        Args:
-            renderer: Renders the templates; the default engine if None.
-        """
+        """Return a renderer for an ``Agent`` that leaves the data unchanged."""
         render, count = checked_renderer(renderer)
 
         async def render_parts(_text: str, context: dict[str, Any], allow_env: bool) -> str:
@@ -61,7 +57,7 @@ class Wording:
 
 
 def fill(template: str, values: Mapping[str, str]) -> Wording:
-    """Return ``template`` with each ``{{ name }}`` that is in ``values`` replaced by data."""
+    """Return ``template`` with each ``{{ name }}`` in ``values`` replaced by data."""
     parts: list[str | Data] = []
     end = 0
     for match in _MARKER.finditer(template):
@@ -73,12 +69,12 @@ def fill(template: str, values: Mapping[str, str]) -> Wording:
 
 
 def markers_in(template: str) -> set[str]:
-    """Return the names of the markers in ``template``."""
+    """Return the names of the placeholders in ``template``."""
     return set(_MARKER.findall(template))
 
 
 def fenced(text: str) -> str:
-    """Return ``text`` in a code fence that is longer than any run of backticks in it."""
+    """Return ``text`` in a code fence that it cannot close."""
     longest = max((len(ticks) for ticks in _TICKS.findall(text)), default=0)
     fence = "`" * max(longest + 1, _SHORTEST_FENCE)
     return f"{fence}\n{text}\n{fence}"

@@ -1,4 +1,4 @@
-"""Copies agents that lead to a changed one, so that their hand-offs and tools reach it."""
+"""Copies the agents that lead to a changed one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,10 @@ from kantan_agents.tools.coerce import for_other_agent
 
 
 class AgentCopies:
-    """Copies of the agents from which a changed one can be reached. Cycles of hand-offs are kept.
+    """Copies of the agents that lead to a changed one, with cycles of handoffs.
 
-    Args:
-        reached: The agents.
-        changed: The changed copies, by the ids of their originals.
-        alter: Returns what stands for a tool, such as one that delegates to changed agents, or the tool.
-        what: What is changed, for errors.
+    ``changed`` has the changed copies by the ids of their originals; ``alter`` returns a tool or its
+    replacement.
     """
 
     def __init__(
@@ -56,7 +53,6 @@ class AgentCopies:
         return started
 
     def _copy(self, agent: Any) -> Any:
-        """Return the copy of an agent; the agent itself if it leads to no changed one."""
         if id(agent) not in self._leading:
             return agent
         if id(agent) not in self._copied:
@@ -64,8 +60,8 @@ class AgentCopies:
         return self._copied[id(agent)]
 
     def _own_copy(self, agent: Agent[Any]) -> Agent[Any]:
-        # Hand-offs may form cycles and are set afterwards. The tools of an agent are older than the agent,
-        # unless somebody has added to the SDK's list.
+        # Handoffs may form cycles and are set afterwards. The tools of an agent are older than the agent,
+        # unless someone has added to the SDK's list.
         if id(agent) in self._begun:
             reason = f"the agent {agent.name!r} asks itself by a tool"
             raise InvalidChangeError(change=self._what, reason=reason)
@@ -78,7 +74,6 @@ class AgentCopies:
         return base.clone() if base is agent else base
 
     def _exchanged(self, target: Any) -> Any:
-        """Return what stands for an agent: of this library or of the SDK, as before."""
         agent = represented(target)
         copied = self._copied.get(id(agent), agent)
         return target if copied is agent else copied if target is agent else copied.sdk_agent

@@ -1,4 +1,4 @@
-"""``StrictTape``: answers the calls of a replayed run from its recording, if they are the recorded ones."""
+"""``StrictTape``: recorded answers for a replayed run."""
 
 from __future__ import annotations
 
@@ -31,17 +31,14 @@ _NOWHERE = "http://replay.invalid/"
 class StrictTape:
     """Answers the calls of one run.
 
-    Args:
-        recorded: The recorded run.
-        checks: Which differences count.
-        fail: Called with the first difference, which ends the replay even if the run goes on.
+    ``fail`` gets the first difference, so that the replay fails even if the run continues.
     """
 
     def __init__(self, recorded: RunRecord, checks: Checks, fail: Any) -> None:
         self.recorded = recorded
         self._checks = checks
         self._fail = fail
-        # Of two requests for one answer, the replay makes only the one that was faster.
+        # Of two requests that raced for one answer, the replay makes only the faster one.
         self._model_calls = [
             (at, call) for at, call in enumerate(recorded.model_calls) if not call.is_superseded
         ]
@@ -50,14 +47,13 @@ class StrictTape:
         self.asks_models = False
         self.is_retried = False
         self.played_calls: set[str] = set()
-        """Ids of the tool calls that were answered, instead of being made."""
 
     def form_memory(self, call: ModelCall) -> RecordedForms:
-        """Return the forms in which the recorded run has asked for structured output."""
+        """Return the recorded forms of structured output."""
         return RecordedForms([one for _, one in self._model_calls if _is_of(one, call)])
 
     def has_cached(self, call: ModelCall, model: Any, request: Request) -> bool:
-        """Return whether the answer to a request came from a cache in the recorded run."""
+        """Return whether the recorded answer came from a cache."""
         cached = [one for _, one in self._model_calls if one.from_cache and _is_of(one, call)]
         if not cached:
             return False
@@ -70,11 +66,7 @@ class StrictTape:
         return found is not None and found.from_cache
 
     async def answer(self, call: ModelCall, model: Any, request: Request) -> ModelResponse:
-        """Return the recorded answer to a request, or raise the recorded error.
-
-        Raises:
-            ReplayDifferenceError: E92, the request is not the recorded one.
-        """
+        """Return the recorded answer or raise the recorded error; raise E92 if the request differs."""
         recorded = self._recorded(call, model, request)
         if recorded.answer is None:
             raise _error_of(recorded)
@@ -109,7 +101,7 @@ class StrictTape:
         raise self._differs(place, nearest[1])
 
     def _check_tools(self, recorded: ModelCallRecord, now: ModelRequest) -> None:
-        """Check that the agent has the tools that the recorded answer calls, even if ``tools`` is ignored."""
+        """Raise E96 if the agent lacks a tool that the answer calls, even if ``tools`` is ignored."""
         called = {item.get("name") for item in (recorded.answer.output if recorded.answer else ())}
         known = {tool.name for tool in now.tools}
         for tool in recorded.request.tools:
@@ -119,7 +111,7 @@ class StrictTape:
                 raise error
 
     def lets_run(self, call: ToolCall) -> bool:
-        """Return whether a tool is part of the run itself: a delegation, an agent, a search for tools."""
+        """Return whether a tool really runs, as part of the run."""
         if not is_part_of_run(call.tool):
             return False
         recorded = self._recorded_tool_call(call)
@@ -128,12 +120,8 @@ class StrictTape:
         return True
 
     async def tool(self, call: ToolCall) -> Any:
-        """Return what a tool has returned in the recorded run, or raise its error.
-
-        Raises:
-            ReplayDifferenceError: E92, the recorded run has not made this call.
-        """
-        await lowlevel.checkpoint()  # parallel calls begin before the first of them ends, as they did
+        """Return the recorded result or raise the recorded error; raise E92 for a new call."""
+        await lowlevel.checkpoint()  # parallel calls all start before the first one ends, as they did
         recorded = self._recorded_tool_call(call)
         if recorded is None:
             place = f"a call of the tool {call.name!r} by {call.agent!r}"
@@ -150,11 +138,7 @@ class StrictTape:
         return result_of(recorded, call.tool)
 
     def check_offered(self, agent: str, tools: Sequence[Any]) -> None:
-        """Check that no tool of an agent starts something before it is called.
-
-        Raises:
-            NotReplayableError: E93, one is a computer, even if the recorded run had none.
-        """
+        """Raise E93 if an agent has a computer tool, which the SDK starts before any call."""
         if any(isinstance(tool, ComputerTool) for tool in tools):
             reason = f"{agent!r} has a computer tool, which would be started"
             error = NotReplayableError(trace_id=self.recorded.trace_id, reason=reason)
@@ -162,7 +146,7 @@ class StrictTape:
             raise error
 
     def rejection(self, call: ToolCall) -> Any:
-        """Return what the model got instead of a result if a person rejected a call; None if it was made."""
+        """Return the recorded message of a rejection by a reviewer; None if the tool ran."""
         recorded = self._recorded_tool_call(call)
         if recorded is None or recorded.decision is not None or recorded.error is not None:
             return None
@@ -178,11 +162,7 @@ class StrictTape:
         return next(iter(equal), None)
 
     def listing(self, server: str) -> Sequence[Any] | str:
-        """Return what an MCP server had listed at this point of the recorded run, or why it had not.
-
-        Raises:
-            ReplayDifferenceError: E92, the recorded run had no such server.
-        """
+        """Return the recorded tools of an MCP server at this point, or why there are none."""
         listings = [one for one in self.recorded.listings if one.server == server]
         if not listings:
             place = f"the MCP server {server!r}"
@@ -196,37 +176,29 @@ class StrictTape:
         return [Tool.model_validate(tool) for tool in found.tools]
 
     def context(self, agent: str, context: dict[str, Any]) -> None:
-        """Put the recorded values into the context that the next instructions of an agent read."""
+        """Restore the recorded values for the next instructions of an agent."""
         call = next((one for _, one in self._model_calls if one.agent == agent), None)
         if call is None:
             return
         context.update((path, value) for path, value in call.context.items() if path not in RESERVED_KEYS)
 
     def model(self, name: str | None) -> Any:
-        """Return a model that stands for one whose key or URL is missing here; it is never called."""
+        """Return a placeholder, never called, for a model without a key or URL."""
         return _stand_in_for(name, [call for _, call in self._model_calls] or self.recorded.model_calls)
 
     def check_end(self) -> None:
-        """Check that every recorded call was made.
-
-        Raises:
-            ReplayDifferenceError: E92, one was not.
-        """
+        """Raise E92 if a recorded call was not made."""
         self.check_model_calls()
         if not self._checks.counts("calls"):
             return
         for tool_call in self._tool_calls:
-            # Otherwise a middleware, a person or the rules had answered it.
+            # Without an allowing decision, middleware, a reviewer or the rules had answered it.
             if tool_call.decision is not None and tool_call.decision.is_allowed:
                 place = f"the call of the tool {tool_call.tool.name!r} by {tool_call.agent!r}"
                 raise self._differs(place, [Difference("calls", tool_call.arguments, None, "removed")])
 
     def check_model_calls(self) -> None:
-        """Check that every recorded model call was made.
-
-        Raises:
-            ReplayDifferenceError: E92, one was not.
-        """
+        """Raise E92 if a recorded model call was not made."""
         for at, call in self._model_calls if self._checks.counts("calls") else ():
             place = f"model call {at + 1} of {call.agent!r}"
             raise self._differs(place, [Difference("calls", call.model, None, "removed")])
@@ -238,7 +210,7 @@ class StrictTape:
 
 
 def is_part_of_run(tool: Any) -> bool:
-    """Return whether a tool only starts or chooses something inside the run, so that it is really run."""
+    """Return whether a tool only starts or chooses part of the run: a delegation, an agent, a tool search."""
     return bool(
         getattr(tool, IS_OWN_TOOL, False)
         or getattr(tool, "_is_agent_tool", False)
@@ -247,8 +219,8 @@ def is_part_of_run(tool: Any) -> bool:
 
 
 def was_made(call: ToolCallRecord) -> bool:
-    """Return whether the tool of a recorded call was found."""
-    # Calls of tools that the agent does not have end before a tool is found.
+    """Return whether the tool of a call was found."""
+    # Calls of tools that the agent lacks end with E21.
     return not (call.error is not None and call.error.code == "E21")
 
 
@@ -267,7 +239,7 @@ def _error_of(recorded: ModelCallRecord) -> Exception:
 
 
 def plain_arguments(text: str) -> bytes:
-    """Return the arguments of a call in a form in which equal arguments are equal."""
+    """Return arguments in a form for comparison."""
     try:
         return canonical(decode(text))
     except (ValueError, RecursionError):
@@ -275,12 +247,6 @@ def plain_arguments(text: str) -> bytes:
 
 
 def _stand_in_for(name: str | None, calls: Sequence[ModelCallRecord]) -> Model:
-    """Return a model with the name, the API and the provider of a recorded call; it is never called.
-
-    Args:
-        name: The name at the provider; None for the default model.
-        calls: The recorded calls, of which the first with this name is taken.
-    """
     call = next((one for one in calls if one.model == name), calls[0] if calls else None)
     url = call.url if call is not None and call.url.startswith("http") else _NOWHERE
     client = AsyncOpenAI(api_key="replay", base_url=url, max_retries=0)

@@ -1,4 +1,4 @@
-"""``Change``: one thing that is different when recorded runs are run again."""
+"""``Change``: one difference to try when recorded runs are replayed."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ MIDDLEWARE: Final = "middleware"
 
 @attrs.frozen
 class Change:
-    """One thing that is different; create it with one of the methods below.
+    """One change to try in a replay; create it with one of the methods below.
 
     Attributes:
-        what: What it changes, such as ``"model"`` or ``"settings.temperature"``.
-        label: What it changes and to what, on one line.
-        value: What it is changed to, as JSON data.
-        options: Makes the changed options of ``Agent`` from the agent.
-        run_rules: The explicit tool rules of every run; None for those that were recorded.
-        agent: Name of the agent that it changes; None for the one that is run.
+        what: The part that changes, such as ``"model"`` or ``"settings.temperature"``.
+        label: The change in one line, with its new value.
+        value: The new value, as JSON data.
+        options: Returns the changed options of ``Agent`` for an agent.
+        run_rules: The explicit tool rules of every run; None for the recorded rules.
+        agent: Name of the agent to change; None for the agent that is run.
     """
 
     what: str
@@ -53,20 +53,20 @@ class Change:
     agent: str | None = None
 
     def of(self, agent: str) -> Self:
-        """Return the same change of another agent: one that the run reaches by hand-offs or delegation.
+        """Return the same change for another agent that the run reaches by handoffs or delegation.
 
             Change.model("gpt-6.1-terra").of("billing")
 
-        It is changed wherever it is reached: by a hand-off, as a tool of another agent, or by a
-        ``task_tool``. All agents of the name are changed, in copies. A plain agent of the SDK cannot be
-        changed, nor one behind a tool that an agent of the SDK has made with its own ``as_tool``: put the
-        agent itself into ``tools``. The replay then raises E94, which lists the agents that are reached.
+        The change applies wherever that agent is reached: by a handoff, as a tool of another agent, or by a
+        ``task_tool``. All agents of the name are changed, in copies. A plain SDK agent cannot be changed, nor
+        an agent behind an SDK agent's own ``as_tool``: put the agent itself into ``tools``. In both cases the
+        replay raises E94 and lists the agents that are reached.
 
         Args:
-            agent: Its name.
+            agent: Name of the agent.
 
         Raises:
-            InvalidChangeError: E94, rules and middleware are those of the whole run.
+            InvalidChangeError: E94, the change is of rules or middleware, which belong to the whole run.
         """
         if self.what in (RULES, MIDDLEWARE):
             raise InvalidChangeError(change=self.what, reason=f"it is one of the whole run, not of {agent!r}")
@@ -77,11 +77,11 @@ class Change:
         """Change the instructions.
 
         Args:
-            prompt: The text, a ``Prompt``, or the path of a file with the text. A text keeps the name of the
-                agent's prompt, and its version is made of the hash of the text.
+            prompt: The new instructions as a string, a ``Prompt``, or the path of a file. A string keeps the
+                name of the agent's prompt; its version is derived from its hash.
 
         Raises:
-            InvalidChangeError: E94, the text is empty, or the file cannot be read.
+            InvalidChangeError: E94, the instructions are empty, or the file cannot be read.
         """
         if isinstance(prompt, os.PathLike):
             prompt = _read(Path(prompt))
@@ -103,7 +103,7 @@ class Change:
 
     @classmethod
     def model(cls, model: Any) -> Self:
-        """Change the model: a name, or anything else that ``Agent(model=...)`` takes."""
+        """Change the model: a name, or any other value that ``Agent(model=...)`` takes."""
         shown = model if isinstance(model, str) else getattr(model, "model", None) or type(model).__name__
 
         def options(agent: Agent[Any]) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class Change:
         """Change model settings by name, such as ``temperature=0``; the others stay.
 
         Raises:
-            InvalidChangeError: E94, there is no such setting, or its value is invalid.
+            InvalidChangeError: E94, a setting is unknown, or its value is invalid.
         """
         known = [field.name for field in dataclasses.fields(ModelSettings)]
         for name in settings:
@@ -149,7 +149,7 @@ class Change:
         """Change the explicit tool rules of every run; an empty mapping permits everything.
 
         Raises:
-            InvalidChangeError: E94, they are not valid rules.
+            InvalidChangeError: E94, the rules are invalid.
         """
         try:
             ToolRules.parse(check_context({"tool_rules": rules})["tool_rules"])
@@ -161,15 +161,15 @@ class Change:
     def tool(
         cls, name: str, *, description: str | None = None, parameters: Mapping[str, Any] | None = None
     ) -> Self:
-        """Change what the model reads about one function tool.
+        """Change the definition of a function tool that the model reads.
 
         Args:
             name: Name of the tool.
-            description: Its new description; None keeps it.
-            parameters: The new JSON Schema of its parameters; None keeps it.
+            description: The new description; None leaves it unchanged.
+            parameters: The new JSON Schema of the parameters; None leaves it unchanged.
 
         Raises:
-            InvalidChangeError: E94, the schema is not one of an object.
+            InvalidChangeError: E94, the schema is not the schema of an object.
         """
         what = f"tool {name!r}"
         if parameters is not None and (
@@ -205,7 +205,8 @@ class Change:
     def middleware(cls, *middleware: Any) -> Self:
         """Add middleware outside of the agent's own.
 
-        It is known by the names of its classes, so name the experiment if you try several configurations.
+        The change is identified by the names of the middleware's classes: to try several configurations of
+        one class, give each experiment a name.
         """
         names = [getattr(one, "__name__", type(one).__name__) for one in middleware]
 
@@ -223,7 +224,7 @@ def _schema(what: str, parameters: Mapping[str, Any], *, is_strict: bool) -> dic
     if not is_strict:
         return schema
     try:
-        return ensure_strict_json_schema(schema)  # as the SDK does with the schema of such a tool
+        return ensure_strict_json_schema(schema)  # the SDK does this to the schema of a strict tool
     except UserError as error:
         raise InvalidChangeError(change=what, reason=str(error)) from error
 

@@ -1,4 +1,4 @@
-"""Makes changes to a copy of an agent and of those that it reaches, and identifies changed agents."""
+"""Applies changes to copies of agents."""
 
 from __future__ import annotations
 
@@ -32,13 +32,7 @@ from kantan_agents.traces.capture.canonical import content_hash, decode
 
 @attrs.frozen
 class ChangedPart:
-    """One agent before and after one change.
-
-    Attributes:
-        change: The change.
-        before: The agent without it; one that a delegation would create is a sample.
-        after: The agent with it.
-    """
+    """An agent before and after a change; a sample if a delegation would create it."""
 
     change: Change
     before: Agent[Any]
@@ -47,28 +41,18 @@ class ChangedPart:
 
 @attrs.frozen
 class ChangedAgent:
-    """A copy of an agent with all changes made, in it and in the agents that it reaches.
-
-    Attributes:
-        agent: The copy.
-        parts: What was changed.
-    """
+    """A changed copy of an agent and of the agents that it reaches."""
 
     agent: Agent[Any]
     parts: Sequence[ChangedPart]
 
 
 def changed_agent(reached: Reached, changes: Sequence[Change]) -> ChangedAgent:
-    """Return a copy of an agent with all changes made; no agent that is given is altered.
-
-    Args:
-        reached: The agent, with those that it reaches.
-        changes: The changes.
+    """Return a changed copy of an agent; the given agents stay unchanged.
 
     Raises:
-        InvalidChangeError: E94, there is no change, two change the same, one cannot be made, or its agent
-            cannot be reached.
-        NoChangeError: E95, one changes nothing.
+        InvalidChangeError: E94, no changes, two of the same part, an impossible one, or an unreachable agent.
+        NoChangeError: E95, a change has no effect.
         ModelNotFoundError: E19, the model is unknown.
     """
     if not changes:
@@ -99,7 +83,6 @@ def changed_agent(reached: Reached, changes: Sequence[Change]) -> ChangedAgent:
 def _changed_agents(
     reached: Reached, change: Change, changed: dict[int, Agent[Any]]
 ) -> list[ChangedPart | NoChangeError]:
-    """Make a change to each agent that it is meant for, on top of the changes before it."""
     found: list[ChangedPart | NoChangeError] = []
     for target in [reached.start] if change.agent is None else reached.named(change.agent):
         if not isinstance(target, Agent):
@@ -115,7 +98,7 @@ def _changed_agents(
 def _changed_children(
     reached: Reached, change: Change, earlier: Sequence[ChangedPart]
 ) -> list[ChangedPart | NoChangeError]:
-    """Make a change to a sample of each agent that it is meant for and that a delegation creates."""
+    """Apply a change to samples of the agents that delegations create."""
     found: list[ChangedPart | NoChangeError] = []
     for source, tool, definition in reached.delegations():
         if not _is_named(change, definition.name):
@@ -138,7 +121,7 @@ def _altered(changes: Sequence[Change], tool: Any) -> Any:
 
 
 def _with_all(child: Agent[Any], changes: Sequence[Change]) -> Agent[Any]:
-    """Return an agent with the changes of its name; one that it has inherited already is left out."""
+    # NoChangeError: the child has inherited the change.
     for change in changes:
         if _is_named(change, child.name):
             with suppress(NoChangeError):
@@ -167,11 +150,7 @@ def _not_reached(reached: Reached, name: str) -> str:
 
 
 def changes_of(changes: Change | Iterable[Change]) -> tuple[Change, ...]:
-    """Return changes as a tuple.
-
-    Raises:
-        InvalidChangeError: E94, one of them is something else.
-    """
+    """Return changes as a tuple; raise E94 if one is something else."""
     listed = (changes,) if isinstance(changes, Change) else tuple(changes)
     for one in listed:
         if not isinstance(one, Change):
@@ -181,7 +160,7 @@ def changes_of(changes: Change | Iterable[Change]) -> tuple[Change, ...]:
 
 
 def hash_of(agent: Agent[Any], changes: Sequence[Change], more: Any) -> str:
-    """Return what identifies a replay: its changes, the changed agent, and how its tools are answered."""
+    """Return the identity of a replay; ``more`` is how its tools are answered."""
     own = agent.instructions
     parts = {
         "changes": [_identity(change) for change in changes],
@@ -194,16 +173,11 @@ def hash_of(agent: Agent[Any], changes: Sequence[Change], more: Any) -> str:
 
 
 def _identity(change: Change) -> list[Any]:
-    # Experiments of earlier versions have no agent in it, and must go on.
+    # Experiments of earlier versions have no agent in their identity, and must be resumable.
     return [change.what, change.value, *(() if change.agent is None else (change.agent,))]
 
 
 def _made(agent: Agent[Any], change: Change) -> Agent[Any]:
-    """Return a changed copy of an agent.
-
-    Raises:
-        InvalidChangeError, NoChangeError, ModelNotFoundError: E94, E95, E19, as ``changed_agent``.
-    """
     try:
         changed = agent.clone(**change.options(agent))
         if change.what == "model":

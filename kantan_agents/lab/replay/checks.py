@@ -1,4 +1,4 @@
-"""Compares a replayed run with the recording, and decides which differences count."""
+"""Decides which differences from the recording count."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PARTS: Final = (
     "calls",
     "rules",
 )
-"""The parts of a run that are compared; ``answer`` is the final output, ``calls`` which calls are made."""
+"""The parts that are compared; ``answer`` is the final output."""
 
 _KEY: Final = "prompt_cache_key"
 _LIMIT: Final = "max_tokens"
@@ -40,23 +40,14 @@ _LIMIT: Final = "max_tokens"
 
 @attrs.frozen
 class Checks:
-    """Which differences count.
-
-    Attributes:
-        ignored: Parts that may differ, such as ``"settings.temperature"`` or ``"tools"``.
-        matched: The only parts that may not differ; None for all.
-    """
+    """Which differences count: parts that may differ, or the only parts that must not."""
 
     ignored: Sequence[str] = ()
     matched: Sequence[str] | None = None
 
     @classmethod
     def of(cls, ignore: str | Iterable[str], match: str | Iterable[str] | None) -> Checks:
-        """Return the checks for the options of a replay.
-
-        Raises:
-            InvalidOptionError: E75, a name is not that of a part.
-        """
+        """Return the checks for a replay's options; an unknown part raises E75."""
         return cls(_names("ignore", ignore), None if match is None else _names("match", match))
 
     def counts(self, part: str) -> bool:
@@ -70,12 +61,7 @@ class Checks:
     ) -> list[Difference]:
         """Return the differences that count between a recorded model call and a request.
 
-        Args:
-            recorded: The recorded call.
-            model: Name of the model that the request goes to.
-            now: The request.
-            is_internal: Whether a middleware makes it for its own purposes. The library's limit on such a
-                request is not compared, as requests of earlier versions had none.
+        The library's limit on requests of middleware is ignored: earlier versions had none.
         """
         before = without_generated(recorded.request)
         if is_internal and now.settings.get(_LIMIT) == MOST_TOKENS:
@@ -103,12 +89,12 @@ def _covers(name: str, part: str) -> bool:
 
 
 def request_now(data: dict[str, Any]) -> ModelRequest:
-    """Return a request as the database would have it: with secrets masked."""
+    """Return a request as recorded: with secrets masked."""
     return without_generated(model_request(mask_data(data, mask)))
 
 
 def without_generated(request: ModelRequest) -> ModelRequest:
-    """Return a request without what the SDK makes up for each run."""
+    """Return a request without the values that the SDK generates."""
     arguments: Any = request.settings.get("extra_args")
     key = arguments.get(_KEY) if isinstance(arguments, dict) else None
     if not isinstance(key, str) or not key.startswith(GENERATED_CACHE_KEY):
@@ -124,7 +110,7 @@ def _without_limit(request: ModelRequest) -> ModelRequest:
 
 
 def _without_standard_scale(request: ModelRequest) -> ModelRequest:
-    """Return a request without the standard scale of judges, which earlier versions did not send."""
+    # Earlier versions did not send the standard scale of judges.
     tools = [attrs.evolve(tool, parameters=_unscaled(tool.parameters)) for tool in request.tools]
     output = request.output
     if output is not None:

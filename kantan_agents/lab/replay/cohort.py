@@ -1,4 +1,4 @@
-"""``Cohort``: the recorded runs that are run again with something changed."""
+"""``Cohort``: the recorded runs that are replayed with a change."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _HELD_LATER: Final = "auto_previous_response_id"
 
 @attrs.frozen
 class Skipped:
-    """A trace that is not replayed.
+    """A trace that cannot be replayed.
 
     Attributes:
-        trace_id: Its id.
-        reason: Why not.
+        trace_id: Id of the trace.
+        reason: Why it cannot be replayed.
     """
 
     trace_id: str
@@ -39,11 +39,11 @@ class Skipped:
 
 @attrs.frozen
 class Cohort:
-    """Recorded runs of a trace database, to be run again. Create it with ``select`` or ``of``.
+    """Recorded runs of a trace database to replay. Create it with ``select`` or ``of``.
 
     Attributes:
         store: The database.
-        trace_ids: Ids of the traces, the newest first.
+        trace_ids: Ids of the traces, latest first.
     """
 
     store: TraceStore
@@ -62,14 +62,14 @@ class Cohort:
     ) -> Self:
         """Return the cohort of all traces that match.
 
-        Runs that an experiment has made are left out, unless ``metadata`` asks for them.
+        Runs of experiments are omitted unless a ``metadata`` filter selects them.
 
         Args:
             store: The database.
-            last: Only traces of this time until now.
+            last: Only traces of this period until now.
             sample: How many of the matching traces to choose at random; None for all.
-            seed: The same seed chooses the same traces of the same matching ones.
-            limit: At most the newest so many match; None for all.
+            seed: The same seed chooses the same traces from the same matches.
+            limit: At most this many of the latest traces match; None for all.
             **filters: As for ``store.traces``: ``agent``, ``prompt``, ``version``, ``tool``, ...
 
         Raises:
@@ -95,15 +95,15 @@ class Cohort:
 
     @classmethod
     def of(cls, store: TraceStore, trace_ids: Iterable[str]) -> Self:
-        """Return the cohort of these traces.
+        """Return the cohort of the given traces.
 
         Args:
             store: The database.
             trace_ids: Ids as ``store.trace`` takes them.
 
         Raises:
-            EmptyCohortError: E97, there is no id.
-            TraceNotFoundError: E61, there is no such trace.
+            EmptyCohortError: E97, no id is given.
+            TraceNotFoundError: E61, a trace does not exist.
             TraceDatabaseError: E60, the file cannot be read.
         """
         given = [trace_ids] if isinstance(trace_ids, str) else list(trace_ids)
@@ -125,7 +125,7 @@ class Cohort:
             return [Skipped(trace_id, str(error))]
 
     def recordings(self) -> Iterator[Recording]:
-        """Yield the recordings one after the other, without the traces that are not recorded completely."""
+        """Yield the recordings one by one, without traces that were not recorded completely."""
         for trace_id in self.trace_ids:
             yield from (one for one in self.read(trace_id) if isinstance(one, Recording))
 
@@ -134,12 +134,7 @@ class Cohort:
 
 
 def obstacle(recording: Recording, live: Iterable[str]) -> str | None:
-    """Return why a recorded run cannot be run again with something changed; None if it can.
-
-    Args:
-        recording: The run.
-        live: Names of the tools that may really run.
-    """
+    """Return why a run cannot be replayed with these ``live`` tools; None if it can."""
     root = recording.root
     if root.state is not None:
         return "it was resumed from a stored state, so its beginning is in another run"
@@ -161,13 +156,7 @@ def obstacle(recording: Recording, live: Iterable[str]) -> str | None:
 def recorded_figures(
     runs: Iterable[RunRecord], prices: Prices, models: Mapping[str, str] | None = None
 ) -> Figures:
-    """Return what recorded runs have used.
-
-    Args:
-        runs: The runs.
-        prices: Prices of models.
-        models: The models to take the prices of, by agent; those that were asked otherwise.
-    """
+    """Return the usage of recorded runs, at the prices of ``models`` by agent if given."""
     total = Figures(cost=prices.nothing)
     for run in runs:
         for call in run.model_calls:
@@ -177,24 +166,17 @@ def recorded_figures(
 
 
 def estimated_use(recording: Recording, prices: Prices, models: Mapping[str, str] | None = None) -> Amounts:
-    """Return the ``tokens`` and the ``cost`` that a run is expected to use; None if they are not known.
-
-    The arguments are as for ``recorded_figures``.
-    """
+    """Return the expected ``tokens`` and ``cost``; None where unknown."""
     return expected_amounts(recorded_figures(recording.runs, prices, models))
 
 
 def expected_amounts(used: Figures) -> Amounts:
-    """Return the ``tokens`` and the ``cost`` that a run like one that has used so much is expected to use."""
+    """Return the expected ``tokens`` and ``cost`` of a similar run."""
     return {"tokens": used.tokens or None, "cost": used.cost if used.tokens else None}
 
 
 def check_estimates(limits: Mapping[str, float], estimates: Iterable[Amounts]) -> None:
-    """Check that all runs together are expected to stay within the limits.
-
-    Raises:
-        ReplayBudgetError: E98, they are not, or nothing is known about one of them.
-    """
+    """Raise E98 if estimates exceed a limit together, or one is unknown."""
     listed = list(estimates)
     for name, most in limits.items():
         values = [one[name] for one in listed]

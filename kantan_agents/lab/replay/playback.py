@@ -1,4 +1,4 @@
-"""``StrictPlayback``: gives each run of a replay its tape, and compares how it ends with the recording."""
+"""``StrictPlayback``: the tapes of a replay, and its first difference."""
 
 from __future__ import annotations
 
@@ -22,15 +22,7 @@ _ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]+\b")
 
 
 class StrictPlayback:
-    """Gives each run of a replay its tape, and notes the first difference.
-
-    Args:
-        recording: The recording.
-        checks: Which differences count.
-
-    Attributes:
-        difference: The first difference; None if there is none so far.
-    """
+    """Gives each run its tape, and stores the first difference."""
 
     def __init__(self, recording: Recording, checks: Checks) -> None:
         self.difference: KantanAgentsError | None = None
@@ -43,11 +35,7 @@ class StrictPlayback:
         self.difference = self.difference or error
 
     def tape_for(self, run: Run) -> StrictTape:
-        """Return the tape of a run that begins.
-
-        Raises:
-            ReplayDifferenceError: E92, no such run is in the recording at this place.
-        """
+        """Return the tape of a run; raise E92 if it is not recorded."""
         recorded = self._recorded_run(run)
         if recorded is None:
             place = f"a run of {run.agent.name!r}"
@@ -60,11 +48,7 @@ class StrictPlayback:
         return tape
 
     def check_embedding(self, model: str) -> None:
-        """Refuse to ask an embedding model: its vectors are not recorded.
-
-        Raises:
-            NotReplayableError: E93, always.
-        """
+        """Raise E93: vectors are not recorded."""
         reason = f"its tools are found with the embedding model {model!r}, whose vectors are not recorded"
         error = NotReplayableError(trace_id=self._recording.trace_id, reason=reason)
         self._fail(error)
@@ -86,7 +70,6 @@ class StrictPlayback:
         return next(iter(same_call or left), None)
 
     def _is_done(self, run: RunRecord) -> bool:
-        """Return whether a recorded run was run, or was inside a tool whose body does not run."""
         if run.id in self._recorded.values():
             return True
         around = next((one for one in self._recording.runs if one.id == run.parent_run), None)
@@ -96,18 +79,16 @@ class StrictPlayback:
         return self._is_done(around) if tape is None else run.parent_call in tape.played_calls
 
     def check_failure(self, error: Exception) -> None:
-        """Check that a run has failed as the recorded one.
+        """Check that a run failed as the recorded one did, after as many model calls.
 
-        Raises:
-            ReplayDifferenceError: E92, the recorded run has failed in another way, or after more model calls.
-            Exception: The error itself, if the recorded run has not failed.
+        Raises E92 otherwise, or the error itself if the recorded run succeeded.
         """
         recorded = self._recording.root.error
         if recorded is None:
             raise error
         is_same = recorded.type in _names_of(error) and recorded.code == code_of(error)
         now = str(mask(_message_of(error)))
-        # A code says what has happened; its message may have a hint that is made of what is not recorded.
+        # With a code, the message need not be equal: it may have a hint made of values that are not recorded.
         is_same_text = recorded.code is not None or _without_addresses(now) == _without_addresses(
             recorded.message
         )
@@ -120,11 +101,7 @@ class StrictPlayback:
             tape.check_model_calls()
 
     def check_success(self, context: dict[str, Any]) -> None:
-        """Check that a run that has ended without an error has ended as the recorded one.
-
-        Raises:
-            ReplayDifferenceError: E92, it has not, or it has left out calls.
-        """
+        """Raise E92 unless a successful run ended as recorded, with the same calls."""
         if self.difference is not None:
             raise self.difference
         for tape in self._tapes:
@@ -153,12 +130,11 @@ def _message_of(error: BaseException) -> str:
 
 
 def _without_addresses(message: str) -> str:
-    """Return a message without the addresses of objects, which differ in each process."""
     return _ADDRESS.sub("0x", message)
 
 
 def output_of(context: dict[str, Any]) -> Any:
-    """Return the final output in a context as JSON data, with secrets masked as in a record."""
+    """Return the final output in its recorded form: JSON data with masked secrets."""
     result = context.get("result")
     output = json_data(getattr(result, "final_output", result))
     return mask_data(decode(encode_anything(output)), mask)

@@ -1,4 +1,4 @@
-"""What a run has left to its provider: tools that run there, conversations and prompts that it holds."""
+"""Hosted tools, conversations and prompts of a recorded run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kantan_agents.core.items import CALLS_FOR_SDK
 from kantan_agents.traces.capture import ModelCallRecord, ToolDefinition
 
 LOCAL_KINDS: Final = ("function", "handoff", "custom", "shell", "local_shell", "apply_patch")
-"""Kinds of tools whose calls pass through this process; any other runs at the provider or is unknown."""
+"""Tools that run in this process; others run at the provider or are unknown."""
 
 _HELD: Final = ("previous_response_id", "conversation_id", "prompt")
 _LOCAL_ITEMS: Final = {
@@ -27,33 +27,26 @@ _ENDINGS: Final = ("_output", "_call")
 
 
 def held_by_provider(options: Mapping[str, Any]) -> list[str]:
-    """Return the options by which a request uses a conversation or a prompt that the provider holds.
-
-    Args:
-        options: Options of the request, by name.
-    """
+    """Return the options that use a conversation or a prompt stored at the provider."""
     return [name for name in _HELD if options.get(name)]
 
 
 def why_not_repeated(held: str) -> str:
-    """Return why a request with this option cannot be sent again."""
+    """Return why a request with this option cannot be repeated."""
     if held == "prompt":
         return "its prompt is held by the provider, and may have tools that would run there"
     return f"its conversation is held by the provider ({held}), a repetition would continue it"
 
 
 def runs_here(tool: ToolDefinition) -> bool:
-    """Return whether all that a recorded tool does passes through this process, call by call."""
+    """Return whether a recorded tool ran in this process."""
     environment = tool.options.get("environment") if tool.kind == "shell" else None
     is_hosted = isinstance(environment, Mapping) and environment.get("type", "local") != "local"
     return tool.kind in LOCAL_KINDS and not is_hosted
 
 
 def hosted_work(call: ModelCallRecord) -> Iterator[str]:
-    """Yield the name of the tool for each part of a recorded answer that a tool of the provider has made.
-
-    The names are those of the SDK's tools, such as ``web_search``. Parts of an unknown kind count as well.
-    """
+    """Yield the hosted tool, such as ``web_search``, of each part of an answer; unknown kinds count."""
     for item in () if call.answer is None else call.answer.output:
         kind = str(item.get("type"))
         name = _OTHER_NAMES.get(kind, kind)

@@ -1,4 +1,4 @@
-"""``RecordedForms``: in which form a replayed run asks for structured output."""
+"""``RecordedForms``: the recorded forms of structured output."""
 
 from __future__ import annotations
 
@@ -23,12 +23,7 @@ from kantan_agents.traces.capture import ModelCallRecord
 class RecordedForms(FormMemory):
     """Puts the recorded forms first.
 
-    Which form a run tries first depends on its version and on what its process had learned from earlier runs.
-    A replay must not depend on what this process knows, and its recorded answers teach nothing about a
-    provider.
-
-    Args:
-        calls: The recorded model calls that are left for an agent.
+    Otherwise a replay would depend on what this process has learned about the provider.
     """
 
     def __init__(self, calls: Sequence[ModelCallRecord]) -> None:
@@ -36,7 +31,7 @@ class RecordedForms(FormMemory):
         self._calls = calls
 
     def in_order(self, target: FormTarget, forms: tuple[Form, ...]) -> tuple[Form, ...]:
-        """Return forms in the order in which the recorded run tries them, then the others."""
+        """Return the recorded forms in their order, then the others."""
         calls = [one for one in self._calls if one.model == target.model] or self._calls
         recorded = dict.fromkeys(form for form in map(_form_of, calls) if form in forms)
         first = next(iter(recorded), None)
@@ -44,7 +39,7 @@ class RecordedForms(FormMemory):
             return super().in_order(target, forms)
         for form in forms[: forms.index(first)]:
             if form not in recorded:
-                self.refused(target, form)  # otherwise the recorded run had begun with it
+                self.refused(target, form)  # otherwise the recorded run would have tried it first
         return super().in_order(target, (*recorded, *(form for form in forms if form not in recorded)))
 
 
@@ -58,7 +53,7 @@ def _form_of(call: ModelCallRecord) -> Form | None:
         wanted = _format_in(settings.get("extra_body"))
         if wanted is not None:
             return JSON_OBJECT_OF_SCHEMA if "schema" in wanted else JSON_OBJECT
-        # After a hand-off, the last item is a result, and the example is in the instructions.
+        # After a handoff, the last item is a result, and the example is in the instructions.
         places = (call.request.instructions, call.request.input[-1:])
         return EXAMPLE if any(EXAMPLE_WORDS in str(place) for place in places) else PROMPT
     return NATIVE

@@ -1,4 +1,4 @@
-"""Makes what a call has returned or raised of what was recorded: results of tools, and exceptions."""
+"""Recreates recorded results and exceptions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NOWHERE: Final = httpx.Request("POST", "http://replay.invalid/")
 
 
 def result_of(recorded: ToolCallRecord, tool: Any) -> Any:
-    """Return the result of a recorded call, in the types that the SDK expects of the kind of tool."""
+    """Return a recorded result in the SDK's type for this kind of tool."""
     result: Any = recorded.result
     if recorded.is_content:
         return [_content(one) for one in result] if isinstance(result, list) else _content(result)
@@ -57,11 +57,11 @@ def _content(data: Mapping[str, Any]) -> Any:
 
 
 def error_of(recorded: RecordedError) -> Exception:
-    """Return a recorded error as an exception that middleware treats as it treated the original.
+    """Return a recorded error as an exception for which middleware acts as for the original.
 
-    Its class is the recorded one if that is a class of Python, the SDK, the client of OpenAI or this library,
-    or the only loaded class of that name, and can be created from a message. Otherwise it is a subclass of
-    ``ReplayedFailureError`` with the recorded name. Attributes of errors of this library are None.
+    It has the recorded class if that is a class of Python, the SDK, the OpenAI client or this library, or the
+    only loaded class of that name, and can be created from a message. Otherwise it is a subclass of
+    ``ReplayedFailureError`` with the recorded name. Attributes of this library's errors are None.
     """
     if recorded.code is not None:
         own = getattr(kantan_agents.errors, recorded.type, None)
@@ -71,7 +71,7 @@ def error_of(recorded: RecordedError) -> Exception:
 
 
 def _own_error(kind: type[KantanAgentsError], recorded: RecordedError) -> Exception:
-    error = kind.__new__(kind, recorded.message)  # its own __init__ makes the message of data not recorded
+    error = kind.__new__(kind, recorded.message)  # its own __init__ needs data that is not recorded
     error.data = {}
     for each in reversed(kind.__mro__):
         for name in inspect.get_annotations(each):
@@ -116,11 +116,11 @@ def _subclasses(kind: type[Exception]) -> Iterator[type[Exception]]:
 
 
 def _made(kind: type[Exception], message: str) -> Exception | None:
-    """Return an exception of a class, if its only argument is its message."""
+    """Return an exception whose only argument is its message; None for other classes."""
     try:
-        error: Exception = kind(literal_eval(message) if kind is KeyError else message)  # its text is a repr
+        error: Exception = kind(literal_eval(message) if kind is KeyError else message)  # which is a repr
         is_same = str(error) == message
-    except Exception:  # noqa: BLE001 - code of the user; such a class wants other arguments
+    except Exception:  # noqa: BLE001 - user code; the class takes other arguments
         return None
     return error if is_same else None
 

@@ -1,4 +1,4 @@
-"""``Recording``: the runs of one trace, apart from the database, as one readable file."""
+"""``Recording``: the runs of one trace as one readable file, independent of the database."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Recording:
 
     Attributes:
         trace_id: Id of the trace that it comes from.
-        runs: The records, the run that began first is the first.
+        runs: The records; the outermost run is first.
     """
 
     trace_id: str
@@ -47,7 +47,7 @@ class Recording:
             run: Id of the run, if the trace has several that are not inside one another.
 
         Raises:
-            TraceNotFoundError: E61, there is no such trace.
+            TraceNotFoundError: E61, the trace does not exist.
             TraceDatabaseError: E60, the file cannot be read.
             IncompleteRecordError: E90, the trace is not recorded completely.
             NotReplayableError: E93, the trace has several runs, or ``run`` is not one of them.
@@ -71,11 +71,11 @@ class Recording:
 
     @property
     def root(self) -> RunRecord:
-        """The run inside which all others are."""
+        """The outermost run."""
         return self.runs[0]
 
     def inside(self, run_id: str) -> Sequence[RunRecord]:
-        """Return the runs that began directly inside a run."""
+        """Return the runs that started directly inside a run."""
         return [one for one in self.runs if one.parent_run == run_id]
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,14 +91,14 @@ class Recording:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], path: str = "the data") -> Self:
-        """Return the recording that ``to_dict`` has made JSON data of.
+        """Return the recording of the JSON data that ``to_dict`` returned.
 
         Args:
             data: The data.
-            path: What to call it in an error.
+            path: Name of the data in errors.
 
         Raises:
-            RecordingFileError: E91, it is not a recording of this or an earlier version.
+            RecordingFileError: E91, the data is not a recording of this or an earlier version.
         """
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
             raise RecordingFileError(path=path, reason=f'it has no "format": "{FORMAT}"')
@@ -119,25 +119,21 @@ class Recording:
         return recording
 
     def _check(self) -> None:
-        """Read all of it once, so that damage is found before a replay.
-
-        Raises:
-            ValueError, msgspec.ValidationError: It is damaged.
-        """
+        """Read all of it once, so that damage is found before a replay."""
         if not self.runs:
             raise ValueError("it has no runs")
-        # From plain data, as `convert` takes a value of the type itself for granted, whatever is in it.
+        # From plain data, as `convert` does not look into a value that already has the type.
         msgspec.convert(msgspec.to_builtins(self), type(self))
         for run in self.runs:
             for call in run.model_calls:
                 call.request.hash  # noqa: B018 - computed from all parts
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the recording to a file, which is replaced if it exists.
+        """Write the recording to a file; an existing file is replaced.
 
-        The same recording always gives the same file: indented JSON with one value in a line, fit for a git
-        repository. It has what the database has: secrets are masked, everything else is there in clear text.
-        A new file is for its owner only.
+        The same recording always gives the same file: indented JSON with one value a line, fit for a git
+        repository. As in the database, secrets are masked and everything else is in clear text. Only the
+        owner can read a new file.
 
         Raises:
             RecordingFileError: E91, the file cannot be written.
@@ -153,7 +149,7 @@ class Recording:
         """Read a recording from a file.
 
         Raises:
-            RecordingFileError: E91, there is no such file, or it is not a recording that can be read.
+            RecordingFileError: E91, the file is missing, or it is not a readable recording.
         """
         try:
             text = Path(path).read_text(encoding="utf-8", errors="surrogatepass")
@@ -186,7 +182,7 @@ def _plain(value: Any) -> Any:
 
 
 def earlier_items(recorded: RunRecord) -> list[Any]:
-    """Return what was in the session of a run: as recorded, or what its first request begins with."""
+    """Return the items of a session before a run: recorded, or else from its first request."""
     if not recorded.has_session:
         return []
     if recorded.earlier is not None:
@@ -199,7 +195,7 @@ def earlier_items(recorded: RunRecord) -> list[Any]:
 
 
 def values_before(recorded: RunRecord) -> dict[str, Any]:
-    """Return the values of the context that the templates of a run have read, by path, as it began."""
+    """Return the context values that templates read, by path, as of the run's start."""
     read = recorded.given_context
     if read is None:
         read = {path: value for agent in recorded.agents for path, value in agent.context.items()}

@@ -54,16 +54,17 @@ async def record_again_async(
 def record_again() -> None:
     """Run an agent for real with the input of a recording, and return the recording of that run.
 
-    Its models are asked and its tools run. The context has the values that the templates of the recorded run
-    had read, and the explicit tool rules.
+    Use it to refresh a recording after an intended change of the agent. Its models are called and its tools
+    run. The context has the explicit tool rules and the values that the templates of the recorded run read.
 
     Args:
         recording: The recording.
-        agent: The agent as it is now.
-        context: Other values for the context, which win over the recorded ones.
-        **runner_options: For ``run_async``, besides the recorded ones.
+        agent: The current agent.
+        context: Other values for the context, which override the recorded ones.
+        **runner_options: More options for ``run_async`` than the recorded ones.
 
     Raises:
-        IncompleteRecordError: E90, the new run was not recorded completely, such as with tracing disabled.
-        Exception: What the agent raises, unless the recorded run had failed as well.
+        IncompleteRecordError: E90, the new run was not recorded completely, for example because tracing is
+            disabled.
+        Exception: The agent's error, unless the recorded run failed as well.
     """

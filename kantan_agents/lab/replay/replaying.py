@@ -1,4 +1,4 @@
-"""``replay``: runs a recorded run again as a test of an agent."""
+"""``replay``: replays a recorded run as a test of an agent."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Replay:
     """A run that was replayed without a difference.
 
     Attributes:
-        recording: What was replayed.
-        context: The context that the run has returned; None if it failed as the recorded run did.
-        error: The error that ended it, as it had ended the recorded run; None if it has an answer.
+        recording: The recording that was replayed.
+        context: The context that the run returned; None if it failed as the recorded run did.
+        error: The error of the run, the same as in the recorded run; None if the run has an answer.
     """
 
     recording: Recording
@@ -80,18 +80,18 @@ async def replay_async(
 
 @sync_of(replay_async)
 def replay() -> None:
-    """Run a recorded run again and check that the agent asks its models the same as then.
+    """Replay a recorded run and check that the agent sends its models the same requests.
 
         replay(Recording.load("tests/refund.json"), support_agent)
 
-    The agent goes through its whole pipeline, with its middleware, rules and output types. What its models
-    answer and its tools return comes from the recording: no request leaves the process, and no body of a tool
-    runs. Each request is compared with the recorded one before it is answered. Code of yours in middleware,
+    The agent runs through its whole pipeline, with its middleware, rules and output types. The answers of
+    models and results of tools come from the recording: no request leaves the process, and no tool runs.
+    Each request is compared with the recorded one before it is answered. Your own code in middleware,
     renderers, guardrails and hooks does run.
 
     Args:
         recording: The recording, or the path of its file.
-        agent: The agent as it is now.
+        agent: The current agent.
         ignore: Parts that may differ: ``"model"``, ``"instructions"``, ``"tools"``, ``"handoffs"``,
             ``"output"`` (the form of a structured output), ``"settings"``, ``"options"`` (other parts of a
             request), ``"input"`` (the conversation that is sent), ``"answer"`` (the final output),
@@ -99,22 +99,22 @@ def replay() -> None:
             and no others), ``"rules"`` (denied calls are denied again), or something in one of these, such
             as ``"settings.temperature"``, ``"tools.search.description"`` or ``"input[3]"``.
         match: The only parts that must be the same.
-        accept: What a provider has done or holds, which is otherwise refused: names of hosted tools, such as
+        accept: Work or data at a provider that is otherwise rejected: names of hosted tools, such as
             ``"web_search"``, and ``"previous_response_id"``, ``"conversation_id"`` or ``"prompt"``. The
-            recorded answers are taken as they are.
-        context: Values for the context besides those that the templates had read, for code of yours that
-            reads them.
-        traced: Whether the replayed run is traced, to wherever traces go in this process.
-        **runner_options: For ``run_async``, besides the recorded ones: ``run_config``, ``hooks``.
+            recorded answers are used unchanged.
+        context: More values for the context, for your own code that reads them. The values that templates
+            read are recorded.
+        traced: Whether to trace the replayed run as this process traces its runs.
+        **runner_options: More options for ``run_async`` than the recorded ones: ``run_config``, ``hooks``.
 
     Raises:
-        ReplayDifferenceError: E92, the run has left the recording. It is an ``AssertionError`` too;
+        ReplayDifferenceError: E92, the run differs from the recording. It is an ``AssertionError`` too;
             ``differences`` has every part that differs at that call.
         UnknownRecordedToolError: E96, ``tools`` may differ, but the agent lacks a tool that was called.
-        NotReplayableError: E93, the run has something in it that cannot be replayed.
+        NotReplayableError: E93, part of the run cannot be replayed.
         RecordingFileError: E91, the file is not a recording.
         InvalidOptionError: E75, an option is invalid.
-        Exception: What the agent raises, if the recorded run did not end with an error.
+        Exception: The agent's error, if the recorded run did not fail.
 
     Returns:
         The replayed run.
@@ -130,17 +130,7 @@ _HELD: Final = {
 
 
 def check_replayable(recording: Recording, agent: Agent[Any], accept: str | Iterable[str] = ()) -> None:
-    """Check that nothing is in the way of a replay.
-
-    Args:
-        recording: What is to be replayed.
-        agent: The agent that is to replay it.
-        accept: What the provider has done or holds, and is accepted as recorded: names of hosted tools,
-            ``"previous_response_id"``, ``"conversation_id"`` or ``"prompt"``.
-
-    Raises:
-        NotReplayableError: E93, there is.
-    """
+    """Raise E93 if a recording cannot be replayed."""
     accepted = (accept,) if isinstance(accept, str) else tuple(accept)
     found = [reason for run in recording.runs for reason in _reasons(run, accepted)]
     if agent.runner is not Runner:

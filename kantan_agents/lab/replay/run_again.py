@@ -1,4 +1,4 @@
-"""How a recorded run began: its input, options and context, to run it again with an agent."""
+"""Runs an agent with the recorded input, options and context."""
 
 from __future__ import annotations
 
@@ -21,17 +21,7 @@ from kantan_agents.traces.capture.canonical import copied
 async def run_again(
     agent: Agent[Any], recorded: RunRecord, context: dict[str, Any], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Run an agent with the input, as it was given, and the options of a recorded run, streamed if that was.
-
-    Args:
-        agent: The agent.
-        recorded: The run.
-        context: Its context.
-        options: More options for ``run_async``, which win over the recorded ones.
-
-    Returns:
-        The context that the run returns.
-    """
+    """Run an agent as recorded, streamed if that was; ``options`` override the recorded ones."""
     agent = agent.like_recorded(recorded)
     given = await _input_of(recorded, agent)
     chosen = {**recorded.options, **_session_of(recorded), **options}
@@ -55,19 +45,13 @@ async def _input_of(recorded: RunRecord, agent: Agent[Any]) -> Any:
 
 
 def _session_of(recorded: RunRecord) -> dict[str, Any]:
-    """Return the session of a run that had one: with the items that were in it."""
     if not recorded.has_session:
         return {}
     return {"session": RecordedSession(earlier_items(recorded))}
 
 
 def context_of(recorded: RunRecord, more: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return a context with the explicit tool rules of a recorded run.
-
-    Args:
-        recorded: The run.
-        more: Other values, which win over the recorded ones.
-    """
+    """Return a context with the recorded explicit tool rules; values in ``more`` override them."""
     context = dict(more or {})
     for name, rules in recorded.rules.layers:
         if name == EXPLICIT:
@@ -76,7 +60,7 @@ def context_of(recorded: RunRecord, more: Mapping[str, Any] | None) -> dict[str,
 
 
 def untraced(config: Any) -> Any:
-    """Return the ``run_config`` of a run that is kept out of the traces; an invalid one is unchanged."""
+    """Return a ``run_config`` without tracing; an invalid one is unchanged."""
     if isinstance(config, RunConfig):
         return dataclasses.replace(config, tracing_disabled=True)
     if config is None or isinstance(config, Mapping):
@@ -85,21 +69,17 @@ def untraced(config: Any) -> Any:
 
 
 class RecordedSession(SessionABC):
-    """A session in memory with the items that were in it when a recorded run began.
-
-    Args:
-        items: The items.
-    """
+    """A session in memory with the items at a recorded run's start."""
 
     session_id = "replay"
-    groups_traces = False  # its id is that of no conversation
+    groups_traces = False  # its id is not the id of a conversation
     session_settings = None
 
     def __init__(self, items: Sequence[Any]) -> None:
         self._items = list(items)
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
-        """Return the items, or the newest of them."""
+        """Return the items, or the latest of them."""
         return list(self._items) if limit is None else self._items[-limit:] if limit else []
 
     async def add_items(self, items: list[Any]) -> None:
@@ -107,7 +87,7 @@ class RecordedSession(SessionABC):
         self._items += items
 
     async def pop_item(self) -> Any:
-        """Remove the newest item and return it."""
+        """Remove the latest item and return it."""
         return self._items.pop() if self._items else None
 
     async def clear_session(self) -> None:

@@ -1,4 +1,4 @@
-"""Asks of recorded tool calls: what would other tool rules have decided?"""
+"""Re-decides recorded tool calls with other tool rules."""
 
 from kantan_agents.lab.rule_changes.values import Flip, FlipCounts, IncompleteTrace, UnjudgedCall, WhatIf
 from kantan_agents.lab.rule_changes.what_if import what_if

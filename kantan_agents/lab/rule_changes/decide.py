@@ -1,4 +1,4 @@
-"""Decides about one recorded call in this thread; a check that takes long ends after a while."""
+"""Decides about one recorded call, and aborts slow checks."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from kantan_agents.tool_rules.worker import LIFETIME_SECONDS, decision_of, task_
 from kantan_agents.traces.capture import RecordedDecision
 
 Arguments: TypeAlias = "str | Mapping[str, Any]"
-"""The arguments of a call: the model's JSON text, or what the rules see of a call of another kind."""
+"""The model's JSON, or the rules' view of a call of another kind."""
 
 
 class CheckFailedError(Exception):
-    """A check has taken too long, or its process could not be started."""
+    """A check took too long, or its process could not be started."""
 
 
 def depends_on_arguments(layers: RuleLayers, tool: ToolFacts) -> bool:
@@ -41,16 +41,7 @@ def depends_on_arguments(layers: RuleLayers, tool: ToolFacts) -> bool:
 
 
 def decide(layers: RuleLayers, tool: ToolFacts, asked: Sequence[Arguments]) -> RecordedDecision:
-    """Return the decision of layers and limits, as a run records it.
-
-    Args:
-        layers: The rules in force.
-        tool: The tool.
-        asked: What the rules are asked about, one after the other; the first refusal decides.
-
-    Raises:
-        CheckFailedError: It could not be decided in time.
-    """
+    """Return the decision of layers and limits about each of ``asked``; the first denial counts."""
     decision = Decision(allowed=True)
     for arguments in asked:
         decision = _decide_by_layers(layers, tool, arguments)
@@ -90,7 +81,7 @@ def _decide_by(rules: ToolRules, tool: ToolFacts, arguments: Arguments) -> Decis
 def _decide_elsewhere(
     rules: ToolRules, tool: ToolFacts, read: Mapping[str, Any], received: Sequence[Mapping[str, Any]]
 ) -> Decision:
-    """Decide in a process that can be ended: during a match, this one cannot be interrupted."""
+    """A match cannot be interrupted in this process."""
     decision = _ask_worker(task_of(rules, tool, read), tool)
     for one in received if decision.allowed else ():
         refusal = _ask_worker(task_of(rules, tool, one, written=read), tool)

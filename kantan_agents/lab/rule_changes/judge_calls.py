@@ -1,4 +1,4 @@
-"""Judges one recorded call: whether its decision is the recorded one, and what it would have been."""
+"""Judges one recorded call with the recorded and with other rules."""
 
 from __future__ import annotations
 
@@ -30,29 +30,24 @@ _NO_RULES = ("is_enabled ", "tool_rules ")
 
 
 class NotJudgedError(Exception):
-    """The record does not tell enough about a call to judge it."""
+    """The record lacks facts to judge a call."""
 
 
 @attrs.frozen
 class Judgement:
-    """What was decided about a call, and what other rules would have decided."""
+    """The decisions of the recorded and of the other rules."""
 
     before: RecordedDecision
     after: RecordedDecision
 
     @property
     def is_flip(self) -> bool:
-        """Whether one of them allows the call and the other does not."""
+        """Whether only one of them allows the call."""
         return self.before.is_allowed != self.after.is_allowed
 
 
 class Judge:
-    """Judges calls; what calls have in common is computed once.
-
-    Args:
-        recorded: Reads recorded rules.
-        replacement: The other rules.
-    """
+    """Judges calls, and caches their common parts."""
 
     def __init__(self, recorded: RecordedRules, replacement: Replacement) -> None:
         self._recorded = recorded
@@ -64,16 +59,7 @@ class Judge:
         self._decided = Memo()
 
     def judge(self, call: ToolCallRecord, run: RecordedRun, above: Callers) -> Judgement | None:
-        """Return what the recorded and the other rules decide; None if no rules decide about such a call.
-
-        Args:
-            call: The call.
-            run: Its run.
-            above: The calls of the same trace.
-
-        Raises:
-            NotJudgedError: The record does not tell enough.
-        """
+        """Return both decisions; None for an invalid call; raise if the record lacks facts."""
         made = call.decision
         if tuple(run.missing):
             raise NotJudgedError("its run is recorded incompletely")
@@ -153,5 +139,5 @@ class Judge:
 
 
 def _is_malformed(call: ToolCallRecord) -> bool:
-    """Return whether a function tool refuses the arguments because they are not an object."""
+    """Return whether a function tool rejects the arguments: they are not an object."""
     return call.tool.kind == "function" and call.arguments.lstrip()[:1] not in ("", "{")

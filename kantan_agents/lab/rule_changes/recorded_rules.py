@@ -1,4 +1,4 @@
-"""Makes the values that the rules work with of what is recorded of a call."""
+"""Converts records of calls for the rules."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ ValueT = TypeVar("ValueT")
 
 
 class Memo(dict[KeyT, ValueT]):
-    """What was computed for many calls, of limited size.
+    """A cache of limited size.
 
-    Keys are often ids of objects: the value then holds the objects too, so that no other gets the id.
+    Keys may be ids of objects: the value then holds the objects, so that no other gets the id.
     """
 
     def __setitem__(self, key: KeyT, value: ValueT) -> None:
@@ -36,7 +36,7 @@ class Memo(dict[KeyT, ValueT]):
 
 
 class RecordedRules:
-    """The rules of recorded calls as layers. Equal rules are the same object, and are compiled once."""
+    """Layers of recorded rules. Equal rules are one object, and are compiled once."""
 
     def __init__(self) -> None:
         self._by_id: Memo[int, tuple[RuleSet, RuleLayers]] = Memo()
@@ -44,11 +44,7 @@ class RecordedRules:
         self._sets: Memo[bytes, ToolRules] = Memo()
 
     def layers(self, recorded: RuleSet) -> RuleLayers:
-        """Return the layers and limits of a record.
-
-        Raises:
-            KantanAgentsError: They are damaged.
-        """
+        """Return the recorded layers and limits; raise if they are damaged."""
         known = self._by_id.get(id(recorded))
         if known is not None:
             return known[1]
@@ -74,18 +70,18 @@ class RecordedRules:
 
 
 def is_masked(recorded: RuleSet) -> bool:
-    """Return whether something in the rules may be masked in the record."""
+    """Return whether part of the rules may be masked."""
     return MASK.encode() in canonical([recorded.layers, recorded.limits])
 
 
 class RecordedTools:
-    """The tools of recorded calls as the rules know them. Equal tools are the same object."""
+    """Tools of recorded calls. Equal tools are one object."""
 
     def __init__(self) -> None:
         self._known: Memo[Any, tuple[Any, ToolFacts]] = Memo()
 
     def facts(self, call: ToolCallRecord) -> ToolFacts:
-        """Return what the rules need to know about the tool of a call, without what its function receives."""
+        """Return the facts about the tool of a call, except the received arguments."""
         origin = call.origin
         key = (
             id(call.tool),
@@ -95,7 +91,7 @@ class RecordedTools:
         )
         known = self._known.get(key)
         if known is None:
-            # With the definition, so that its id is not used again.
+            # With the definition, so that its id is not reused.
             known = self._known[key] = (call.tool, _facts(call))
         return known[1]
 
@@ -119,7 +115,7 @@ def _origin(recorded: Mapping[str, Any]) -> Origin:
 
 
 def with_received(tool: ToolFacts, received: Sequence[Mapping[str, Any]]) -> ToolFacts:
-    """Return the facts of a tool for a call whose function receives something else than was written."""
+    """Return the facts of a tool whose function receives other arguments than the model wrote."""
     if not received:
         return tool
     readings = [dict(one) for one in received]
@@ -127,11 +123,7 @@ def with_received(tool: ToolFacts, received: Sequence[Mapping[str, Any]]) -> Too
 
 
 def asked_about(call: ToolCallRecord) -> list[Arguments]:
-    """Return what the rules were asked about, one after the other.
-
-    Raises:
-        ValueError: The record does not have it.
-    """
+    """Return the arguments that the rules checked in turn; ValueError if they are missing."""
     if call.tool.kind == "custom":
         return [{"input": call.arguments}]
     if call.tool.kind != "apply_patch":

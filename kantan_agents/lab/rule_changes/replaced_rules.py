@@ -1,4 +1,4 @@
-"""Replaces one layer of the recorded rules, also where delegated runs have inherited it as a limit."""
+"""Replaces one layer of the recorded rules, also as inherited by delegated runs."""
 
 from __future__ import annotations
 
@@ -20,40 +20,31 @@ class RecordedRun(Protocol):
 
     @property
     def tool_calls(self) -> Iterable[ToolCallRecord]:
-        """The tool calls in the order in which they began."""
+        """The tool calls in the order in which they started."""
         ...
 
     @property
     def parent_run(self) -> str | None:
-        """Id of the run inside which this one began."""
+        """Id of the run around this one."""
         ...
 
     @property
     def parent_call(self) -> str | None:
-        """Id of the tool call inside which this one began."""
+        """Id of the tool call around this run."""
         ...
 
     @property
     def missing(self) -> Iterable[str]:
-        """What could not be recorded."""
+        """The parts that were not recorded."""
         ...
 
 
 class UnknownLimitsError(Exception):
-    """The limits of a delegated run cannot be traced back to the rules of the runs above it."""
+    """The limits of a delegated run do not follow from the rules above it."""
 
 
 class Replacement:
-    """Rules that take the place of one layer.
-
-    Args:
-        layer: Name of the layer.
-        rules: Its new rules.
-        recorded: Reads recorded rules.
-
-    Attributes:
-        layers_seen: Names of all layers in the recorded rules.
-    """
+    """Replaces a layer; ``layers_seen`` has the names of all recorded layers."""
 
     def __init__(self, layer: str, rules: ToolRules, recorded: RecordedRules) -> None:
         self._layer = layer
@@ -64,16 +55,10 @@ class Replacement:
         self.layers_seen: dict[str, None] = {}
 
     def of(self, recorded: RuleSet, run: RecordedRun, above: Callers) -> RuleLayers:
-        """Return the rules of a call of ``run`` with the layer replaced.
+        """Return the rules of a call with the layer replaced.
 
-        Args:
-            recorded: The rules in force at the call.
-            run: Its run.
-            above: The calls in the same trace inside which runs may have begun.
-
-        Raises:
-            UnknownLimitsError: The run is delegated, and the rules of the delegating call are not recorded or
-                have changed since.
+        Raises ``UnknownLimitsError`` if the rules of a delegating call are not recorded or have changed
+        since.
         """
         layers = self._recorded.layers(recorded)
         if not any(name == DELEGATION for name, _ in layers.limits):
@@ -117,13 +102,13 @@ class Replacement:
 
 
 class Callers:
-    """The calls of a trace by run and id, to find the call inside which a run began."""
+    """The calls of a trace, to find the call inside which a run started."""
 
     def __init__(self, runs: Iterable[RecordedRun]) -> None:
         self._runs = {run.id: run for run in runs}
 
     def caller_of(self, run: RecordedRun) -> tuple[ToolCallRecord, RecordedRun] | None:
-        """Return the call inside which a run began, and the run of this call; None if it is not recorded."""
+        """Return the call inside which a run started, and its run; None if unknown."""
         around = self._runs.get(run.parent_run) if run.parent_run is not None else None
         if around is None or around is run:
             return None

@@ -1,4 +1,4 @@
-"""The answer of ``what_if``: frozen values that do not need the file any more."""
+"""The answer of ``what_if``: frozen values, independent of the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kantan_agents.traces.capture import RecordedDecision
 
 @attrs.frozen
 class Flip:
-    """A recorded tool call about which other rules decide otherwise.
+    """A recorded tool call that other rules would decide otherwise.
 
     Attributes:
         trace_id: Id of its trace.
@@ -20,12 +20,12 @@ class Flip:
         call_id: The model's id of the call.
         agent: Name of the agent whose model made the call.
         tool: Name of the tool.
-        arguments: The arguments as they are recorded, with secrets masked.
-        started_at: When the call began, in UTC.
+        arguments: The recorded arguments, with secrets masked.
+        started_at: When the call started, in UTC.
         before: The recorded decision, with its rule and layers.
         after: The decision under the other rules.
-        is_first: Whether no decision before it in its run, or in a run around it, flips. The calls after
-            the first flip might not have happened under the other rules.
+        is_first: Whether no earlier decision in its run, or in a run around it, flips. The calls after the
+            first flip might not have happened under the other rules.
     """
 
     trace_id: str
@@ -41,17 +41,17 @@ class Flip:
 
     @property
     def is_allowed(self) -> bool:
-        """Whether the call is newly allowed; otherwise it is newly refused."""
+        """Whether the call is newly allowed; otherwise it is newly denied."""
         return self.after.is_allowed
 
 
 @attrs.frozen
 class FlipCounts:
-    """How many decisions flip.
+    """The number of decisions that flip.
 
     Attributes:
-        newly_refused: Number of calls that were allowed and would be refused.
-        newly_allowed: Number of calls that were refused and would be allowed.
+        newly_refused: Number of calls that were allowed and would be denied.
+        newly_allowed: Number of calls that were denied and would be allowed.
     """
 
     newly_refused: int = 0
@@ -60,7 +60,7 @@ class FlipCounts:
 
 @attrs.frozen
 class UnjudgedCall:
-    """A recorded tool call that is not compared, because the record does not tell enough.
+    """A recorded tool call that is not compared, because the record lacks facts.
 
     Attributes:
         trace_id: Id of its trace.
@@ -68,7 +68,7 @@ class UnjudgedCall:
         call_id: The model's id of the call.
         agent: Name of the agent whose model made the call.
         tool: Name of the tool.
-        reason: What is missing.
+        reason: The missing facts.
     """
 
     trace_id: str
@@ -85,7 +85,7 @@ class IncompleteTrace:
 
     Attributes:
         trace_id: Id of the trace.
-        missing: What is not recorded, by run.
+        missing: The parts that are not recorded, by run.
     """
 
     trace_id: str
@@ -94,14 +94,14 @@ class IncompleteTrace:
 
 @attrs.frozen
 class WhatIf:
-    """What other rules would have decided about recorded calls.
+    """The decisions of other rules about recorded calls.
 
     Attributes:
         flips: The calls whose decisions differ, in the order of the traces and, in each run, of the calls.
         runs: Number of runs with a record.
         judged: Number of calls that were compared.
         after_flip: Number of compared calls that follow the first flip of their run.
-        invalid: Number of calls that failed whatever the rules say: of unknown tools (E21), or with
+        invalid: Number of calls that failed regardless of the rules: of unknown tools (E21), or with
             arguments that are not a JSON object (E10).
         unjudged: The calls that could not be compared.
         incomplete: The traces that are not recorded completely.
@@ -117,12 +117,12 @@ class WhatIf:
 
     @property
     def newly_refused(self) -> Sequence[Flip]:
-        """The calls that were allowed and would be refused."""
+        """The calls that were allowed and would be denied."""
         return tuple(flip for flip in self.flips if not flip.is_allowed)
 
     @property
     def newly_allowed(self) -> Sequence[Flip]:
-        """The calls that were refused and would be allowed."""
+        """The calls that were denied and would be allowed."""
         return tuple(flip for flip in self.flips if flip.is_allowed)
 
     @property

@@ -17,7 +17,7 @@ from kantan_agents.traces.capture import ToolCallRecord
 
 
 class RecordedTrace(Protocol):
-    """A trace with its recorded runs: a ``StoredTrace``, or what ``TraceStore.recorded_calls`` yields."""
+    """A ``StoredTrace``, or an item of ``TraceStore.recorded_calls``."""
 
     @property
     def trace_id(self) -> str:
@@ -31,19 +31,19 @@ class RecordedTrace(Protocol):
 
     @property
     def missing(self) -> Sequence[str]:
-        """What is not recorded of its runs."""
+        """The parts that are not recorded."""
         ...
 
 
 def what_if(
     rules: ToolRulesMode | Mapping[str, Any], traces: Iterable[RecordedTrace], *, layer: str = EXPLICIT
 ) -> WhatIf:
-    """Return which recorded tool calls would be decided otherwise if other tool rules had been in force.
+    """Return the recorded tool calls that other tool rules would have decided otherwise.
 
     Every recorded call is decided twice, with the rules that were in force and with ``rules`` in place of one
-    of their layers. No model and no tool runs. The answer is exact for each call that is judged: a call whose
+    of their layers. No model and no tool runs. The answer is exact for each judged call: a call whose
     recorded rules do not explain the recorded decision is listed in ``unjudged`` instead. For a run as a
-    whole it is exact up to its first flip, since the model might have gone on differently.
+    whole it is exact up to its first flip, since the model might have continued differently.
 
     A call is not judged if a middleware answered it, denied it or changed its arguments; if the rules look at
     arguments that are masked or redacted; if the tool was disabled or omitted in that turn; if a user ran it
@@ -57,8 +57,8 @@ def what_if(
         traces: The traces: ``store.recorded_calls(...)``, which is fast, or values of ``store.trace``. Pass
             all of a trace; the limits of delegated runs follow from the rules of the runs above them.
         layer: Name of the layer that ``rules`` replaces: ``"explicit"``, the ``tool_rules`` of the context,
-            ``"base"``, or ``"provider NAME"``. The other layers and all limits stay as recorded, apart
-            from the limits that a delegated run has inherited from this layer.
+            ``"base"``, or ``"provider NAME"``. The other layers and all limits stay as recorded, except
+            limits that a delegated run has inherited from this layer.
 
     Raises:
         UnknownToolRulesModeError, ToolRulesTypeError, InvalidToolRulesError: E9, E18, E20, ``rules`` cannot
@@ -122,7 +122,7 @@ class _Question:
         return judged
 
     def answer(self) -> WhatIf:
-        """Return the answer about all traces so far."""
+        """Return the answer so far."""
         if not self._judged and (self._unjudged or not self._invalid):
             raise NoRecordedCallsError(reason=self._why_none())
         seen = self._replacement.layers_seen
@@ -152,24 +152,19 @@ class _Question:
 
 @attrs.frozen(eq=False)
 class _Order:
-    """Which calls of a trace follow the first flip of their run, or of a run around it.
-
-    Attributes:
-        judged: The judged calls of each run, by the id of the run.
-        above: The calls of the trace.
-    """
+    """Which calls follow the first flip of their run, or of a run around it."""
 
     judged: Mapping[str, Sequence[tuple[ToolCallRecord, Judgement]]]
     above: Callers
     _first: dict[str, int | None] = attrs.field(factory=dict, init=False)
 
     def follows_flip(self, run: RecordedRun, place: int) -> bool:
-        """Return whether a flip comes before the call at ``place`` among the judged ones of ``run``."""
+        """Return whether a flip precedes the judged call at index ``place``."""
         first = self._first_flip(run)
         return first is not None and first < place
 
     def _first_flip(self, run: RecordedRun) -> int | None:
-        """Return the place of the first flip; -1 if the run itself follows one."""
+        """Return the first flip's index; -1 if the run itself follows one."""
         if run.id not in self._first:
             self._first[run.id] = None  # runs around each other, in a damaged record, end here
             flips = (place for place, (_, found) in enumerate(self.judged[run.id]) if found.is_flip)

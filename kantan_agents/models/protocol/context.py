@@ -1,4 +1,4 @@
-"""Build the ``ProviderContext`` of a request from the arguments the SDK passes to a model."""
+"""Builds a ``ProviderContext`` from the SDK's arguments."""
 
 from __future__ import annotations
 
@@ -25,19 +25,15 @@ _SDK_ONLY = frozenset({"retry", "preserve_raw_usage", "context_management", "inc
 
 
 class ToolSpecs:
-    """Converts an agent's tools to ``ToolSpec``s, and reuses the spec of a tool that has not changed."""
+    """Converts tools to ``ToolSpec``s, with a cache."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
-        # A plain dict rather than a cache class: agents run in several threads and are copied.
+        # Agents run in several threads and are copied.
         self._specs: dict[int, tuple[Any, ToolSpec]] = {}
 
     def specs(self, tools: Iterable[Any], handoffs: Iterable[Handoff[Any, Any]]) -> dict[str, ToolSpec]:
-        """Return the specs of tools and hand-offs by name, tools first, each in the given order.
-
-        Raises:
-            HostedToolError: E59, some of the tools are run by OpenAI or by the SDK itself.
-        """
+        """Return specs by name, tools first; E59 for hosted tools."""
         specs: dict[str, ToolSpec] = {}
         hosted: list[str] = []
         for tool in tools:
@@ -56,7 +52,7 @@ class ToolSpecs:
         known, spec = self._specs.get(id(schema), (None, None))
         if spec is not None and known is schema and spec.name == name and spec.description == description:
             return spec
-        # A hand-off without an input has no schema.
+        # A handoff without an input has no schema.
         parameters = schema or {"type": "object", "properties": {}}
         spec = ToolSpec(name, description or "", parameters)
         if len(self._specs) >= _CACHE_SIZE:
@@ -75,19 +71,9 @@ def provider_context(
     lend: bool,
     is_streamed: bool,
 ) -> ProviderContext:
-    """Return the context that a provider gets for one request of the SDK.
+    """Return a provider's context for one request of the SDK; E52 for untranslatable items.
 
-    Args:
-        tools: The tools, by name.
-        instructions: The rendered system prompt.
-        input: The SDK's input items.
-        settings: The settings of the agent and the run.
-        output_schema: The SDK's output schema.
-        lend: Whether the provider gets copies of everything that later requests use too.
-        is_streamed: Whether the response is streamed.
-
-    Raises:
-        UntranslatableError: E52, the conversation has items that the protocol cannot represent.
+    ``lend``: the provider gets copies of everything that later requests use too.
     """
     run = current_run.get()
     agent = active_agent.get() or (run.agent.name if run is not None else "")
@@ -105,7 +91,7 @@ def provider_context(
 
 
 def is_large(input: str | Iterable[Any]) -> bool:
-    """Return whether a conversation is large enough that converting it would block the event loop."""
+    """Return whether a conversion would block the event loop."""
     if isinstance(input, str):
         return len(input) > _LARGE_SIZE
     size = 0
@@ -123,19 +109,18 @@ def is_large(input: str | Iterable[Any]) -> bool:
 
 
 def last_user_text(messages: Iterable[Message]) -> str:
-    """Return the text of the user's last message; the empty string if there is no such message."""
+    """Return the user's last text."""
     from_user = [message for message in messages if message.role == "user"]
     return from_user[-1].text if from_user else ""
 
 
 def changed_settings(settings: ModelSettings) -> dict[str, Any]:
-    """Return the settings that are not None, by the SDK's names."""
+    """Return the settings that are not None."""
     set_fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(ModelSettings)}
     return {name: value for name, value in set_fields.items() if value is not None and name not in _SDK_ONLY}
 
 
 def _lent(value: Any) -> Any:
-    """Return a copy of the value of a setting: JSON data, or an object of the SDK's settings."""
     if isinstance(value, Mapping):
         return {key: _lent(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -148,11 +133,7 @@ def _lent(value: Any) -> Any:
 
 
 def reject_server_side_state(provider: str, options: Mapping[str, Any]) -> None:
-    """Check that a request does not refer to a conversation or a prompt that is stored at OpenAI.
-
-    Raises:
-        InvalidOptionError: E75, it does.
-    """
+    """Raise E75 for data stored at OpenAI."""
     for name in _SERVER_SIDE:
         if options.get(name) not in (None, NO_ID):
             reason = f"refers to state stored at OpenAI, which provider {provider} cannot read"

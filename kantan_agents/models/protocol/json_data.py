@@ -1,4 +1,4 @@
-"""JSON data, the values of fields that the protocol types as ``any``: check and copy it."""
+"""Checks and copies JSON data."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 DEPTH: Final = 200
-"""The deepest nesting allowed: far below the limit of any JSON parser."""
+"""Maximum nesting, far below any JSON parser's limit."""
 
 _MAX_BITS: Final = 14_000
-"""Larger integers have more digits than Python converts to and from text (4,300)."""
+"""Python converts no larger integers to strings (4,300 digits)."""
 
 _SMALL: Final = 10**18
 _MAX_SHOWN: Final = 60
 _NESTED = (Mapping, list, tuple)
 _SCALAR = (str, int, float)
-_EXACT_TYPES = (dict, list)  # isinstance with an abstract class takes twenty times as long
+_EXACT_TYPES = (dict, list)  # isinstance with an abstract class is 20 times as slow
 
-# The location of a nested value: that of its container, its key there, its depth. A path text for each value
-# would cost more than the data itself where names are long.
+# Container, key and depth. A path for each value would cost more than the data.
 _Location = tuple[Any, Any, int]
 
 
 def find_problem(value: Any) -> str | None:
-    """Return the first reason why ``value`` is not JSON data, with its path; None if it is."""
+    """Return the problem of JSON data, with its path."""
     if _is_valid(value, 0):
         return None
     pending: list[tuple[Any, _Location | None]] = [(value, None)]
@@ -47,7 +46,7 @@ def find_problem(value: Any) -> str | None:
 
 
 def _is_valid(value: Any, depth: int) -> bool:
-    """Return whether ``value`` is JSON data; faster than ``find_problem``, but without the reason."""
+    """Like ``find_problem``, but faster and without the reason."""
     if type(value) not in _EXACT_TYPES:
         return _scalar_problem(value) is None if isinstance(value, _SCALAR) else value is None
     if depth == DEPTH:
@@ -59,7 +58,7 @@ def _is_valid(value: Any, depth: int) -> bool:
                 return False
         parts = value.values()
     for part in parts:
-        # Inlined: a call for each part would take most of the time.
+        # Inlined: a call per part would dominate.
         is_plain = part.isascii() if type(part) is str else type(part) is int and -_SMALL < part < _SMALL
         if not is_plain and not _is_valid(part, depth + 1):
             return False
@@ -92,7 +91,7 @@ def _scalar_problem(value: Any) -> str | None:
 
 
 def is_text(value: Any) -> bool:
-    """Return whether ``value`` is a str that can be encoded as UTF-8."""
+    """Return whether UTF-8 can encode ``value``."""
     if not isinstance(value, str):
         return False
     if value.isascii():
@@ -105,12 +104,12 @@ def is_text(value: Any) -> bool:
 
 
 def copied(value: Any) -> Any:
-    """Return a deep copy of JSON data; any other value unchanged."""
+    """Return a deep copy of JSON data."""
     return plain(value) if find_problem(value) is None else value
 
 
 def plain(value: Any) -> Any:
-    """Return a deep copy of JSON data, made of dicts, lists and scalars."""
+    """Return JSON data as new dicts and lists."""
     if isinstance(value, Mapping):
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

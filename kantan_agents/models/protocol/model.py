@@ -1,4 +1,4 @@
-"""``ProviderModel``: run a custom model provider as an SDK model."""
+"""``ProviderModel``: a provider as an SDK model."""
 
 from __future__ import annotations
 
@@ -52,14 +52,11 @@ def is_provider(value: Any) -> TypeGuard[Provider]:
 
 @attrs.frozen
 class _Request:
-    """The arguments of one call to the provider."""
-
     prompt: str
     context: ProviderContext
 
     @property
     def call_ids(self) -> set[str]:
-        """Ids of the tool calls in the conversation."""
         parts = (part for message in self.context.messages for part in message.segments)
         return {part.tool_call.id for part in parts if part.tool_call is not None}
 
@@ -67,13 +64,13 @@ class _Request:
 class ProviderModel(Model):
     """Wraps a custom model provider as an SDK model (spec protocol 4).
 
-    ``Agent(model=provider)`` wraps the provider by itself. Use this class to give a provider to an SDK agent:
+    ``Agent(model=provider)`` wraps the provider by itself. Use this class for an SDK agent:
     ``agents.Agent(model=ProviderModel(provider))``.
 
     Args:
-        provider: The provider. If it has an attribute ``supports_output_schema = True``, it gets the schema
-            of a structured output in ``context.output_schema``; otherwise a tool or the prompt requests that
-            output. If it has a method ``stream``, streamed runs call it (``StreamingProvider``).
+        provider: The provider. With an attribute ``supports_output_schema = True``, it gets the schema of a
+            structured output in ``context.output_schema``; otherwise a tool or the prompt requests that
+            output. Streamed runs call its ``stream`` method if it has one (``StreamingProvider``).
 
     Raises:
         InvalidOptionError: E75, ``provider`` is not a provider.
@@ -94,7 +91,7 @@ class ProviderModel(Model):
 
     @property
     def structured_output_family(self) -> str:
-        """The family whose forms of structured output the provider takes."""
+        """The family that determines the provider's forms of structured output."""
         return "schema provider" if getattr(self.provider, "supports_output_schema", False) else "provider"
 
     async def get_response(
@@ -172,7 +169,7 @@ class ProviderModel(Model):
                     for event in writer.write_piece(piece):
                         yield event
                     continue
-                # Copied, because a provider may change what it has yielded before the answer is complete.
+                # A provider may later change a piece that it has yielded.
                 if isinstance(piece, ProviderResponse):
                     metadata = plain(piece.metadata)
                 given = piece.segments if isinstance(piece, ProviderResponse) else (piece,)
@@ -195,7 +192,7 @@ class ProviderModel(Model):
     async def _pieces(
         self, request: _Request
     ) -> AsyncGenerator[tuple[ContentSegment | ProviderResponse | Piece, bool], None]:
-        """Yield what the provider streams, each value with whether its text continues the text before it."""
+        """Yield the streamed values, each with whether it continues the text."""
         stream = getattr(self.provider, "stream", None)
         if not callable(stream):
             yield await self._generate(request), False
@@ -240,7 +237,7 @@ class ProviderModel(Model):
     ) -> _Request:
         reject_server_side_state(self.model, server_state)
         specs = self._tools.specs(tools, handoffs)
-        # The providers of this package change nothing, and requests may be large.
+        # This package's providers change nothing, and requests may be large.
         lend = type(self.provider) not in (AnthropicProvider, GeminiProvider)
         make = partial(
             provider_context,
@@ -260,21 +257,18 @@ class ProviderModel(Model):
 
 
 def _address_of(provider: Provider) -> str:
-    """Return a text that identifies a provider: what is known about it holds for all agents that use it."""
+    """Return an identity for a provider, shared by its agents."""
     try:
         return _addresses.setdefault(provider, f"provider:{next(_numbers)}")
-    except TypeError:  # it cannot be hashed or weakly referenced
+    except TypeError:  # not hashable or weakly referenceable
         return f"provider:{next(_numbers)}"
 
 
 @contextmanager
 def _reject_own_cancellation(provider: str) -> Iterator[None]:
-    """Replace a ``CancelledError`` that the provider raised by itself, which would end the run silently.
+    """Replace a ``CancelledError`` of the provider, which would stop the run silently, by E51.
 
-    Python 3.10 cannot tell it from a real cancellation, so there it propagates.
-
-    Raises:
-        AgentPainException: E51, the provider raised ``CancelledError`` although the task was not cancelled.
+    Python 3.10 cannot distinguish a real cancellation, so there it propagates.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""The generation span of a provider's response, with the same data as the spans of SDK models."""
+"""A provider call's generation span, like the SDK's."""
 
 from __future__ import annotations
 
@@ -15,30 +15,25 @@ from kantan_agents.models.protocol.usage import usage_of
 
 
 class ModelSpan:
-    """Records the request and the response of one model call on its generation span.
-
-    Args:
-        span: The SDK's span.
-        has_data: Whether input and output are recorded.
-    """
+    """Records one model call; content only with ``has_data``."""
 
     def __init__(self, span: Any, *, has_data: bool) -> None:
         self._span = span
         self._has_data = has_data
 
     def record_input(self, instructions: str | None, input: str | Iterable[Any]) -> None:
-        """Record the instructions and the input of the request."""
+        """Record instructions and input."""
         if self._has_data:
             system = [{"role": "system", "content": instructions}] if instructions else []
             items = [{"role": "user", "content": input}] if isinstance(input, str) else input
             self._span.span_data.input = [*system, *map(without_media, items)]
 
     def record_output(self, answer: ModelResponse | Response, usage: Usage, metadata: Any) -> None:
-        """Record the items of an answer, and the usage and the model's name if the metadata has them."""
+        """Record items, usage and model name."""
         data = self._span.span_data
         if self._has_data:
             data.output = [without_media(item.model_dump(exclude_unset=True)) for item in answer.output]
-        if usage_of(metadata) is not None:  # otherwise the provider sent none, which is not 0 tokens
+        if usage_of(metadata) is not None:  # otherwise the count is unknown, not 0
             data.usage = {
                 "requests": usage.requests,
                 "input_tokens": usage.input_tokens,
@@ -52,14 +47,14 @@ class ModelSpan:
             data.model = model
 
     def record_error(self, error: Exception) -> None:
-        """Record the error of a call that failed."""
+        """Record a failure."""
         data = {"error": f"{type(error).__name__}: {error}"} if self._has_data else {}
         self._span.set_error(SpanError(message="Error getting response", data=data or None))
 
 
 @contextmanager
 def model_span(provider: str, settings: ModelSettings, tracing: ModelTracing) -> Iterator[ModelSpan]:
-    """Open the generation span of a call to ``provider``, as far as the run's tracing options allow it."""
+    """Open the generation span, if tracing is on."""
     config = settings.to_traceable_dict()
     if not tracing.include_data():
         config.pop("metadata", None)

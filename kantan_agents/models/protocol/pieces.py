@@ -1,4 +1,4 @@
-"""Pieces of reasoning and of tool arguments, which a streaming provider may yield while they are written."""
+"""Pieces of reasoning and arguments in streams."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ArgumentsPiece:
 
 
 Piece: TypeAlias = ReasoningPiece | ArgumentsPiece
-"""What a provider may yield for display, besides the segments of the answer."""
+"""Values that a provider may yield for display, in addition to the answer's segments."""
 
 Streamed: TypeAlias = ContentSegment | ProviderResponse | Piece
-"""What a provider may yield."""
+"""Values that a provider may yield."""

@@ -1,4 +1,4 @@
-"""The provider interface: ``Provider``, and the values passed to it (spec protocol 4)."""
+"""The provider interface (spec protocol 4)."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class ToolSpec(Value):
     def lend(self) -> ToolSpec:
         """Return an equal spec that may be changed without changing this one.
 
-        Its ``parameters`` are copied when they are first read: a request may have thousands of tools, and
-        not every provider reads all of their schemas.
+        It copies its ``parameters`` at the first access: a request may have thousands of tools, and not every
+        provider reads all schemas.
         """
         lent = object.__new__(ToolSpec)
         keep = object.__setattr__
@@ -50,7 +50,7 @@ class ToolSpec(Value):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            # Called only if an attribute has no value yet: the parameters of a lent spec.
+            # Only for missing attributes: the parameters of a lent spec.
             if name != "parameters":
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             copied = plain(self._original.parameters)
@@ -75,7 +75,7 @@ class Message(Value):
         role: The author of the message.
         segments: Its content. Only an assistant message may hold tool calls; a tool message holds a result.
         tool_call_id: Required with ``"tool"``: id of the call that the result belongs to.
-        tool_name: Only with ``"tool"``: name of the tool, where it is known.
+        tool_name: Only with ``"tool"``: name of the tool, if known.
     """
 
     role: Role
@@ -88,7 +88,7 @@ class Message(Value):
 
     @property
     def text(self) -> str:
-        """The texts of all text segments, concatenated."""
+        """The text of all text segments, concatenated."""
         return "".join(segment.text or "" for segment in self.segments)
 
     def _problems(self) -> Iterable[str]:
@@ -112,7 +112,7 @@ class Message(Value):
 class ProviderContext:
     """The input of one model call, apart from the prompt: the protocol's ``IAgentContext``.
 
-    A provider may change what it gets, such as the schema of a tool: everything is a copy for this call.
+    A provider may change everything in it, such as a tool's schema: it is a copy for this call.
 
     Attributes:
         tools: The tools that the model may call in this turn, and its handoffs, by name, in an order that is
@@ -125,7 +125,7 @@ class ProviderContext:
         output_schema: JSON Schema of the output, for providers with ``supports_output_schema = True``.
         settings: The ``model_settings`` that are not None, by the SDK's names: ``temperature``,
             ``max_tokens``, ``tool_choice``, ...
-        wants_pieces: Whether ``stream`` may yield a ``ReasoningPiece`` and an ``ArgumentsPiece`` too.
+        wants_pieces: Whether ``stream`` may also yield ``ReasoningPiece`` and ``ArgumentsPiece``.
     """
 
     tools: Mapping[str, ToolSpec] = attrs.field(factory=dict)
@@ -163,10 +163,10 @@ class StreamingProvider(Provider, Protocol):
     """A provider that can stream: streamed runs call ``stream``, all others ``generate``."""
 
     def stream(self, prompt: str, context: ProviderContext) -> AsyncIterator[Streamed]:
-        """Yield the segments of a response in order; successive text segments are joined to one text.
+        """Yield the segments of a response in order; successive text segments are joined.
 
-        A ``ProviderResponse`` may come last: its segments are appended, its metadata is that of the response.
-        If ``context.wants_pieces`` is True, the provider may yield the model's reasoning and the arguments of
-        tool calls while they are written, as ``ReasoningPiece`` and ``ArgumentsPiece``.
+        A ``ProviderResponse`` may come last: its segments are appended, and its metadata becomes the
+        response's. If ``context.wants_pieces`` is True, the provider may yield the model's reasoning and the
+        arguments of tool calls while they are written, as ``ReasoningPiece`` and ``ArgumentsPiece``.
         """
         ...

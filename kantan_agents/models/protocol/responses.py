@@ -1,4 +1,4 @@
-"""A provider's response: parse it, and convert it to the SDK's output items and usage."""
+"""Converts responses to the SDK's items."""
 
 from __future__ import annotations
 
@@ -21,11 +21,7 @@ Item = ResponseOutputMessage | ResponseFunctionToolCall
 
 
 def parse_response(provider: str, answer: Any) -> ProviderResponse:
-    """Return a provider's return value as a ``ProviderResponse``; a mapping is parsed as the protocol's JSON.
-
-    Raises:
-        AgentPainException: E51, it is neither, or the mapping is invalid.
-    """
+    """Return a ``ProviderResponse``, from JSON if needed; else E51."""
     if isinstance(answer, ProviderResponse):
         return answer
     if not isinstance(answer, Mapping):
@@ -38,11 +34,7 @@ def parse_response(provider: str, answer: Any) -> ProviderResponse:
 
 
 def parse_piece(provider: str, piece: Any) -> ContentSegment | ProviderResponse | Piece:
-    """Return one streamed value; mappings are parsed as in ``parse_response``.
-
-    Raises:
-        AgentPainException: E51, it is neither a segment nor a response nor a piece with texts.
-    """
+    """Return a streamed value, from JSON if needed; else E51."""
     if isinstance(piece, ContentSegment):
         return piece
     if isinstance(piece, (ReasoningPiece, ArgumentsPiece)):
@@ -62,19 +54,19 @@ def parse_piece(provider: str, piece: Any) -> ContentSegment | ProviderResponse 
 
 
 def sdk_items(segments: Iterable[ContentSegment], used_ids: Collection[str] = ()) -> list[Item]:
-    """Return the segments of a response as the SDK's output items."""
+    """Return segments as the SDK's output items."""
     return [sdk_item(item) for item in output_items(segments, used_ids)]
 
 
 def sdk_item(item: Mapping[str, Any]) -> Item:
-    """Return an output item, given as a dict, as the SDK's object."""
+    """Return an output item as the SDK's object."""
     if item["type"] == "function_call":
         return ResponseFunctionToolCall.model_validate(item)
     return ResponseOutputMessage.model_validate(item)
 
 
 def sdk_usage(metadata: Any) -> Usage:
-    """Return the SDK's usage of one response: the requests and the token counts from its metadata."""
+    """Return the SDK's usage from metadata."""
     usage = Usage(requests=_requests(metadata))
     known = usage_of(metadata)
     if known is None:
@@ -82,7 +74,7 @@ def sdk_usage(metadata: Any) -> Usage:
     usage.input_tokens = known.input_tokens
     usage.output_tokens = known.output_tokens
     usage.total_tokens = known.total_tokens
-    # Copied rather than constructed: the fields of these objects differ between client versions.
+    # Copied: the fields of these objects differ between client versions.
     usage.input_tokens_details = usage.input_tokens_details.model_copy(
         update={"cached_tokens": known.cached_tokens}
     )
@@ -93,7 +85,7 @@ def sdk_usage(metadata: Any) -> Usage:
 
 
 def response_usage(usage: Usage) -> ResponseUsage:
-    """Return the SDK's usage as a response has it."""
+    """Return usage in a response's form."""
     return ResponseUsage(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,

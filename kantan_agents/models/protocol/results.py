@@ -1,4 +1,4 @@
-"""``to_provider_response``: the result of a finished run as a ``ProviderResponse``."""
+"""``to_provider_response``, and ids of results' runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RUN_ID = "kantan_run_id"
 
 
 def set_run_id(result: Any, run_id: str) -> None:
-    """Store the run's id on its result: the SDK's results do not have one."""
+    """Store the run's id on its result."""
     try:
         setattr(result, _RUN_ID, run_id)
     except AttributeError:
@@ -30,19 +30,19 @@ def set_run_id(result: Any, run_id: str) -> None:
 
 
 def run_id_of(result: Any) -> str | None:
-    """Return the id of the run that has given a result; None if it is not known."""
+    """Return the id of a result's run."""
     return getattr(result, _RUN_ID, None)
 
 
 def to_provider_response(run_result: RunResultBase | Mapping[str, Any]) -> ProviderResponse:
     """Return the result of a finished run as a ``ProviderResponse``, so that an agent can act as a provider.
 
-    The segments are those of the final answer, in order: texts, and the media and ``ui`` that a provider
-    returned. An output of an ``output_type`` becomes one text segment of JSON. The tool calls of the run are
-    in the metadata and not among the segments, because a consumer would execute them again.
+    The segments are the final answer, in order: text, and the media and ``ui`` that a provider returned. An
+    output of an ``output_type`` becomes a single text segment of JSON. The run's tool calls are only in the
+    metadata, because a consumer would execute them again.
 
     Args:
-        run_result: A finished ``RunResult``, or the context of a run, which holds it under ``"result"``.
+        run_result: A finished ``RunResult``, or the context of a run, with the result under ``"result"``.
 
     Raises:
         InvalidOptionError: E75, it is neither, or the run has not finished.
@@ -50,8 +50,8 @@ def to_provider_response(run_result: RunResultBase | Mapping[str, Any]) -> Provi
     Returns:
         The response. Its metadata is ``{"usage": {"requests", "input_tokens", "output_tokens",
         "total_tokens", "cached_tokens", "reasoning_tokens"}, "agent": name of the last agent, "model": name
-        of its model, "run_id": id of the run, "finish_reason": why its answer has ended,
-        "tool_calls": [{"id", "name", "args"}, ...]}``; what is not known is missing.
+        of its model, "run_id": id of the run, "finish_reason": why its answer ended, "tool_calls": [{"id",
+        "name", "args"}, ...]}``, without unknown values.
     """
     result = run_result.get("result") if isinstance(run_result, Mapping) else run_result
     if not isinstance(result, RunResultBase):
@@ -70,7 +70,7 @@ def _segments(result: RunResultBase) -> list[ContentSegment]:
     if not isinstance(output, str):
         return [ContentSegment.of_text(json.dumps(json_data(output), ensure_ascii=False))]
     segments = _last_answer(result)
-    # A tool may have produced the output; a guardrail or a hook may have replaced it.
+    # A tool, guardrail or hook may have made the output.
     if "".join(segment.text or "" for segment in segments).endswith(output):
         return segments
     return [ContentSegment.of_text(output)] if output else []

@@ -25,10 +25,10 @@ _PAYLOADS = ("text", "data", "mimeType", "toolCall", "ui")
 def protocol_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a ``ProviderResponse``; ``$defs`` has the schemas of all values.
 
-    Use it to validate the protocol's JSON in programs in other languages. One check is beyond a JSON Schema
-    and made by the Python values alone: that texts are valid Unicode.
+    Use it to validate the protocol's JSON in other languages. Only the Python values check that strings are
+    valid Unicode.
     """
-    # A copy, so that a caller who changes it does not affect the next one.
+    # A copy, so that a caller may change it.
     return copy.deepcopy(
         {
             "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,4 +1,4 @@
-"""``EventWriter``: the stream events of the Responses API for a response that arrives segment by segment."""
+"""``EventWriter``: Responses API events from segments."""
 
 from __future__ import annotations
 
@@ -32,15 +32,7 @@ _MESSAGE: dict[str, Any] = {"id": NO_ID, "type": "message", "role": "assistant"}
 
 
 class EventWriter:
-    """Writes the events of one response: those of the message at once, those of the tool calls after it.
-
-    Attributes:
-        items: The output items that are complete.
-
-    Args:
-        model: Name of the model.
-        used_ids: Ids of the tool calls in the conversation so far.
-    """
+    """Writes events: the message immediately, calls after it."""
 
     def __init__(self, model: str, used_ids: Collection[str]) -> None:
         self.items: list[Item] = []
@@ -52,8 +44,8 @@ class EventWriter:
         self._calls: list[ContentSegment] = []
         self._text: ContentSegment | None = None
         self._texts = 0
-        # Calls that began while the answer was written, by the provider's id: final id, and output index.
-        # The index 0 is that of the message, which may begin after them.
+        # Calls that started before the answer ended: final id and output index by provider id. 0 is the
+        # message's index.
         self._begun: dict[str, tuple[str, int]] = {}
         self._highest = -1
 
@@ -63,12 +55,7 @@ class EventWriter:
         return ResponseCreatedEvent(type="response.created", response=response, sequence_number=self._next())
 
     def write(self, segment: ContentSegment, *, continues_text: bool) -> Iterator[Any]:
-        """Yield the events of a segment.
-
-        Args:
-            segment: The segment.
-            continues_text: Whether a text that follows a text continues it, rather than begins another one.
-        """
+        """Yield a segment's events."""
         if segment.tool_call is not None:
             yield from self._end_text()
             self._calls.append(segment)
@@ -85,7 +72,7 @@ class EventWriter:
             yield from self._text_delta(segment)
 
     def write_piece(self, piece: Piece) -> Iterator[Any]:
-        """Yield the events of a piece of reasoning or of arguments. The first arguments begin the call."""
+        """Yield a piece's events, which may start a call."""
         if not piece.text:
             return
         if isinstance(piece, ReasoningPiece):
@@ -117,7 +104,7 @@ class EventWriter:
         )
 
     def end(self, usage: Usage) -> Iterator[Any]:
-        """Yield the last events; a response without segments gets the events of an empty message."""
+        """Yield the last events."""
         if not self._calls and not self._segments and self._text is None:
             empty = sdk_item(message_item([]))
             yield self._item(ResponseOutputItemAddedEvent, "response.output_item.added", empty)
@@ -184,7 +171,7 @@ class EventWriter:
             call = attrs.evolve(call, id=call_id)
         wire = call_item(segment, call, self._ids)
         if index is None:
-            # The indexes of calls that began while the answer was written are taken.
+            # Earlier calls have taken their indexes.
             index = max(len(self.items), self._highest + 1)
             started = sdk_item({**wire, "arguments": ""})
             yield self._item(ResponseOutputItemAddedEvent, "response.output_item.added", started, index)

@@ -1,4 +1,4 @@
-"""The values of a model's response: segments, tool calls and metadata (spec protocol 3)."""
+"""The values of a model's response (spec protocol 3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kantan_agents.models.protocol.json_data import is_text
 from kantan_agents.models.protocol.values import Value, data_problems, json_name, nested_value, nullable
 
 ContentType = Literal["text", "image", "audio", "video", "file", "ui", "tool_call"]
-"""The types of segments: those of the protocol, and ``"file"`` for a document such as a PDF."""
+"""The types of segments: the protocol's types, and ``"file"`` for a document such as a PDF."""
 
 _TYPES: tuple[ContentType, ...] = get_args(ContentType)
 
@@ -26,7 +26,7 @@ _SHOWN = 60
 
 
 def as_tuple(given: Any) -> Any:
-    """Return a list as a tuple, any other value unchanged."""
+    """Return a list as a tuple."""
     return tuple(given) if isinstance(given, list) else given
 
 
@@ -45,8 +45,8 @@ class ProviderToolCall(Value):
 
     Args:
         name: Name of the tool, exactly as in ``context.tools``.
-        args: Arguments of the call, an object if the call is valid. Any other JSON value is kept, and the
-            model gets an error as the result of the call.
+        args: Arguments of the call, an object if the call is valid. Any other JSON value is preserved, and
+            the model gets an error as the result of the call.
         id: Id of the call; a new UUID if it is missing or empty.
     """
 
@@ -64,10 +64,10 @@ class ProviderToolCall(Value):
 
 @attrs.frozen
 class ContentSegment(Value):
-    """One part of a response or of a message: a text, media, a UI description or a tool call.
+    """One part of a response or a message: text, media, a UI description or a tool call.
 
     Args:
-        type: The type; it determines which one of the payload fields below is set.
+        type: Determines which of the payload fields below is set.
         text: The text, with ``"text"``.
         data: Base64 or a URL, with ``"image"``, ``"audio"``, ``"video"`` and ``"file"``.
         mime_type: The media type, such as ``"image/png"``; optional, only with ``data``.
@@ -89,7 +89,7 @@ class ContentSegment(Value):
 
     @classmethod
     def of_text(cls, text: str) -> ContentSegment:
-        """Return a text segment."""
+        """Return a segment of type text."""
         return cls("text", text=text)
 
     @classmethod
@@ -162,7 +162,7 @@ class ProviderResponse(Value):
 
     @property
     def text(self) -> str:
-        """The texts of all text segments, concatenated."""
+        """The text of all text segments, concatenated."""
         return "".join(segment.text or "" for segment in self.segments)
 
     @property
@@ -176,7 +176,7 @@ class ProviderResponse(Value):
 
 
 def segment_problems(name: str, segments: Any) -> Iterable[str]:
-    """Yield the reasons why the value of a field is not a tuple of segments."""
+    """Yield problems of a tuple of segments."""
     if not isinstance(segments, tuple):
         yield f"{name}: must be a list, not {type(segments).__name__}"
         return
@@ -196,7 +196,7 @@ def _data_problem(data: Any) -> str | None:
 
 
 def _is_base64(text: str) -> bool:
-    # Decoding would give the same result, and takes five times as long.
+    # Five times as fast as decoding, with the same result.
     if len(text) % 4 or not text.isascii():
         return False
     written = text.encode()

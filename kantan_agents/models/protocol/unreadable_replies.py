@@ -1,4 +1,4 @@
-"""``unreadable``: how a provider reports a reply of its model that it cannot parse (spec protocol 7)."""
+"""``unreadable``: reports a reply that cannot be parsed (spec protocol 7)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from kantan_agents.errors import AgentPainException, InvalidOptionError
 from kantan_agents.models.protocol.types import ContentSegment, ProviderResponse
 
 OnUnreadable = Literal["raise", "text"]
-"""``"raise"``: the run ends with E51. ``"text"``: the response is a text that says what is wrong."""
+"""``"raise"``: the run fails with E51. ``"text"``: the response is text that describes the problem."""
 
 
 def unreadable(provider: str, reason: str, on_unreadable: OnUnreadable = "raise") -> ProviderResponse:
-    """Report that a model's reply cannot be parsed: raise E51, or return a response that says so.
+    """Report that a model's reply cannot be parsed: raise E51, or return a response that describes it.
 
     A provider calls this so that its user decides what happens to malformed replies.
 
@@ -26,7 +26,7 @@ def unreadable(provider: str, reason: str, on_unreadable: OnUnreadable = "raise"
         InvalidOptionError: E75, ``on_unreadable`` is neither.
 
     Returns:
-        A response of one text segment; its metadata is
+        A response with a single text segment; its metadata is
         ``{"error": {"code": "E51", "provider": ..., "reason": ...}}``.
     """
     pain = AgentPainException(provider=provider, reason=reason)

@@ -1,4 +1,4 @@
-"""Token counts of a response, read from the ``usage`` of its metadata in any common spelling."""
+"""Token counts in response metadata."""
 
 from __future__ import annotations
 
@@ -30,20 +30,12 @@ _INPUT_DETAILS = ("input_tokens_details", "inputTokensDetails", "prompt_tokens_d
 _OUTPUT_DETAILS = ("output_tokens_details", "outputTokensDetails", "completion_tokens_details")
 
 MOST_TOKENS = 2**63 - 1
-"""The largest count: databases and other programs cannot hold a larger one."""
+"""The largest count: 64 bits, as in databases."""
 
 
 @attrs.frozen
 class TokenUsage:
-    """Token counts of one response.
-
-    Attributes:
-        input_tokens: Tokens of the request.
-        output_tokens: Tokens of the response.
-        total_tokens: Their sum, or more if the provider counts other tokens too.
-        cached_tokens: Input tokens that were read from a cache.
-        reasoning_tokens: Output tokens spent on hidden reasoning.
-    """
+    """Token counts of one response; the total may include other tokens."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -53,16 +45,15 @@ class TokenUsage:
 
 
 def usage_of(metadata: Any) -> TokenUsage | None:
-    """Return the counts in ``metadata["usage"]``, in any common spelling; None if it has no counts.
+    """Return the counts in ``metadata["usage"]``, in any spelling.
 
-    Values other than non-negative integers of 64 bits are ignored, so that a wrong count does not lose the
-    response.
+    Invalid counts are ignored: they must not lose the response.
     """
     usage = metadata.get("usage") if isinstance(metadata, Mapping) else None
     if not isinstance(usage, Mapping):
         return None
     sent, generated = _count(usage, _INPUT), _count(usage, _OUTPUT)
-    if "input_tokens" in usage:  # as Anthropic counts: without what was read from or written to its cache
+    if "input_tokens" in usage:  # Anthropic's count, without cache reads and writes
         sent = (sent or 0) + sum(_count(usage, (name,)) or 0 for name in _BESIDE_INPUT)
     total = _count(usage, _TOTAL)
     if sent is None and generated is None and total is None:
@@ -91,5 +82,5 @@ def _count(usage: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
 
 
 def is_count(value: Any) -> TypeGuard[int]:
-    """Return whether a value is a token count: a non-negative integer of at most 64 bits, sign included."""
+    """Return whether a value is a 64-bit count."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS

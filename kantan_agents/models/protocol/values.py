@@ -1,4 +1,4 @@
-"""``Value``, the base class of the protocol's values: validates them, and converts them to and from JSON."""
+"""``Value``: base class of the protocol's values."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _NULL = "null"
 
 
 def json_name(name: str) -> dict[str, Any]:
-    """Return attrs metadata for a field whose name in JSON is ``name``."""
+    """Return attrs metadata for a field's JSON name."""
     return {_NAME: name}
 
 
 def nested_value(part: type[Value], *, many: bool = False) -> dict[str, Any]:
-    """Return attrs metadata for a field that holds another protocol value, or a list of them."""
+    """Return metadata for a field with a nested value or list."""
     return {_PART: part, _MANY: many}
 
 
 def nullable() -> dict[str, Any]:
-    """Return attrs metadata for a field in which null differs from a missing field."""
+    """Return metadata for a field whose null is not absence."""
     return {_NULL: True}
 
 
@@ -38,8 +38,7 @@ class Value:
     """Base class of the protocol's values.
 
     Attributes:
-        extra: Fields that the protocol does not define, by name. They are preserved when a value is read and
-            written again.
+        extra: Fields that the protocol does not define, by name. Reading and writing a value preserves them.
     """
 
     extra: Mapping[str, Any] = attrs.field(factory=dict, kw_only=True)
@@ -61,7 +60,7 @@ class Value:
             raise InvalidProtocolValueError(value=type(self).__name__, problems=problems)
 
     def _problems(self) -> Iterable[str]:
-        """Yield every problem with the fields, each text beginning with the field's name in JSON."""
+        """Yield every problem, each starting with the field's JSON name."""
         return ()
 
     @classmethod
@@ -126,7 +125,7 @@ class Value:
 
 
 def data_problems(name: str, value: Any) -> list[str]:
-    """Return the reason why the value of a field is not JSON data, as a list of at most one text."""
+    """Return a field's problem with JSON, as a list."""
     problem = None if value is None else find_problem(value)
     return [] if problem is None else [f"{name}{problem}"]
 

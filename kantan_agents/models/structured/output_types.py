@@ -1,7 +1,7 @@
-"""The static types of ``output_type``, from which checkers infer the type of an agent's final output.
+"""Static types of ``output_type``, for the final output's type.
 
-Type checkers have no common type for all type expressions yet, so some of these protocols describe a kind of
-value by its attributes. ``__getattribute__`` returns ``Any`` on every object, so it infers ``Any``.
+No common type covers all type expressions yet. ``__getattribute__`` returns ``Any`` on every object, so
+checkers infer ``Any``.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from kantan_agents.core.pipeline import OutputT_co
 
 
 class SchemaObject(Protocol[OutputT_co]):
-    """The SDK's ``AgentOutputSchemaBase``: the output has the return type of ``validate_json``, ``Any``."""
+    """The SDK's ``AgentOutputSchemaBase``: the output is the ``Any`` of ``validate_json``."""
 
     def validate_json(self, json_str: str, /) -> OutputT_co:
-        """Parse a JSON text and return its value."""
+        """Return the value of a JSON text."""
         ...
 
 
 class JSONSchema(Protocol[OutputT_co]):
-    """A JSON Schema as a dict: the output is ``Any``, since a schema may describe any value."""
+    """A JSON Schema as a dict: the output is ``Any``."""
 
     def keys(self) -> KeysView[str]:
         """Return the schema's keywords."""
@@ -38,7 +38,7 @@ class UnionExpression(Protocol[OutputT_co]):
 
 
 class SpecialForm(Protocol[OutputT_co]):
-    """Special forms such as ``Literal[...]`` and ``Union[...]``, as mypy sees them: the output is ``Any``."""
+    """``Literal[...]``, ``Union[...]`` and the like in mypy: the output is ``Any``."""
 
     def __getitem__(self, parameters: object, /) -> object: ...
 
@@ -52,4 +52,4 @@ OutputType: TypeAlias = (
     | UnionExpression[OutputT_co]
     | SpecialForm[OutputT_co]
 )
-"""The type of the ``output_type`` argument. For a class, the final output is an instance of it."""
+"""The type of ``output_type``. A class's final output is its instance."""

@@ -1,1 +1,1 @@
-"""Reads and writes one subagent file: frontmatter and prompt; repairs invalid YAML."""
+"""Reads, repairs and writes one subagent file."""

@@ -1,4 +1,4 @@
-"""Explains why a field is not valid YAML, for authors who do not know the YAML specification."""
+"""Explains invalid YAML to authors who do not know YAML."""
 
 from __future__ import annotations
 
@@ -16,13 +16,9 @@ _COLON: Final = re.compile(r": |:\s*(?:[\r\n]|\Z)")
 
 
 def explain_invalid_field(key: str, source: str, value: str, reason: str) -> tuple[int, str]:
-    """Return what is wrong with a field as (index in ``source``, message).
+    """Return the mistake in a field as (index in ``source``, message).
 
-    Args:
-        key: Its key.
-        source: All of its lines.
-        value: The text after the colon.
-        reason: The YAML parser's message, used if the mistake is not a known one.
+    ``reason``, from the YAML parser, explains an unknown mistake.
     """
     offset = len(source) - len(value)
     text = value.strip()

@@ -1,4 +1,4 @@
-"""Finds the end of a frontmatter that has no closing line."""
+"""Finds the end of a frontmatter without a closing line."""
 
 from __future__ import annotations
 
@@ -23,20 +23,14 @@ _RULE: Final = re.compile(r"[ \t]*(?:[-\u2013\u2014]{2,}|\.{3}|={3,}|\*{3,}|_{3,
 
 
 def end_frontmatter(document: Document, *, has_dash_line: bool) -> Document:
-    """Return the document split where its frontmatter most probably ends.
+    """Return the document, split where its frontmatter most probably ends.
 
-    That is before the first blank line that is not followed by a known key, an indented line or a list item,
-    before a heading, or at a line that was meant as a closing line. A line with ``#`` is a comment and not a
-    heading if it is directly above a known key, or if the next text is a key that limits the tools. A key
-    that limits the tools always stays in the frontmatter, or the file is refused.
+    That is at a misspelled closing line, at a heading, or at the first blank line before anything but a known
+    key, an indented line or a list item. A line with ``#`` is a comment directly above a known key, and if
+    the next key limits the tools. Such a key stays in the frontmatter, or the file is rejected.
 
-    Args:
-        document: A document whose frontmatter runs into the prompt.
-        has_dash_line: Whether a line of dashes follows, which may be a horizontal rule in the prompt. Then
-            the frontmatter ends only after a field without prose, and only if no known key follows.
-
-    Raises:
-        RefusedYamlError: A line of the prompt looks like a limit on tools that the frontmatter lacks.
+    With ``has_dash_line``, a line of dashes follows, perhaps a horizontal rule. Then the frontmatter ends
+    only after a field without prose, and only if no known key follows.
     """
     front = document.front
     finder = _EndFinder(has_dash_line=has_dash_line)
@@ -56,15 +50,6 @@ def end_frontmatter(document: Document, *, has_dash_line: bool) -> Document:
 
 @attrs.frozen
 class _Ahead:
-    """What follows a line.
-
-    Attributes:
-        line: The next line.
-        end: Its end.
-        text: The next line that is neither blank nor begins with ``#``, or "".
-        is_text_adjacent: Whether no blank line comes before it.
-    """
-
     line: str
     end: int
     text: str
@@ -83,11 +68,7 @@ def _next_texts(lines: list[str]) -> list[tuple[str, bool]]:
 
 
 class _EndFinder:
-    """Looks for the end of the frontmatter, line by line.
-
-    Attributes:
-        end: Where the frontmatter ends and the prompt begins, according to the lines so far.
-    """
+    """Looks for the end of the frontmatter, line by line; ``end`` is the result so far."""
 
     def __init__(self, *, has_dash_line: bool) -> None:
         self.end: tuple[int, int] | None = None
@@ -100,7 +81,6 @@ class _EndFinder:
         self._suspects: list[tuple[str, int]] = []
 
     def feed(self, line: str, span: tuple[int, int], ahead: _Ahead) -> None:
-        """Process a line."""
         key = KNOWN.match(line)
         field = FIELD_OF[key[1]] if key else None
         if self.end is None:
@@ -111,7 +91,7 @@ class _EndFinder:
             self._feed_prompt(line, span[0], field, ahead.line)
 
     def refuse_suspects(self) -> None:
-        """Refuse lines of the prompt that may be limits on tools, unless the frontmatter has that limit."""
+        """Reject lines of the prompt that may limit tools, unless the frontmatter does."""
         for line, index in self._suspects:
             refuse_limit(line, self._fields, index, reason=_BELOW_THE_END)
 
@@ -127,20 +107,19 @@ class _EndFinder:
         elif self._blank and not _INSIDE.match(line) and not (self._has_dash_line and self._in_prose):
             self.end = self._blank
         elif self._fields and not self._has_dash_line and _RULE.match(line) and self._may_close(ahead.line):
-            # For example two dashes or three dots. A blank line after it separates, as usual.
+            # Such as two dashes or three dots. A blank line after it separates, as usual.
             self.end = (span[0], span[1] if ahead.line.strip() else max(ahead.end, span[1]))
         else:
             self._blank = None
 
     def _is_heading(self, ahead: _Ahead) -> bool:
-        """Return whether a line with ``#`` begins the prompt; else it is a comment."""
         text = ahead.text
         key = KNOWN.match(text)
         if not text or (key and (ahead.is_text_adjacent or FIELD_OF[key[1]] in LIMITS)):
             return False
         if self._has_dash_line and (self._in_prose or not self._blank or UNKNOWN.match(text)):
             return False
-        # After a list of denied tools it may be a comment, and what follows may be denied as well.
+        # In a list of denied tools it may be a comment, with more denied tools below.
         return self._field != "disallowed_tools" or not _INSIDE.match(text)
 
     def _may_close(self, next_line: str) -> bool:
@@ -151,7 +130,7 @@ class _EndFinder:
         if (is_limit and not self._has_heading) or (field and self._has_dash_line):
             self._extend(field)
         elif _HEADING.match(line):
-            # Directly above a tools key it is a comment, not a heading.
+            # Directly above a tools key it is a comment.
             key = KNOWN.match(next_line)
             self._has_heading = self._has_heading or not (key and FIELD_OF[key[1]] in LIMITS)
         elif not line.startswith((" ", "\t", "-")):
@@ -163,7 +142,6 @@ class _EndFinder:
                     self._suspects.append((line, index))
 
     def _extend(self, field: str | None) -> None:
-        """Extend the frontmatter to this line at least."""
         self.end = self._blank = None
         self._has_heading = False
         self._in_prose = field in PROSE

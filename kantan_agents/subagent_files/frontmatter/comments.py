@@ -1,4 +1,4 @@
-"""Values that YAML reads as comments: ``color: #ff0000``, and text that ends at an unquoted `` #``."""
+"""Values with an unquoted ``#``, which YAML reads as comments."""
 
 from __future__ import annotations
 
@@ -13,24 +13,17 @@ from kantan_agents.subagent_files.frontmatter.nodes import Scalar
 from kantan_agents.subagent_files.frontmatter.values import is_null
 
 HEX_COLOR: Final = re.compile(r"[^\r\n:]*:[ \t]*(#[0-9a-fA-F]{3,8})[ \t]*(?=[\r\n]|\Z)")
-"""A line whose value is an unquoted hex colour."""
 
 _CHECKED_FIELDS: Final = frozenset({"name", "description"})
 _NEXT_LINE: Final = re.compile(r"[\r\n](?=\S)")
-# A real comment has a space after the `#`; an issue number such as `#3` does not.
+# A real comment has a space after the `#`; `#3` is an issue.
 _CUT: Final = re.compile(r"\S[ \t]+#(?=\S)")
 
 
 def repair_colors(
     source: str, entries: list[Entry], offset: int = 0
 ) -> tuple[list[Entry], list[tuple[int, str]]]:
-    """Return the entries with unquoted hex colours as values, and the repairs as (index, reason).
-
-    Args:
-        source: The text the entries were read from.
-        entries: The entries.
-        offset: Index of ``source`` in the text that the indexes of the entries refer to.
-    """
+    """Return the entries with unquoted hex colors as values, and (index, reason) of each."""
     repairs: list[tuple[int, str]] = []
     result = []
     for entry in entries:
@@ -44,7 +37,7 @@ def repair_colors(
 
 
 def truncated_texts(front: str, entries: Iterable[Entry]) -> Iterator[tuple[int, str]]:
-    """Yield a warning for each name and description that an unquoted ``#`` cuts off, as (index, message)."""
+    """Yield (index, message) for each string that an unquoted ``#`` cuts off."""
     for entry in entries:
         node = entry.node
         if entry.key in _CHECKED_FIELDS and isinstance(node, Scalar) and node.style is None and node.text:

@@ -1,4 +1,4 @@
-"""Reads the bytes of a file, decodes them and splits the text into frontmatter and prompt."""
+"""Reads and decodes a file, and splits it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,12 @@ import attrs
 from kantan_agents.errors import AgentFileError
 
 MAX_BYTES: Final = 4 * 1024 * 1024
-"""A larger file is refused."""
 
 MAX_FRONTMATTER_CHARS: Final = 256 * 1024
-"""A longer frontmatter is refused, so that one file cannot delay the loading of all others."""
+"""Bounded, so that one file cannot delay the loading of all others."""
 
 _BREAK: Final = r"(?:\r\n|\n|\r)"
 OPENING: Final = re.compile(rf"(?:[ \t]*{_BREAK})*-{{3,}}[ \t]*({_BREAK}|\Z)")
-"""The first line of a file with frontmatter."""
 
 _KEY: Final = re.compile(r"[ \t]*(?:name|description)[ \t]*:")
 _HEAD_BYTES: Final = 4096
@@ -40,11 +38,9 @@ class Document:
     """The parts of a file.
 
     Attributes:
-        head: Everything before the frontmatter (without a BOM).
-        front: The frontmatter: the text between the two lines of dashes.
-        line: The line of the file at which ``front`` begins, from 1 on.
-        tail: The closing line with the blank line after it; None if there is no closing line.
-        prompt: The text after that.
+        head: Everything before the frontmatter, without a BOM.
+        line: The first line of ``front`` in the file, from 1.
+        tail: The closing line with the blank line after it, or None.
     """
 
     head: str
@@ -54,7 +50,7 @@ class Document:
     prompt: str
 
     def line_at(self, index: int) -> int:
-        """Return the line of the file that contains the character ``index`` of ``front``."""
+        """Return the line of the file for an index in ``front``."""
         return self.line + bisect.bisect_right(self._breaks, index)
 
     @functools.cached_property
@@ -63,25 +59,17 @@ class Document:
 
 
 def lines_before(text: str, index: int) -> int:
-    """Return how many lines end before the character ``index`` of ``text``."""
+    """Return how many lines end before ``index``."""
     return len(_LINE_END.findall(text[:index]))
 
 
 def read_regular_file(path: str, limit: int) -> tuple[bytes, os.stat_result]:
-    """Read a regular file. Refuse pipes, which may block forever, and devices, where opening has effects.
+    """Read a regular file: a pipe may block forever, and opening a device has effects.
 
-    Args:
-        path: The file; links are followed.
-        limit: Maximum number of bytes to read.
-
-    Raises:
-        OSError: The file cannot be read, or is not a regular file.
-
-    Returns:
-        The bytes, and the status of the opened file from before they were read.
+    Follows links. The returned status of the opened file is from before the read.
     """
-    # Checked before opening, because opening alone can have an effect, and after, because the path may
-    # lead to another file by then.
+    # Before, because opening alone can have an effect, and after, because the path may lead elsewhere by
+    # then.
     _check_regular(os.stat(path), path)  # noqa: PTH116 - a Path would double the cost
     with open(os.open(path, _FLAGS), "rb") as file:  # noqa: PTH123 - the flags
         status = os.fstat(file.fileno())
@@ -95,11 +83,7 @@ def _check_regular(status: os.stat_result, path: str) -> None:
 
 
 def read_file(path: Path) -> bytes:
-    """Return the bytes of a subagent file.
-
-    Raises:
-        AgentFileError: E30; it is missing, unreadable, not a regular file, or larger than `MAX_BYTES`.
-    """
+    """Return the bytes of a subagent file."""
     try:
         return read_regular_file(os.fspath(path), MAX_BYTES + 1)[0]
     except OSError as error:
@@ -110,11 +94,7 @@ def read_file(path: Path) -> bytes:
 
 
 def decode(text: str | bytes, path: Path | None) -> str:
-    """Return the text of a file, without its BOM.
-
-    Raises:
-        AgentFileError: E30; it is larger than `MAX_BYTES` or not valid UTF-8.
-    """
+    """Return the content of a file, without its BOM."""
     size = len(text) if isinstance(text, bytes) else len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
         raise AgentFileError(path=path, reason=f"is larger than {MAX_BYTES // 1024 // 1024} MiB")
@@ -134,13 +114,10 @@ def decode(text: str | bytes, path: Path | None) -> str:
 
 
 def lacks_frontmatter(data: bytes) -> bool:
-    """Return whether a file is an ordinary Markdown file, such as a README, and was not meant as an agent.
+    """Return whether a file is ordinary Markdown, such as a README.
 
-    A file was meant as an agent if its frontmatter is in another encoding, or if it lacks only the opening
-    line: a key comes before the first heading and the first block of code.
-
-    Args:
-        data: The bytes of the file.
+    A file in another encoding is meant as an agent, and so is one that lacks only the opening line: a key
+    comes before the first heading and the first code block.
     """
     head = data[:_HEAD_BYTES]
     text = head.decode("utf-8", "replace").removeprefix("\ufeff")
@@ -155,12 +132,9 @@ def lacks_frontmatter(data: bytes) -> bool:
 
 
 def split_document(text: str, path: Path | None) -> Document:
-    """Return the parts of a file's text.
+    """Return the parts of a file.
 
-    One blank line after the closing line is a separator and does not belong to the prompt.
-
-    Raises:
-        AgentFileError: E30; the first line is not a line of dashes.
+    One blank line after the closing line is a separator and not part of the prompt.
     """
     opening = OPENING.match(text)
     if opening is None:

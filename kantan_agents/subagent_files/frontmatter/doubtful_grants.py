@@ -1,8 +1,4 @@
-"""Refuses lists of allowed tools that may contain lines of the prompt, so that the prompt grants no tool.
-
-It concerns frontmatter whose end had to be guessed, and frontmatter that is not valid YAML. There, a line
-below ``tools`` may belong to the list or to the prompt.
-"""
+"""Rejects lists of allowed tools that may contain lines of the prompt, so that the prompt grants no tool."""
 
 from __future__ import annotations
 
@@ -34,16 +30,7 @@ _ELSEWHERE: Final = (
 
 
 def refuse_doubtful_grants(front: str, root: Fields, entries: Iterable[Entry]) -> None:
-    """Refuse a frontmatter whose end was guessed if a line of ``tools`` may belong to the prompt.
-
-    Args:
-        front: The frontmatter, valid YAML.
-        root: Its content.
-        entries: Its entries, with merge keys resolved.
-
-    Raises:
-        RefusedYamlError: There is such a line.
-    """
+    """Reject frontmatter with a guessed end if a line of ``tools`` may belong to the prompt."""
     starts = [key.index for key, _ in root.pairs]
     end_of = dict(itertools.pairwise([*starts, len(front)]))
     for entry in entries:
@@ -56,17 +43,10 @@ def refuse_doubtful_grants(front: str, root: Fields, entries: Iterable[Entry]) -
 
 
 def refuse_doubtful_lines(front: str, start: int, end: int, *, is_closed: bool) -> None:
-    """Refuse the lines of one ``tools`` field if one may belong to the prompt.
+    """Reject a ``tools`` field with a line that may belong to the prompt.
 
-    Args:
-        front: The frontmatter.
-        start: Index of the key.
-        end: Index after the last line of the field.
-        is_closed: Whether a closing line follows. Then only headings and lines below a blank line
-            are doubtful, because the line of dashes may be part of the prompt.
-
-    Raises:
-        RefusedYamlError: There is such a line.
+    If ``is_closed``, the closing line may belong to the prompt, so headings and lines below a blank line stay
+    doubtful.
     """
     found = _doubtful_line(front[start:end], is_closed=is_closed)
     if found is not None:

@@ -1,4 +1,4 @@
-"""Translates the keys and values of a frontmatter into the fields of a definition."""
+"""Translates the keys of a frontmatter into the fields of a definition."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _DIGITS: Final = re.compile(r"[0-9]{1,18}\Z")
 
 @attrs.frozen
 class Entry:
-    """One top-level key of a frontmatter with its value, and the index of the key in the text."""
+    """A top-level key with its value and its index."""
 
     key: str
     node: Node
@@ -47,14 +47,7 @@ class Entry:
 
 @attrs.define
 class ParsedFields:
-    """The fields of a definition as parsed from the entries of a file.
-
-    Attributes:
-        values: Arguments for the definition.
-        positions: Field -> index of its key.
-        errors: (field, message).
-        warnings: (index, message).
-    """
+    """The fields of a definition; errors are (field, message), warnings (index, message)."""
 
     values: dict[str, Any] = attrs.field(factory=dict)
     positions: dict[str, int] = attrs.field(factory=dict)
@@ -63,15 +56,14 @@ class ParsedFields:
 
 
 REQUIRED: Final = ("name", "description")
-"""The fields that a subagent file and a skill must have."""
 
 
 def parse_fields(entries: Iterable[Entry], required: Sequence[str] = REQUIRED) -> ParsedFields:
-    """Return the fields in the entries of one file, with all errors; those in ``required`` must exist."""
+    """Return the fields in the entries of one file, with all errors."""
     parsed = ParsedFields()
     grouped: dict[str, list[Entry]] = {}
     entries = list(entries)
-    # Kode writes `model_name`, Claude Code `model`. If a file has both, `model` is used.
+    # Kode writes `model_name`, Claude Code `model`, which has priority.
     has_model = any(entry.key == "model" and not is_null(entry.node) for entry in entries)
     for entry in entries:
         field = "" if has_model and entry.key == "model_name" else FIELD_OF.get(entry.key, "")
@@ -93,7 +85,7 @@ def parse_fields(entries: Iterable[Entry], required: Sequence[str] = REQUIRED) -
 
 
 def unescape_newlines(text: str) -> str:
-    r"""Return a description with each literal ``\n`` replaced by a newline."""
+    r"""Replace each literal ``\n`` in a description by a newline."""
     return _LITERAL_NEWLINE.sub("\n", text) if "\\n" in text else text
 
 
@@ -106,7 +98,6 @@ def _is_missing(field: str, parsed: ParsedFields) -> bool:
 
 
 def _field_of_other_spelling(entry: Entry, parsed: ParsedFields) -> str:
-    """Return the field of a key in an unknown spelling, or "". Warn if the key may mean a field."""
     key = entry.key
     if key in FIELD_OF:
         return ""
@@ -159,7 +150,6 @@ def _parse_field(field: str, same: list[Entry], parsed: ParsedFields) -> None:
 
 
 def _parse_model(entry: Entry, parsed: ParsedFields) -> str | None:
-    """Return the model; the first of a list, which other programs read as an order of preference."""
     if not isinstance(entry.node, Items):
         return _text(entry.node)
     names = _texts(entry.node)
@@ -183,7 +173,7 @@ def _tool_filter(node: Node) -> ToolFilter:
     if isinstance(node, Scalar) and node.text.strip().lower() == "all tools":
         return ALL
     entries = strip_quotes(_list(node))
-    # Each list is checked by itself, because the intersection may drop the entry that is wrong.
+    # Each list alone: the intersection may drop the wrong entry.
     error = allowed_list_error(entries)
     if error is not None:
         raise _FieldError(error)
@@ -223,7 +213,7 @@ def _texts(node: Node) -> list[str]:
 def _text(node: Node) -> str:
     if not isinstance(node, Scalar):
         raise _FieldError(f"must be text, not {_kind(node)}")
-    # The last line end of a block scalar is YAML syntax, not part of the author's text.
+    # The last line end of a block scalar is YAML syntax, not the author's.
     return node.text.rstrip("\n") if node.style in ("|", ">") else node.text
 
 

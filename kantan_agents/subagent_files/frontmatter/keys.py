@@ -1,4 +1,4 @@
-"""The keys of a subagent file, and the field of the definition that each key sets."""
+"""The keys of a subagent file, and the fields that they set."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KEY_OF: Final = MappingProxyType(
         "context": "context",
     }
 )
-"""Field -> the key it is written with, in the order of writing."""
+"""Field -> key, in writing order."""
 
 _ALIASES: Final = {
     "tools": ("allowedTools", "allowed-tools", "allowed_tools"),
@@ -50,21 +50,20 @@ FIELD_OF: Final = MappingProxyType(
     {key: field for field, key in KEY_OF.items()}
     | {key: field for field, keys in _ALIASES.items() for key in keys}
 )
-"""Every known key -> its field. Keys are case-sensitive."""
+"""Key -> field. Keys are case-sensitive."""
 
 LIMITS: Final = frozenset({"tools", "disallowed_tools"})
-"""Fields that limit the tools of an agent. Their keys are recognized in every spelling."""
+"""Fields that limit the tools. Their keys are recognized in every spelling."""
 
 LISTS: Final = frozenset({"tools", "disallowed_tools", "skills"})
 DATA: Final = frozenset({"context", "mcp_servers", "hooks"})
 PROSE: Final = frozenset({"description", "initial_prompt"})
-"""Fields that contain sentences."""
 
 _SPELLED: Final = re.compile(r"[^\W\d_](?:[\w-]|[ \t\u00a0\u202f](?=\S))*")
 
 
 def folded(key: str) -> str:
-    """Return the letters and digits of a key in lower case; all its spellings have the same."""
+    """Return the lower-case letters and digits of a key, equal for all its spellings."""
     return "".join(char for char in unicodedata.normalize("NFKC", key).casefold() if char.isalnum())
 
 
@@ -72,11 +71,11 @@ _BY_LETTERS: Final = {folded(key): field for key, field in FIELD_OF.items()}
 LIMIT_OF: Final = MappingProxyType(
     {letters: field for letters, field in _BY_LETTERS.items() if field in LIMITS}
 )
-"""Folded key -> field, for fields that limit the tools."""
+"""Folded key -> field, of limits."""
 
 
 def field_of(key: str) -> str | None:
-    """Return the field of a key; keys that limit the tools may have any case, dashes and blanks."""
+    """Return the field of a key; limits may have any spelling."""
     field = FIELD_OF.get(key)
     if field is None and _SPELLED.fullmatch(key):
         field = LIMIT_OF.get(folded(key))
@@ -84,5 +83,5 @@ def field_of(key: str) -> str | None:
 
 
 def looks_like(key: str) -> str | None:
-    """Return the field whose key has the same letters and digits, or None."""
+    """Return the field whose folded key is the same, or None."""
     return _BY_LETTERS.get(folded(key))

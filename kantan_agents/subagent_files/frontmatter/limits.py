@@ -1,4 +1,4 @@
-"""Refuses lines that look like a limit on tools but are not parsed as one, so that no typo lifts a limit."""
+"""Rejects lines that look like a limit on tools but do not parse as one: no typo lifts a limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kantan_agents.subagent_files.frontmatter.nodes import RefusedYamlError
 _AFTER: Final = "[:=\ufe55\uff1a\ua789\u2236\u2192]"
 _NAME: Final = r"(?:(?P<kind>(?:dis[\W_]?)?allowed|denied)[\W_]{0,3})?tools"
 _LOOKALIKE: Final = re.compile(rf"[\W_]*{_NAME}[\W_]*{_AFTER}", re.IGNORECASE)
-# Without a colon, only a word that does not occur in prose counts as a key.
+# Without a colon, only a word that does not occur in prose is a key.
 _WORD: Final = re.compile(r"[\W_]*(?P<kind>(?:dis)?allowed|denied)[-_]?tools(?!\S)", re.IGNORECASE)
 # YAML's complex key: `? tools`.
 _COMPLEX_KEY: Final = re.compile(rf"\s*\?\s*[\"']?{_NAME}[\"']?\s*\Z", re.IGNORECASE)
@@ -23,11 +23,7 @@ _NOT_A_KEY: Final = (
 
 
 def limit_in(line: str) -> str | None:
-    """Return the tool field that a line probably means to set; None for comments and other lines.
-
-    Examples are ``"tools": Read``, ``- tools: Read``, ``**tools**: Read``, ``Tools = Read`` and
-    ``allowed-tools Read``.
-    """
+    """Return the tool field that a line probably sets, even in Markdown or without a colon."""
     if not line.isascii():
         plain = unicodedata.normalize("NFKC", line)
         line = "".join(char for char in plain if unicodedata.category(char) != "Cf")
@@ -41,16 +37,7 @@ def limit_in(line: str) -> str | None:
 
 
 def refuse_limits(text: str, fields: Collection[str | None], offset: int = 0) -> None:
-    """Refuse text with a line that looks like a limit on tools, unless the file sets that field elsewhere.
-
-    Args:
-        text: A part of the frontmatter that was not parsed as a limit.
-        fields: The fields that the file sets.
-        offset: Index of the text in the frontmatter.
-
-    Raises:
-        RefusedYamlError: The text has such a line.
-    """
+    """Reject a line that looks like a limit, unless the file sets that field elsewhere."""
     if frozenset(fields) >= LIMITS:
         return
     for line in text.splitlines(keepends=True):
@@ -59,18 +46,14 @@ def refuse_limits(text: str, fields: Collection[str | None], offset: int = 0) ->
 
 
 def refuse_limit(line: str, fields: Collection[str | None], index: int, *, reason: str = _NOT_A_KEY) -> None:
-    """Refuse one line; see `refuse_limits`. ``{key}`` in ``reason`` is replaced by the key."""
+    """Reject one line. ``{key}`` in ``reason`` is a placeholder."""
     field = limit_in(line)
     if field is not None and field not in fields:
         raise RefusedYamlError(index, reason.format(key=KEY_OF[field]))
 
 
 def refuse_swallowed(front: str, fields: Collection[str | None]) -> None:
-    """Refuse YAML in which a line at column 0 looks like a limit on tools but is part of a quoted text.
-
-    Raises:
-        RefusedYamlError: There is such a line, and the file does not set that field.
-    """
+    """Reject YAML whose quoted string contains a limit at column 0 that the file lacks."""
     if frozenset(fields) >= LIMITS:
         return
     offset = 0

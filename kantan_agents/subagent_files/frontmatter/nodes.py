@@ -1,7 +1,7 @@
-"""A safe YAML parser for frontmatter: scalars stay text, tags create no objects, size is limited.
+"""A safe YAML parser for frontmatter: scalars stay strings, tags create no objects, size is limited.
 
-It builds on PyYAML's events (from the C parser if available) and not on its nodes: events arrive one by
-one, so deep nesting cannot exhaust the interpreter's stack.
+It uses PyYAML's events (from the C parser if available): they arrive one by one, so deep nesting cannot
+exhaust the interpreter's stack, as PyYAML's nodes can.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import yaml
 DEPTH: Final = 50
 MAX_NODES: Final = 100_000
 MAX_REPEATED: Final = 10_000
-"""Maximum number of nodes that the aliases of one file may repeat."""
+"""Maximum number of nodes repeated by aliases."""
 
 _Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAGS: Final = frozenset({None, "!", *(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))})
@@ -29,11 +29,10 @@ class Scalar:
     """A scalar.
 
     Attributes:
-        text: The text, unquoted and unescaped.
-        index: Where it begins in the source.
+        text: The unquoted and unescaped value.
         style: None for plain, else ``'``, ``"``, ``|`` or ``>``.
-        keeps_backslashes: Whether a literal ``\\n`` in it is intended: in block scalars, and if the source
-            writes its backslashes as ``\\x5c``.
+        keeps_backslashes: Whether a literal ``\\n`` is intended: in block scalars, and if the source writes
+            backslashes as ``\\x5c``.
     """
 
     text: str
@@ -52,7 +51,7 @@ class Items:
 
 @attrs.frozen
 class Fields:
-    """A mapping, as pairs in source order; a key may appear twice."""
+    """A mapping in source order; a key may appear twice."""
 
     pairs: list[tuple[Scalar, Any]]
     index: int
@@ -65,7 +64,7 @@ MARKER: Final = "a text that begins with '{{' must be quoted"
 
 
 class NotYamlError(Exception):
-    """The text is not valid YAML; ``index`` is the position, ``reason`` the explanation."""
+    """Invalid YAML."""
 
     def __init__(self, index: int, reason: str) -> None:
         super().__init__(reason)
@@ -73,7 +72,7 @@ class NotYamlError(Exception):
 
 
 class RefusedYamlError(Exception):
-    """The text is not allowed in a subagent file; ``index`` is the position, ``reason`` the explanation."""
+    """YAML that a subagent file must not contain."""
 
     def __init__(self, index: int, reason: str) -> None:
         super().__init__(reason)
@@ -81,11 +80,9 @@ class RefusedYamlError(Exception):
 
 
 def parse(source: str) -> Node | None:
-    """Return the root node of ``source``, None if it is empty.
+    """Return the root node, None if ``source`` is empty.
 
-    Raises:
-        NotYamlError: The text is not valid YAML, or contains more than one document.
-        RefusedYamlError: It contains a tag, a key that is not text, or too many values.
+    A second document is not YAML; a tag, a key that is not a str, and too many values are rejected.
     """
     unreadable = _NOT_PRINTABLE.search(source)
     if unreadable:
@@ -112,8 +109,6 @@ def parse(source: str) -> Node | None:
 
 
 class _Builder:
-    """Builds the nodes of one document from events."""
-
     def __init__(self, source: str) -> None:
         self.source = source
         self.anchors: dict[str, tuple[Node, int]] = {}
@@ -182,7 +177,7 @@ class _Builder:
         if event.anchor not in self.anchors:
             raise NotYamlError(index, f"the alias *{event.anchor} has no anchor")
         node, size = self.anchors[event.anchor]
-        # A repeated value counts with its full size, so that aliases of aliases are bounded as well.
+        # A repeated value counts with its full size, which bounds aliases of aliases.
         self.node_count += size
         self.repeated_count += size
         if self.repeated_count > MAX_REPEATED:
@@ -200,7 +195,7 @@ class _Builder:
             parent[0].items.append(node)
         elif parent[3] is None:
             if not isinstance(node, Scalar):
-                if self.source.startswith("{{", node.index - 1):  # a marker of a template
+                if self.source.startswith("{{", node.index - 1):  # a placeholder of a template
                     raise NotYamlError(node.index, MARKER)
                 raise RefusedYamlError(node.index, KEY_NOT_TEXT)
             parent[3] = node

@@ -1,4 +1,4 @@
-"""Splits a frontmatter that is not valid YAML into fields at its keys."""
+"""Splits invalid frontmatter into fields at its keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SPACES: Final = " \t\u00a0\u202f"
 DIALOGUE: Final = frozenset(
     {"user", "assistant", "system", "human", "context", "commentary", "example", "examples", "note"}
 )
-"""Words that begin lines of a description, followed by a colon, without being keys."""
+"""Words that are labels in a description and not keys."""
 
 
 def _one_of(keys: Iterator[str]) -> str:
@@ -22,16 +22,14 @@ def _one_of(keys: Iterator[str]) -> str:
 
 
 KNOWN: Final = re.compile(rf"({_one_of(iter(FIELD_OF))})[{SPACES}]*:")
-"""A line that begins with a known key."""
 
 _LIMITS: Final = _one_of(key for key, field in FIELD_OF.items() if field in LIMITS)
 _QUOTED: Final = re.compile(rf"([\"'])({_LIMITS})\1[{SPACES}]*:")
 _SPELLED: Final = re.compile(rf"([A-Za-z](?:[A-Za-z_-]|[{SPACES}](?=[A-Za-z]))*)[{SPACES}]*:")
 UNKNOWN: Final = re.compile(rf"([A-Za-z_][A-Za-z0-9_.-]*)[{SPACES}]*:(?=[{SPACES}\r\n]|\Z)")
-"""A line that begins with any word and a colon."""
 
-# Keys of Claude Code and of well-known collections that end a description. Words that are labels in prose
-# as well count only with a value that looks like data.
+# Keys of Claude Code and of well-known collections that end a description. Words that are also labels in
+# prose count only with a value that looks like data.
 _ENDING: Final = re.compile(
     r"(isolation|tags|author|license|metadata|created|updated|argument-hint|when_to_use|whenToUse|subagents"
     r"|omitClaudeMd"
@@ -47,12 +45,11 @@ _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 
 @attrs.frozen
 class Piece:
-    """Consecutive lines of a frontmatter that belong together.
+    """Consecutive lines of one field.
 
     Attributes:
-        key: The key of the lines; None for comments and for lines that belong to no key.
-        start: Index of the first character.
-        colon: Index of the first character after the colon.
+        key: None for comments and lines without a key.
+        colon: Index after the colon.
         end: Index after the last character.
     """
 
@@ -64,7 +61,7 @@ class Piece:
 
 @attrs.frozen
 class Pieces:
-    """The pieces of a frontmatter, and warnings about how it was split, as (index, message)."""
+    """The pieces of a frontmatter, and warnings as (index, message)."""
 
     pieces: list[Piece]
     warnings: list[tuple[int, str]]
@@ -73,9 +70,9 @@ class Pieces:
 def split_fields(front: str) -> Pieces:
     """Return the fields of a frontmatter, and the lines before and between them.
 
-    A field begins with a known key at column 0 and continues to the next one, so that a description may
-    contain unindented lines such as ``user: ...``. After a field without prose (``model``) and after an
-    indented block, any key begins a new field. Comment lines directly before a key are separate pieces.
+    A field runs from a known key at column 0 to the next one, so that a description may contain unindented
+    lines such as ``user: ...``. After a field without prose and after an indented block, any key starts a
+    field. Comments directly before a key are separate pieces.
     """
     lines = list(lines_of(front))
     matches = (KNOWN.match(line) for line, _, _ in lines)
@@ -94,31 +91,29 @@ def split_fields(front: str) -> Pieces:
 
 
 def has_known_key(front: str) -> bool:
-    """Return whether a line of the frontmatter begins with a known key."""
+    """Return whether a line starts with a known key."""
     return any(KNOWN.match(line) for line, _, _ in lines_of(front))
 
 
 def lines_of(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield each line of a text, including its line end, with its start and end index."""
+    """Yield each line with its line end, start and end index."""
     for found in _LINE.finditer(text):
         if found[0]:
             yield found[0], found.start(), found.end()
 
 
 class _Splitter:
-    """Decides for each line in turn whether it begins a field."""
-
     def __init__(self, known: frozenset[str]) -> None:
         self.known = known
         self.warnings: list[tuple[int, str]] = []
         self._field: str | None = None
         self._in_prose = False
         self._has_name = False
-        # State of an indented block: "" if there is none, "expected" after its key, "inside" in its lines.
+        # The indented block: "" for none, "expected" after its key, "inside" in its lines.
         self._block = ""
 
     def match_field(self, line: str, index: int, next_line: str) -> tuple[str, int] | None:
-        """Return the key of the field that a line begins, and the length up to its value; else None."""
+        """Return the key at the start of a line, and the length up to its value."""
         found = self._key(line, index, next_line)
         if found is None:
             self._follow_block(line)
@@ -139,7 +134,7 @@ class _Splitter:
             return quoted[2], quoted.end()
         spelled = _SPELLED.match(line)
         field = field_of(spelled[1]) if spelled else None
-        # If the file has that key as well, `Tools: ...` in a description is part of its text.
+        # If the file has that key as well, `Tools: ...` belongs to the description.
         if spelled and field and not (self._in_prose and field in self.known):
             return spelled[1], spelled.end()
         ending = _ENDING.match(line)
@@ -168,7 +163,6 @@ class _Splitter:
 
 
 def _next_lines(lines: list[tuple[str, int, int]]) -> list[str]:
-    """Return for each line the next one that is not blank, or ""."""
     found, next_line = [], ""
     for line, _, _ in reversed(lines):
         found.append(next_line)
@@ -177,10 +171,6 @@ def _next_lines(lines: list[tuple[str, int, int]]) -> list[str]:
 
 
 def _split_comments(front: str, piece: Piece) -> list[Piece]:
-    """Return a piece without the comment lines at its end, and those as another piece.
-
-    Such comments belong to the next key.
-    """
     if piece.key is None:
         return [piece]
     end = piece.end

@@ -1,4 +1,4 @@
-"""Reads the text of a subagent file into a definition; repairs frontmatter that is not valid YAML."""
+"""Reads a subagent file into a definition; repairs invalid YAML."""
 
 from __future__ import annotations
 
@@ -41,12 +41,10 @@ _NOT_CLOSED: Final = "the frontmatter has no closing line '---'"
 
 @attrs.frozen
 class ParsedFile:
-    """The parts and entries of a file, before they become a definition.
+    """The parts and entries of a file.
 
     Attributes:
-        document: The parts of the text.
-        entries: The keys with their values.
-        repair: The repaired fields if the frontmatter is not valid YAML, else None.
+        repair: None for valid YAML.
         repairs: (index in the frontmatter, reason).
     """
 
@@ -59,17 +57,9 @@ class ParsedFile:
 def read_definition(
     make: Callable[..., D], text: str | bytes, path: Path | None, required: Sequence[str] = REQUIRED
 ) -> D:
-    """Return the definition in the text of a subagent file, or of another file with such a frontmatter.
+    """Return the definition in a file with frontmatter; the error lists all mistakes.
 
-    Args:
-        make: Called with the fields by name; raises E31 for invalid ones. Usually a class.
-        text: The text, or its bytes.
-        path: The file, for messages.
-        required: The fields that must exist.
-
-    Raises:
-        AgentFileError: E30; the text cannot be read.
-        InvalidDefinitionError: E31; the content is not a valid definition. The error lists all mistakes.
+    ``make`` gets the fields by name, and raises E31 for invalid ones.
     """
     parsed = parse_file(text, path)
     document = parsed.document
@@ -103,12 +93,7 @@ def read_definition(
 
 
 def parse_file(text: str | bytes, path: Path | None) -> ParsedFile:
-    """Return the parts and entries of a subagent file's text.
-
-    Raises:
-        AgentFileError: E30; the text cannot be read.
-        InvalidDefinitionError: E31; the frontmatter is not a mapping, or contains something not allowed.
-    """
+    """Return the parts and entries of a subagent file."""
     document = split_document(decode(text, path), path)
     repairs: list[tuple[int, str]] = []
     try:
@@ -135,7 +120,7 @@ def _parse(document: Document, repairs: list[tuple[int, str]], path: Path | None
     if not isinstance(root, Fields):
         problem = f"the frontmatter is {'text' if isinstance(root, Scalar) else 'a list'}, not a mapping"
         if isinstance(root, Scalar) and root.style is None and has_known_key(document.front):
-            # To YAML, `name:a` is text, and so is `name:` followed by a no-break space.
+            # To YAML, `name:a` is a string, and so is `name:` followed by a no-break space.
             return _parse_repaired(document, repairs, NotYamlError(root.index, problem), path)
         raise InvalidDefinitionError(path=path, line=document.line_at(root.index), problems=[problem])
     entries = [Entry(key.text, value, key.index) for key, value in merged_pairs(root)]
@@ -164,7 +149,6 @@ def _parse_repaired(
 
 
 def _limit_in_prompt(document: Document, fields: ParsedFields) -> Iterator[tuple[int, str]]:
-    """Yield a warning if the prompt begins with a key that would limit the tools in the frontmatter."""
     blank = _BLANK.match(document.prompt)
     key = KNOWN.match(document.prompt, blank.end() if blank else 0)
     if key and FIELD_OF[key[1]] in LIMITS and FIELD_OF[key[1]] not in fields.values:
@@ -174,7 +158,7 @@ def _limit_in_prompt(document: Document, fields: ParsedFields) -> Iterator[tuple
 def _definition_error(
     errors: list[tuple[str, str]], fields: ParsedFields, document: Document, path: Path | None
 ) -> InvalidDefinitionError:
-    # A missing field has no position; its line is the one that opens the frontmatter.
+    # A missing field has the line that opens the frontmatter.
     positions = [fields.positions[field] for field, _ in errors if field in fields.positions]
     line = document.line_at(min(positions)) if positions else max(1, document.line - 1)
     problems = [f"{KEY_OF.get(field, field)}: {message}" for field, message in errors]

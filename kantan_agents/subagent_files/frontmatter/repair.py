@@ -1,6 +1,6 @@
-"""Repairs frontmatter that is not valid YAML, field by field: a field that is not YAML becomes text.
+"""Repairs invalid frontmatter: each invalid field becomes a string.
 
-Lists of tools stay lists, with unusual bullets, and with brackets and quotes that are not closed.
+Tool lists stay lists, with unusual bullets, and with unclosed brackets and quotes.
 """
 
 from __future__ import annotations
@@ -60,15 +60,7 @@ _STAR: Final = re.compile(rf"\*[{SPACES}]")
 
 @attrs.frozen
 class Field:
-    """One parsed piece of a frontmatter.
-
-    Attributes:
-        piece: Its position.
-        entries: Its content: one entry, or more if it is valid YAML that contains unknown keys.
-        is_valid: Whether it is valid YAML.
-        comments: Comments that are not part of its value; only for fields that are not valid.
-        is_text_fallback: Whether it should be data but is kept as text.
-    """
+    """One parsed piece; invalid data becomes a string with ``is_text_fallback``."""
 
     piece: Piece
     entries: list[Entry]
@@ -78,7 +70,7 @@ class Field:
 
     @property
     def is_unambiguous(self) -> bool:
-        """Whether none of its lines can have been meant as a separate key."""
+        """Whether no line can be a separate key."""
         nodes = (entry.node for entry in self.entries)
         return self.is_valid and not any(
             isinstance(node, Scalar) and node.style not in ("|", ">") for node in nodes
@@ -93,7 +85,7 @@ class Field:
 
 @attrs.frozen
 class RepairedFrontmatter:
-    """The fields of a frontmatter, and the reasons why it is not valid YAML as (index, message)."""
+    """The fields of a frontmatter, and its mistakes as (index, message)."""
 
     fields: list[Field]
     causes: list[tuple[int, str]]
@@ -105,16 +97,7 @@ class RepairedFrontmatter:
 
 
 def repair_frontmatter(front: str, *, is_closed: bool) -> RepairedFrontmatter:
-    """Return the fields of a frontmatter that is not valid YAML.
-
-    Args:
-        front: The frontmatter.
-        is_closed: Whether a closing line follows.
-
-    Raises:
-        RefusedYamlError: A field is valid YAML but contains something not allowed, or the meaning of a field
-            or of a list of tools is unclear.
-    """
+    """Return the fields of invalid frontmatter; reject unclear ones."""
     if front.count("\n") + front.count("\r") > MAX_LINES:
         raise RefusedYamlError(0, f"is not valid YAML and is longer than {MAX_LINES} lines")
     split = split_fields(front)
@@ -173,17 +156,9 @@ def _parse_piece(front: str, piece: Piece, anchors: frozenset[str]) -> tuple[Fie
 def _refuse_references(
     source: str, value: str, offset: int, anchors: frozenset[str], *, in_prose: bool
 ) -> None:
-    """Refuse an invalid field with a merge key or an alias, which a repair by field cannot resolve.
+    """Reject merge keys and aliases, which a repair by field cannot resolve.
 
-    Args:
-        source: The field.
-        value: The text after its colon.
-        offset: Index of the field in the frontmatter.
-        anchors: Names of all anchors in the frontmatter.
-        in_prose: Whether the field contains sentences, in which ``*`` is usually plain text.
-
-    Raises:
-        RefusedYamlError: The field has such a reference.
+    In prose, ``*`` is usually not an alias.
     """
     merge = _MERGE_KEY.search(source) if "<<" in source else None
     if merge:
@@ -224,7 +199,6 @@ def _continues_unindented(root: Fields) -> bool:
 
 
 def _normalize_spaces(source: str, colon: int) -> str:
-    """Return a field with tabs and no-break spaces in its indentation replaced by spaces."""
     value = _AFTER_COLON.sub(" ", f":{source[colon:]}", count=1)[1:]
     if value[:1] not in (" ", "\r", "\n", ""):
         value = f" {value}"
@@ -250,7 +224,7 @@ def _dedent(value: str) -> str:
 
 
 def unquote(text: str) -> str:
-    """Return a text without the quotes around it, and without an opening quote that is not closed."""
+    """Strip quotes, or an opening quote that is not closed."""
     quote = text[:1]
     if quote not in ("'", '"'):
         return text
@@ -277,12 +251,9 @@ def _unescape(text: str, quote: str) -> str:
 
 
 def _parse_broken_list(text: str, *, is_denied: bool) -> Node:
-    """Return the list that the text after a key probably means.
+    """For denied tools every word is an entry, since entries that are not names are rejected later.
 
-    Args:
-        text: The text, with its lines dedented.
-        is_denied: Whether this is the list of denied tools. Then every word becomes an entry, since entries
-            that are not names are refused later, and a ``*`` on the key's own line means all tools.
+    A ``*`` on the key's own line means all tools.
     """
     first, *below = (line.strip(SPACES) for line in _COMMENT.sub("", text).split("\n"))
     lines = [line for line in (first, *below) if not line.startswith("#")]
@@ -296,7 +267,7 @@ def _parse_broken_list(text: str, *, is_denied: bool) -> Node:
         whole = items[0].strip().removeprefix("[").removesuffix("]")
         items = list(split_at(whole, commas=True))
         if len(items) == 1:
-            # Text without commas is split at white space, which the reader of the field does later.
+            # Without commas, the reader of the field splits at white space later.
             return Scalar(" ".join(map(strip_wrapping, split_text(whole))), 0, '"')
     return _items(strip_wrapping(part) for item in items for part in split_at(item, commas=True))
 

@@ -1,4 +1,4 @@
-"""Converts YAML nodes to values; a plain scalar is converted only if YAML 1.1 and 1.2 agree on it."""
+"""Converts YAML nodes to values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ _INT: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,299})\Z")
 _HEX: Final = re.compile(r"0x[0-9a-fA-F]{1,200}\Z")
 _FLOAT: Final = re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?\Z")
 MERGE: Final = "<<"
-"""The YAML key that merges another mapping."""
 
 
 def is_null(node: Node) -> bool:
@@ -28,13 +27,9 @@ def is_null(node: Node) -> bool:
 
 
 def to_data(node: Node) -> Any:
-    """Return JSON-like data: numbers, booleans and null if YAML 1.1 and 1.2 agree on them, else text.
+    """Return JSON-like data, with a str for each scalar on which YAML 1.1 and 1.2 disagree.
 
-    So ``010`` (8 or 10), ``1_000``, ``yes`` and dates are text. A value that is read and written back is
-    the same for every other parser.
-
-    Raises:
-        RefusedYamlError: A merge key refers to something that is not a mapping.
+    So ``010`` (8 or 10), ``1_000``, ``yes`` and dates survive a round trip through any parser.
     """
     if isinstance(node, Scalar):
         return to_scalar(node)
@@ -44,7 +39,7 @@ def to_data(node: Node) -> Any:
 
 
 def to_scalar(node: Scalar) -> Any:
-    """Return a number, a boolean or None for a plain scalar that is one, else its text."""
+    """Return the number, boolean or None of a plain scalar, else a str."""
     text = node.text
     if node.style is not None:
         return text
@@ -61,7 +56,7 @@ def to_scalar(node: Scalar) -> Any:
 
 
 def merged_pairs(node: Fields) -> Iterator[tuple[Scalar, Node]]:
-    """Yield the pairs of a mapping. Pairs from merge keys (``<<: *base``) come first, so its own win."""
+    """Yield the pairs of a mapping after the pairs of its merge keys (``<<: *base``), so that its own win."""
     own = []
     for key, value in node.pairs:
         if key.text != MERGE or key.style is not None:

@@ -1,4 +1,4 @@
-"""Writes a definition as the text of a subagent file, in YAML that every parser reads the same way."""
+"""Writes a subagent file in YAML that every parser reads the same way."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from kantan_agents.subagent_files.tool_lists import ALL, as_text
 _KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _LONGEST_KEY: Final = 500
 _NOT_PLAIN: Final = re.compile(r":(?: |\Z)| #| \Z")
-# Words that are not text in some version of YAML.
+# Strings only in some versions of YAML.
 _RESERVED_WORDS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _LITERAL_NEWLINE: Final = "\\n"
 
 
 def dump_definition(definition: Any) -> str:
-    """Return the text of a subagent file with the content of ``definition``."""
+    """Return the subagent file for a definition."""
     front = "".join(f"{line}\n" for line in front_lines(definition))
     prompt = definition.system_prompt
     return f"---\n{front}---\n" + (f"\n{prompt}" if prompt else "")
 
 
 def front_lines(definition: Any) -> Iterator[str]:
-    """Yield the lines of the frontmatter, in the order of `KEY_OF`."""
+    """Yield the lines of the frontmatter."""
     for field, key in KEY_OF.items():
         value = getattr(definition, field)
         if value is None or (field == "tools" and value == ALL) or (field in LISTS - {"tools"} and not value):
@@ -38,7 +38,7 @@ def front_lines(definition: Any) -> Iterator[str]:
 
 
 def field_lines(field: str, key: str, value: Any) -> Iterator[str]:
-    """Yield the lines that set a field, written with ``key``."""
+    """Yield the lines that set a field."""
     if field == "description":
         yield f"{key}: {description_yaml(value)}"
     elif field in LISTS:
@@ -51,12 +51,12 @@ def field_lines(field: str, key: str, value: Any) -> Iterator[str]:
 
 
 def description_yaml(text: str) -> str:
-    r"""Return a description as YAML; a literal ``\n`` is escaped so that it is not read as a newline."""
+    r"""Return a description as YAML, with literal ``\n`` escaped."""
     return quote(text).replace("\\\\", "\\x5c") if _LITERAL_NEWLINE in text else scalar_yaml(text)
 
 
 def scalar_yaml(value: Any) -> str:
-    """Return a text, number, boolean or None as YAML on one line."""
+    """Return a scalar as YAML on one line."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -69,7 +69,7 @@ def scalar_yaml(value: Any) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a text in double quotes, with invisible characters escaped."""
+    """Return a quoted string, with invisible characters escaped."""
     return '"' + "".join(_ESCAPES.get(char) or _escape_invisible(char) for char in text) + '"'
 
 
@@ -91,12 +91,12 @@ def _is_plain(text: str) -> bool:
 
 def _float(value: float) -> str:
     digits, exponent, power = float.__repr__(value).partition("e")
-    # PyYAML reads 1e+16 as text.
+    # PyYAML reads 1e+16 as a string.
     return f"{digits}.0e{power}" if exponent and "." not in digits else f"{digits}{exponent}{power}"
 
 
 def pair_lines(key: str, value: Any, indent: str = "") -> Iterator[str]:
-    """Yield the lines that set a key to JSON-like data."""
+    """Yield the lines that set a key to data."""
     name = key if _KEY.match(key) and key.lower() not in _RESERVED_WORDS else quote(key)
     # YAML allows keys of more than 1,024 characters only after `? `.
     start = f"{indent}{name}:" if len(name) < _LONGEST_KEY else f"{indent}? {name}\n{indent}:"
@@ -122,7 +122,7 @@ def _item(value: Any, indent: str) -> Iterator[str]:
     if not isinstance(value, Mapping | list) or not value:
         yield from _value(f"{indent}-", value, indent)
         return
-    # The first line of a nested value follows the dash, the others are indented below it.
+    # The first line of a nested value follows the dash.
     deeper = indent + "  "
     if isinstance(value, Mapping):
         parts = [pair_lines(key, inner, deeper) for key, inner in value.items()]

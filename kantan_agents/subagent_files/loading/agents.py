@@ -1,4 +1,4 @@
-"""The agents of a project and its user: the loader that finds them, their catalog, and its search."""
+"""The agents of a project and its user."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from kantan_agents.subagent_files.remarks import remarks_of
 from kantan_agents.support.arguments import checked_list, checked_number, checked_text
 
 _MAX_WATCHED_ON_LOOP = 50
-"""With more watched paths, their ``stat`` calls would block the event loop for too long."""
+"""More ``stat`` calls would block the event loop for too long."""
 
 ShadowedAgent = Shadowed
-"""A definition that is not used because another one with the same name has priority."""
+"""A definition that another one with the same name and a higher priority replaces."""
 
 
 @attrs.frozen(eq=False, repr=False, slots=False)
@@ -44,8 +44,8 @@ class AgentCatalog(FileCatalog[AgentDefinition]):
 
     Attributes:
         problems: Errors and warnings of all files, by path and line.
-        shadowed: Definitions that are not used because another one with the same name has priority.
-        repaired: Definitions from files that are not valid YAML, shadowed ones included.
+        shadowed: Definitions that another one with the same name and a higher priority replaces.
+        repaired: Definitions from files that are not valid YAML, including shadowed ones.
     """
 
     _counted: ClassVar[str] = "agents"
@@ -53,9 +53,9 @@ class AgentCatalog(FileCatalog[AgentDefinition]):
     repaired: tuple[AgentDefinition, ...] = ()
 
     def search(self, text: str) -> tuple[AgentDefinition, ...]:
-        """Return the agents with every word of ``text`` in name or description, the best match first.
+        """Return the agents whose name or description contains every word of ``text``, best match first.
 
-        A text without words matches all agents.
+        Without words, all agents match.
         """
         return self._index.search(checked_text("text", text))
 
@@ -63,12 +63,12 @@ class AgentCatalog(FileCatalog[AgentDefinition]):
         """Return all information about an agent as JSON data.
 
         Raises:
-            AgentNotFoundError: E32: there is no agent with this name.
+            AgentNotFoundError: E32: no agent has this name.
 
         Returns:
-            The fields of the definition (``tools`` is a list or ``"*"``), and ``path`` (None for a built-in
-            agent), ``scope``, and as lists of strings ``repairs`` and ``remarks``: limits of other programs
-            that have no effect here, entries of ``tools`` that grant nothing, and the like.
+            The fields of the definition (``tools`` is a list or ``"*"``), ``path`` (None for a built-in
+            agent), ``scope``, and two lists of strings: ``repairs``, and ``remarks`` such as limits without
+            effect here and entries of ``tools`` that grant nothing.
         """
         entry = self._entry(name)
         definition = entry.value
@@ -82,10 +82,10 @@ class AgentCatalog(FileCatalog[AgentDefinition]):
         }
 
     def scope_of(self, definition: AgentDefinition) -> Scope:
-        """Return the scope of an agent: where its definition was found.
+        """Return where an agent's definition was found.
 
         Raises:
-            AgentNotFoundError: E32: there is no agent with this name.
+            AgentNotFoundError: E32: no agent has this name.
         """
         return self._entry(definition.name).scope
 
@@ -108,7 +108,7 @@ class AgentCatalog(FileCatalog[AgentDefinition]):
 
 
 def warnings_of(definition: AgentDefinition) -> tuple[Problem, ...]:
-    """Return the notes on a definition, and a warning if its file has no prompt."""
+    """Return the notes, and a warning without a prompt."""
     if definition.path is None or definition.system_prompt.strip():
         return definition.notes
     no_prompt = Problem(definition.path, 1, "has no prompt: it cannot be run", "warning")
@@ -118,28 +118,27 @@ def warnings_of(definition: AgentDefinition) -> tuple[Problem, ...]:
 class AgentLoader(FileLoader[AgentDefinition, AgentCatalog]):
     """Loads agents by name from the subagent files of a project and its user.
 
-    Names match regardless of case and separators. If two agents have the same name, the one in the directory
-    with the higher priority is used: project before user before built-in; in a project the nearest
-    directory first, and in each ``.kode/agents`` before ``.claude/agents``. Safe to use from any number of
-    tasks and threads. Results always reflect the current files, apart from two exceptions: see
-    ``recheck_seconds`` and ``pin``.
+    Names match regardless of case and separators. For agents with the same name, the directory with the
+    highest priority wins: project before user before built-in; in a project the nearest directory first, and
+    in each ``.kode/agents`` before ``.claude/agents``. Any number of tasks and threads can share a loader.
+    Results reflect the current files, except as ``recheck_seconds`` and ``pin`` describe.
 
     Args:
         directories: Directories to search instead, including subdirectories, in order of priority. They need
             not exist.
-        cwd: The working directory to start from; by default that of the process.
-        home: The home directory with the user's agents; by default that of the process' user. If the user
+        cwd: The working directory to start from; by default the directory of the process.
+        home: The home directory with the user's agents; by default the home of the process' user. If the user
             has none, as in many containers, the catalog's ``problems`` list the skipped directories.
         builtin: Definitions made in code, used if no file has their name.
-        cache_size: Number of parsed files to keep, the most recently used; 0 for none. By default the loader
-            keeps every file that the last load found, so the files in the directories bound its memory. With
-            fewer than these, loading all agents may read all of their files again.
-        recheck_seconds: ``get_agent`` checks the directories and the agent's own file. If another file was
-            edited in place and now has that name, it notices only when all files are checked again, which
-            happens once they were last checked this many seconds ago. With 0 it checks all files each time.
+        cache_size: Number of parsed files to cache, the most recently used; 0 for none. By default the loader
+            caches every file that the last load found. With a smaller cache, loading all agents may read all
+            of their files again.
+        recheck_seconds: ``get_agent`` checks the directories and the agent's own file. It checks all files,
+            and so notices that another file now has the name, if the last such check is this many seconds
+            old. With 0 it checks all files each time.
 
     Raises:
-        InvalidOptionError: E75, an argument has an invalid value, or a path needs a working or home directory
+        InvalidOptionError: E75: an argument has an invalid value, or a path needs a working or home directory
             that does not exist.
     """
 
@@ -171,28 +170,28 @@ class AgentLoader(FileLoader[AgentDefinition, AgentCatalog]):
     async def load_agents(self) -> AgentCatalog:
         """Load all agents.
 
-        Files that cannot be read are listed in the catalog's ``problems`` and do not prevent the others from
-        loading. Tasks that call this while another load is running share the next one.
+        Files that cannot be read are listed in the catalog's ``problems``; the others load. Tasks that call
+        this during a load share the next one.
 
         Returns:
-            The current agents; the same object as before if nothing has changed. Unchanged files give the
-            same definition objects.
+            The current agents. If nothing has changed, this is the same object as before; unchanged files
+            keep their definition objects.
         """
         return await self._load_async()
 
     async def get_agent(self, name: str) -> AgentDefinition:
         """Return the agent with this name.
 
-        If nothing has changed, it costs one ``stat`` for each directory and one for the file. These run
-        directly on the event loop and take a microsecond or two each on a local disk. With more than 50
-        directories, and for anything that costs more, the work runs in a thread that tasks share.
+        If nothing has changed, this costs one ``stat`` for each directory and one for the file, directly on
+        the event loop: a microsecond or two each on a local disk. With more than 50 directories, and for
+        anything slower, the work runs in a thread that tasks share.
 
         Args:
             name: The name, in any case and with any separators.
 
         Raises:
-            AgentNotFoundError: E32: there is no such agent; the error lists all agents.
-            InvalidOptionError: E75, ``name`` is not a str.
+            AgentNotFoundError: E32: no agent has this name; the error lists all agents.
+            InvalidOptionError: E75: ``name`` is not a str.
         """
         checked_text("name", name)
         if self._pinned is not None:
@@ -209,14 +208,15 @@ class AgentLoader(FileLoader[AgentDefinition, AgentCatalog]):
         return (await self.load_agents()).get(name) if definition is None else definition
 
     def load_agents_now(self) -> AgentCatalog:
-        """Load all agents, as ``load_agents`` does, without an event loop."""
+        """Load all agents without an event loop; see ``load_agents``."""
         return self.load_now()
 
     def get_agent_now(self, name: str) -> AgentDefinition:
-        """Return the agent with this name, as ``get_agent`` does, without an event loop.
+        """Return the agent with this name without an event loop; see ``get_agent``.
 
         Raises:
-            AgentNotFoundError: E32: there is no such agent.
+            AgentNotFoundError: E32: no agent has this name.
+            InvalidOptionError: E75: ``name`` is not a str.
         """
         checked_text("name", name)
         if self._pinned is not None:
@@ -232,14 +232,13 @@ class AgentLoader(FileLoader[AgentDefinition, AgentCatalog]):
         return loaded.age < self._recheck_seconds and loaded.listing.is_current()
 
     def _refresh(self) -> Loaded[AgentCatalog] | None:
-        """Load all agents, unless the last load is still current."""
         last = self._last
         return self._load() if last is None or not self._is_current(last) else None
 
     def _known(
         self, name: str, read: Callable[[str], FileResult[AgentDefinition] | None]
     ) -> AgentDefinition | None:
-        """Return an agent from the file that had it in the last load; None if all files must be loaded.
+        """Return an agent from its file of the last load; None if all files must be loaded.
 
         While no directory has changed, a file that still has its name still has priority.
         """
@@ -263,21 +262,21 @@ class AgentLoader(FileLoader[AgentDefinition, AgentCatalog]):
 
 @attrs.frozen(eq=False)
 class SearchIndex:
-    """Definitions with their normalized texts."""
+    """An index of names and descriptions."""
 
     _entries: tuple[_Entry, ...]
 
     @classmethod
     def of(cls, definitions: Iterable[AgentDefinition]) -> SearchIndex:
-        """Build an index. Search results of equal rank keep the order given here."""
+        """Results of equal rank have the order of ``definitions``."""
         return cls(tuple(map(_entry, definitions)))
 
     def search(self, text: str) -> tuple[AgentDefinition, ...]:
-        """Return the definitions that contain every word of a text, in the name or the description.
+        """Return the definitions that contain every word of ``text`` in name or description.
 
-        Case and Unicode normalization do not matter. The order is: name equals the text, name begins with
-        it, name contains it (all three regardless of separators), every word in the name, some words in the
-        name, the whole text in the description, all words in the description.
+        Case and Unicode normalization do not matter. The order: the name equals, starts with, or contains
+        ``text`` (regardless of separators); every word in the name; some words in the name; ``text`` as a
+        whole in the description; all words in the description.
         """
         folded = " ".join(_folded(text).split())
         words, key = folded.split(), name_key(text)
@@ -301,7 +300,6 @@ def _entry(definition: AgentDefinition) -> _Entry:
 
 
 def _rank(entry: _Entry, text: str, words: list[str], key: str) -> int | None:
-    """Return the rank of an entry, 0 for the best match; None if a word is missing."""
     if key:
         if entry.key == key:
             return 0
@@ -320,6 +318,6 @@ def _rank(entry: _Entry, text: str, words: list[str], key: str) -> int | None:
 
 
 def _folded(text: str) -> str:
-    # Case folding can produce text that is no longer normalized.
+    # Case folding can denormalize a string.
     folded = unicodedata.normalize("NFKC", text).casefold()
     return folded if folded.isascii() else unicodedata.normalize("NFKC", folded)

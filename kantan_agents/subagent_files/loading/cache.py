@@ -1,4 +1,4 @@
-"""Caches parsed files and checks whether they are still current."""
+"""Caches parsed files."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from kantan_agents.subagent_files.loading.scan import (
 )
 from kantan_agents.subagent_files.problems import Problem, unreadable
 
-# One byte more than allowed is enough to detect a file that is too large.
+# One extra byte detects a file that is too large.
 _LIMIT = MAX_BYTES + 1
 
 Reader = Callable[[str, int], tuple[bytes, os.stat_result]]
-"""Returns at most so many bytes of a file, and its status; raises OSError or ValueError."""
+"""Returns up to this many bytes of a file, and its status; raises OSError or ValueError."""
 
 T = TypeVar("T")
 
 
 @attrs.frozen(eq=False)
 class FileResult(Generic[T]):
-    """The result of reading a file: its value, or the problems that prevent one."""
+    """The value of a file, or the problems that prevent one."""
 
     value: T | None = None
     errors: tuple[Problem, ...] = ()
@@ -51,16 +51,10 @@ class _CacheEntry(Generic[T]):
 class ParsedFiles(Generic[T]):
     """Caches the results of the most recently used files; thread-safe.
 
-    A result is valid while the file has the same signature. If the file was so new when it was read that a
-    later change could leave the signature the same, it is read again. A file with the same bytes as before
-    gives the same result object.
+    A result is valid while the file has the same signature. A file so new that a later change could leave its
+    signature the same is read again. The same bytes give the same result object.
 
-    Args:
-        parse: Returns the result for the path and the bytes of a file, at most one more than are allowed.
-        size: Number of files to keep, the most recently used; with 0 every file is read each time. None keeps
-            every file until ``keep_only`` is called without it.
-        read: Reads a file; by default links are followed.
-        unreadable_code: Code of the problem of a file that the system cannot read.
+    With ``size`` None, ``keep_only`` bounds the cache.
     """
 
     def __init__(
@@ -76,18 +70,18 @@ class ParsedFiles(Generic[T]):
         self._unreadable_code = unreadable_code
         self._entries: LRUCache[str, _CacheEntry[T]] = LRUCache(math.inf if size is None else max(size, 1))
         self._is_enabled = size is None or size > 0
-        # Held only while the cache is accessed, never while a file is read.
+        # Never held while a file is read.
         self._lock = threading.Lock()
 
     def current(self, path: str) -> FileResult[T] | None:
-        """Return the result of an unchanged file; None if it must be read. Costs one ``stat``."""
+        """Return the result of an unchanged file, or None; one ``stat``."""
         entry = self._get(path)
         if entry is None or not entry.settled or signature_at(path) != entry.signature:
             return None
         return entry.result
 
     def read(self, path: str) -> FileResult[T] | None:
-        """Return the result of a file, from the cache if it is valid; None if the file does not exist."""
+        """Return the result of a file; None if the file does not exist."""
         current = self.current(path)
         if current is not None:
             return current
@@ -95,7 +89,7 @@ class ParsedFiles(Generic[T]):
         try:
             data, status = (self._read or read_regular_file)(path, _LIMIT)
         except (OSError, ValueError) as error:
-            # Not cached: permissions of parent directories and mounts do not change the file's signature.
+            # Not cached: changed permissions of parents and mounts do not change the file's signature.
             self._remove(path)
             problem = problem_of_reading(path, error, self._unreadable_code)
             return None if problem is None else FileResult(errors=(problem,))
@@ -110,7 +104,7 @@ class ParsedFiles(Generic[T]):
         return result
 
     def keep_only(self, paths: Iterable[str]) -> None:
-        """Forget all files except those at ``paths``."""
+        """Forget all files except ``paths``."""
         kept = frozenset(paths)
         with self._lock:
             for path in [path for path in self._entries if path not in kept]:

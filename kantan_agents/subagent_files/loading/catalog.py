@@ -1,4 +1,4 @@
-"""The catalog of what was loaded, each name once, with the problems and the shadowed files."""
+"""The catalog of loaded values, each name once."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Scope = DirectoryScope | Literal["builtin"]
 
 
 class NamedFile(Protocol):
-    """What a catalog holds."""
+    """An entry of a catalog."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name."""
         ...
 
     @property
     def path(self) -> Path | None:
-        """Its file."""
+        """The file."""
         ...
 
     @property
@@ -44,12 +44,12 @@ T = TypeVar("T", bound=NamedFile)
 
 @attrs.frozen
 class Shadowed:
-    """A file that is not used because another one with the same name has priority.
+    """A file that another one with the same name and a higher priority replaces.
 
     Attributes:
         name: The name, as this file spells it.
-        path: The file; None for one made in Python.
-        by: The file that is used; None for one made in Python.
+        path: The file; None if it was made in Python.
+        by: The file that is used; None if it was made in Python.
     """
 
     name: str
@@ -67,13 +67,13 @@ class CatalogEntry(Generic[T]):
 
 @attrs.frozen(eq=False, repr=False, slots=False)
 class FileCatalog(Sequence[T], Generic[T]):
-    """An immutable snapshot of what was loaded, sorted by name.
+    """An immutable snapshot of the loaded values, sorted by name.
 
     Names match regardless of case and separators.
 
     Attributes:
         problems: Errors and warnings of all files, by path and line.
-        shadowed: Files that are not used because another one with the same name has priority.
+        shadowed: Files that another one with the same name and a higher priority replaces.
     """
 
     _counted: ClassVar[str] = "loaded"
@@ -86,12 +86,12 @@ class FileCatalog(Sequence[T], Generic[T]):
         """Return the entry with this name.
 
         Raises:
-            KantanAgentsError: There is none: E32 for an agent, E189 for a skill, E54 for a command.
+            KantanAgentsError: No entry has it: E32 for an agent, E189 for a skill, E54 for a command.
         """
         return self._entry(name).value
 
     def find(self, name: str) -> T | None:
-        """Return the entry with this name; None if there is none."""
+        """Return the entry with this name, or None."""
         entry = self._entries.get(name_key(checked_text("name", name)))
         return None if entry is None else entry.value
 
@@ -151,13 +151,7 @@ CatalogT = TypeVar("CatalogT", bound=FileCatalog[Any])
 def build_catalog(
     make: type[CatalogT], results: Iterable[tuple[FileResult[Any], Scope]], problems: Iterable[Problem]
 ) -> CatalogT:
-    """Build a catalog; the first value with a name is used, the others are shadowed.
-
-    Args:
-        make: The class of the catalog.
-        results: What was read, in order of priority, each with its scope.
-        problems: Problems that do not belong to a file.
-    """
+    """Build a catalog; the first value with a name shadows the others."""
     entries: dict[str, CatalogEntry[Any]] = {}
     shadowed: list[Shadowed] = []
     found = list(problems)

@@ -1,4 +1,4 @@
-"""Determines the directories to search for subagent files, in order of priority."""
+"""The directories to search for subagent files, in order of priority."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _AGENTS = "agents"
 
 @attrs.frozen
 class AgentDirectory:
-    """A directory that is searched for subagent files, including its subdirectories.
+    """A directory to search for subagent files, including its subdirectories.
 
     Attributes:
         path: The directory, absolute. It need not exist.
-        scope: ``project`` for a directory between the working directory and the root of its repository,
-            ``user`` for a directory of the user, ``given`` for a directory passed by the caller.
+        scope: ``project``: from the working directory up to the root of its repository; ``user``: a directory
+            of the user; ``given``: passed by the caller.
     """
 
     path: Path
@@ -35,12 +35,7 @@ class AgentDirectory:
 
 
 class BaseDirectories:
-    """The working directory and the home directory, each determined only when a path needs it.
-
-    Args:
-        cwd: The working directory; by default that of the process.
-        home: The home directory; by default that of the process' user, who may have none.
-    """
+    """The working and the home directory, determined only when a path needs them."""
 
     def __init__(
         self, cwd: str | os.PathLike[str] | None = None, home: str | os.PathLike[str] | None = None
@@ -50,11 +45,7 @@ class BaseDirectories:
 
     @cached_property
     def cwd(self) -> Path:
-        """The working directory, absolute.
-
-        Raises:
-            InvalidOptionError: E75, it has been deleted or cannot be accessed.
-        """
+        """Absolute; raises E75 if it does not exist."""
         given = Path(self._cwd or "")
         if given.is_absolute():
             return given
@@ -66,11 +57,7 @@ class BaseDirectories:
 
     @cached_property
     def home(self) -> Path | None:
-        """The home directory, absolute; None if the user has none.
-
-        Raises:
-            InvalidOptionError: E75, it is relative and there is no working directory.
-        """
+        """Absolute; None if the user has none."""
         try:
             home = Path.home() if self._home is None else Path(self._home)
         except RuntimeError:
@@ -78,26 +65,17 @@ class BaseDirectories:
         return home if home.is_absolute() else self.cwd / home
 
     def absolute(self, path: str) -> Path | None:
-        """Return an absolute path; None if it begins with ``~`` and the user has no home directory.
-
-        Raises:
-            InvalidOptionError: E75, it is relative and there is no working directory.
-        """
+        """Return an absolute path; None for ``~`` without a home directory."""
         first, *rest = Path(path).parts or (".",)
         if first == "~":
             return None if self.home is None else self.home.joinpath(*rest)
-        # An absolute path must not fail if there is no working directory.
+        # An absolute path must work without a working directory.
         return Path(path) if Path(path).is_absolute() else self.cwd / path
 
 
 @attrs.frozen
 class SearchPath:
-    """The directories to search, in order of priority.
-
-    Attributes:
-        directories: The distinct directories, whether or not they exist.
-        skipped: A warning for each directory that cannot be determined.
-    """
+    """The distinct directories in order of priority, and a warning for each unknown one."""
 
     directories: tuple[AgentDirectory, ...]
     skipped: tuple[Problem, ...] = ()
@@ -108,16 +86,8 @@ def default_directories(
 ) -> SearchPath:
     """Return the directories of a project and of its user (spec subagents, search order).
 
-    Args:
-        bases: The project's directories are those from the working directory up to the root of the
-            repository, the nearest first, and in each ``.kode/agents`` before ``.claude/agents``. Outside a
-            repository only the working directory is used. ``.kode`` and ``.claude`` in the home directory
-            come after the project; without a home directory they are skipped.
-        environ: ``KODE_CONFIG_DIR`` and ``CLAUDE_CONFIG_DIR`` replace the user's two directories.
-        kind: The name of the directory within each of them: ``agents``, ``skills`` or ``commands``.
-
-    Raises:
-        InvalidOptionError: E75, there is no working directory.
+    Outside a repository, the project has only the working directory. Without a home directory, the user's
+    directories are skipped. ``KODE_CONFIG_DIR`` and ``CLAUDE_CONFIG_DIR`` replace them.
     """
     found: dict[Path, AgentDirectory] = {}
     skipped = []
@@ -133,11 +103,7 @@ def default_directories(
 
 
 def given_directories(paths: Iterable[str | os.PathLike[str]], bases: BaseDirectories) -> SearchPath:
-    """Return the directories a caller passed; ``~`` is the home directory, relative paths start at the cwd.
-
-    Raises:
-        InvalidOptionError: E75, a path needs a home or working directory that does not exist.
-    """
+    """Return a caller's directories, with ``~``, and relative to the cwd."""
     found = dict.fromkeys(_given(checked_path("directories", path), bases) for path in paths)
     return SearchPath(tuple(AgentDirectory(path, "given") for path in found))
 
@@ -167,12 +133,12 @@ def _user_directories(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def up_to_the_root(cwd: Path) -> tuple[Path, ...]:
-    """Return a directory and those above it up to the root of its repository; without one, only itself."""
-    # The real path: the parents of a linked directory are those of its target.
+    """Return a directory and its parents up to the root of its repository, if any."""
+    # The real path: a linked directory has the parents of its target.
     nearest = Path(os.path.realpath(cwd))
     upward = (nearest, *nearest.parents)
     for number, directory in enumerate(upward, start=1):
-        # `.git` is a file in a worktree or a submodule, else a directory.
+        # In a worktree or a submodule, `.git` is a file.
         if os.path.exists(directory / ".git"):  # noqa: PTH110 - Path.exists raises where a parent cannot be searched
             return upward[:number]
     return (nearest,)

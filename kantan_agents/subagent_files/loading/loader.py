@@ -1,4 +1,4 @@
-"""Loads the files of one kind from directories, caches them until they change, and can pin them."""
+"""Loads files of one kind, caches them until they change, and can pin them."""
 
 from __future__ import annotations
 
@@ -31,27 +31,24 @@ Results = list[tuple[FileResult[Any], Scope]]
 Directories = str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None
 
 _MAX_LOGGED = 20
-"""Maximum number of errors in one log line."""
 
 
 def monotonic() -> float:
-    """Return the time in seconds that measures the age of a load."""
+    """Return the clock for the age of a load, in seconds."""
     return time.monotonic()
 
 
 @attrs.frozen
 class FileKind:
-    """What differs between agents, skills and commands.
+    """The differences between agents, skills and commands.
 
     Attributes:
-        folder: The directory in ``.kode`` and ``.claude`` with the files.
-        made: The class whose ``loads`` makes a value of the bytes of a file.
-        errors: The errors that ``loads`` raises; the first also says that a file cannot be read.
-        log: The name of the logger.
-        log_line: What it says of files that cannot be loaded.
-        values: What errors call the built-in values.
-        search: Which files count.
-        read: Reads a file; None to follow links.
+        folder: The directory in ``.kode`` and ``.claude``.
+        made: Its ``loads`` parses a file.
+        errors: The errors of ``loads``; the first also reports an unreadable file.
+        log_line: The message about files that cannot be loaded.
+        values: The name of the built-in values in errors.
+        read: None to follow links.
     """
 
     folder: str
@@ -66,14 +63,11 @@ class FileKind:
 
 @attrs.frozen(eq=False)
 class Loaded(Generic[CatalogT]):
-    """What a load found.
+    """The result of a load.
 
     Attributes:
-        catalog: All values.
-        source: What the catalog was built from.
-        listing: The files.
-        since: When the load began.
-        new_errors: The errors that the load before did not have.
+        source: The results and problems behind the catalog.
+        new_errors: Errors that the previous load did not have.
     """
 
     catalog: CatalogT
@@ -84,12 +78,12 @@ class Loaded(Generic[CatalogT]):
 
     @property
     def age(self) -> float:
-        """The seconds since the load began."""
+        """Seconds since the load started."""
         return monotonic() - self.since
 
 
 class FileLoader(Generic[T, CatalogT]):
-    """Finds files, reads those that have changed, and builds a catalog."""
+    """Finds files, reads the changed ones, and builds a catalog."""
 
     _kind: ClassVar[FileKind]
     _catalog: type[CatalogT]
@@ -130,32 +124,32 @@ class FileLoader(Generic[T, CatalogT]):
         self._last: Loaded[CatalogT] | None = None
         self._pinned: CatalogT | None = None
         self._errors: frozenset[Problem] = frozenset()
-        # Held while files are read, so it is never acquired on an event loop.
+        # Held while files are read, so an event loop must never acquire it.
         self._lock = threading.Lock()
         self._work = SharedWork(self._load, self._lock, self._log_errors)
 
     def pin(self, catalog: CatalogT | None = None) -> CatalogT:
-        """Answer from now on with what the files hold now, whatever happens to them.
+        """Use the current files from now on, even if they change.
 
-        A file says what its agent may do, and a tool may be able to change it. With files that were pinned
-        when a conversation began, such a change has no effect until ``pin`` is called again. Of a skill, the
-        ``SKILL.md`` alone is pinned. Blocks while files are read.
+        A file determines what its agent may do, and a tool may be able to change the file. After a pin at the
+        start of a conversation, such changes have no effect until the next ``pin``. Only the ``SKILL.md`` of
+        a skill is pinned. Blocks while it reads files.
 
         Args:
-            catalog: What to use; None for what the files hold now.
+            catalog: The catalog to use; None to load the current files.
 
         Returns:
-            What is used from now on.
+            The catalog in use from now on.
         """
         self._pinned = self.read_files() if catalog is None else catalog
         return self._pinned
 
     def load_now(self) -> CatalogT:
-        """Return what is used now: what was pinned, or what the files hold. May block."""
+        """Return the pinned catalog, or else load the current files. May block."""
         return self.read_files() if self._pinned is None else self._pinned
 
     def read_files(self) -> CatalogT:
-        """Return what the files hold now, also if something else is pinned. Blocks."""
+        """Load the current files, even if a catalog is pinned. Blocks."""
         return self._work.run().catalog
 
     async def _load_async(self) -> CatalogT:
@@ -195,7 +189,7 @@ class FileLoader(Generic[T, CatalogT]):
 
     def _log_errors(self, loaded: Loaded[CatalogT] | None) -> None:
         if loaded is not None and loaded.new_errors:
-            # A file name may contain bytes that are not text, which a log cannot hold.
+            # A file name may contain bytes that are not Unicode, which a log cannot store.
             shown = [str(one).encode("utf-8", "backslashreplace").decode() for one in loaded.new_errors]
             log = get_logger(self._kind.log)
             log.warning(self._kind.log_line, count=len(shown), problems=shown[:_MAX_LOGGED])

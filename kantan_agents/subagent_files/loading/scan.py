@@ -1,4 +1,4 @@
-"""Lists the Markdown files below directories, and the paths to watch for changes, each with its signature."""
+"""Lists Markdown files below directories, and the paths to watch for changes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from kantan_agents.subagent_files.loading.directories import AgentDirectory, Dir
 from kantan_agents.subagent_files.problems import Problem, unreadable
 
 Signature = tuple[int, int, int, int, int]
-"""Modification time and change time in nanoseconds, size, inode, device."""
+"""Modification and change time in nanoseconds, size, inode, device."""
 
 PathState = Signature | int
-"""The signature of a path, or the ``errno`` of the ``stat`` that failed."""
+"""A signature, or the ``errno`` of the failed ``stat``."""
 
 ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
-"""The ``errno`` values of a path that does not exist."""
 
 _SECOND = 1_000_000_000
 _TICK = 50_000_000
@@ -31,14 +30,14 @@ _COARSE_TICK = 2 * _SECOND
 _NOT_FOLLOWED: Final = "is a link, and links are not followed; name its target as a directory of its own"
 
 Entries = list[os.DirEntry[str]]
-"""The entries of a directory by name, without those that begin with a dot."""
+"""Sorted by name, without dotfiles."""
 
 Chosen = Iterable[tuple[os.DirEntry[str], bool]]
-"""Entries in the order in which they are visited, each with whether it is a directory to search."""
+"""In visiting order, each with whether it is a directory to search."""
 
 
 def clock_ns() -> int:
-    """Return the time of the clock used for file times, in nanoseconds."""
+    """Return the clock of file times, in nanoseconds."""
     return time.time_ns()
 
 
@@ -48,7 +47,7 @@ def signature_of(status: os.stat_result) -> Signature:
 
 
 def signature_at(path: str) -> PathState:
-    """Return the current state of a path; links are followed. Costs one ``stat``."""
+    """Return the state of a path for the cost of one ``stat``; follows links."""
     try:
         return signature_of(os.stat(path))  # noqa: PTH116 - a Path would double the cost
     except OSError as error:
@@ -58,37 +57,30 @@ def signature_at(path: str) -> PathState:
 
 
 def identity_of(signature: Signature) -> tuple[int, int]:
-    """Return the part that is equal for two paths to the same file."""
+    """Return the part that is equal for two paths to one file."""
     return signature[3:]
 
 
 def is_racy(signature: Signature, now: int) -> bool:
     """Return whether a change right after ``now`` could leave this signature the same.
 
-    File times advance in ticks of some milliseconds, on old file systems of two seconds. A file that was
-    changed in the tick in which it was examined can change again in that tick without a new signature.
-
-    Args:
-        signature: The signature of the file.
-        now: ``clock_ns()`` from before the signature was taken.
+    File times advance in ticks of some milliseconds, on old file systems of two seconds. A file that changed
+    in the current tick can change again without a new signature. ``now`` is from before the signature.
     """
     modified, changed, *_ = signature
     tick = _TICK if modified % _SECOND or changed % _SECOND else _COARSE_TICK
-    # The system sets the change time; one in the future means its clock differs from ours. Programs can set
-    # the modification time freely, so one in the far future is harmless: the next write changes it.
+    # A change time in the future: the file system's clock differs from ours. Programs can set the
+    # modification time freely; one in the far future is harmless, because the next write changes it.
     return changed > now - tick or abs(now - modified) < tick
 
 
 @attrs.frozen
 class Search:
-    """Which files below a directory count.
+    """Selects files below a directory; more or deeper directories are errors.
 
     Attributes:
-        choose: Returns the entries of a directory that count.
-        follows_links: Whether links are followed. If not, links that count are warnings; a directory that the
-            caller named may be a link all the same.
-        deepest: Directories more than this many levels below the named one are errors.
-        most: With more directories, the rest is an error.
+        choose: Returns the entries that count.
+        follows_links: If False, links are warnings, except for the directory that the caller named.
     """
 
     choose: Callable[[Entries], Chosen]
@@ -107,7 +99,7 @@ def is_directory(entry: os.DirEntry[str]) -> bool:
 
 
 def is_markdown(entry: os.DirEntry[str]) -> bool:
-    """Return whether the name of an entry is that of a Markdown file."""
+    """Return whether an entry is named like Markdown."""
     return entry.name.lower().endswith(".md")
 
 
@@ -120,7 +112,7 @@ SUBAGENT_FILES: Final = Search(_markdown_files, follows_links=True, deepest=math
 
 @attrs.frozen
 class FoundFile:
-    """A path of a file that counts, and the scope of its directory."""
+    """The path of a file, and the scope of its directory."""
 
     path: str
     scope: DirectoryScope
@@ -131,10 +123,8 @@ class Listing:
     """The files found in directories, in order of priority.
 
     Attributes:
-        files: The files; within one directory tree in the order of the search.
-        problems: Directories that cannot be read, and links that are not followed.
-        watched: Every path that affects the list, with its state from before it was listed.
-        racy: Whether a path changed so recently that a further change might go unnoticed.
+        watched: Every path that affects the list, with its state from before the listing.
+        racy: Whether a path is so new that a further change might go unnoticed.
     """
 
     files: tuple[FoundFile, ...]
@@ -144,19 +134,19 @@ class Listing:
 
     @property
     def has_errors(self) -> bool:
-        """Whether a directory could not be read; it may be readable later without having changed."""
+        """Whether a directory could not be read; it can become readable without a change."""
         return any(problem.severity == "error" for problem in self.problems)
 
     def is_current(self) -> bool:
-        """Return whether a new listing would be the same. Costs one ``stat`` for each watched path."""
+        """Return whether a new listing would be the same; one ``stat`` per path."""
         return not self.racy and all(signature_at(path) == state for path, state in self.watched)
 
 
 def list_files(directories: Iterable[AgentDirectory], search: Search = SUBAGENT_FILES) -> Listing:
     """List the files that count in directories and their subdirectories.
 
-    A directory that is reached twice, by a loop of links or another path, is listed once. Names that begin
-    with a dot are skipped, because editors use them for temporary and lock files.
+    A directory reached twice, by a loop of links for example, is listed once. Dotfiles are skipped: editors
+    use them for temporary and lock files.
     """
     walk = _Walk(search)
     for directory in directories:
@@ -176,10 +166,10 @@ class _Walk:
     def add_tree(self, named: str, scope: DirectoryScope) -> None:
         root = named
         if not self.search.follows_links:
-            # The directory itself may be a link: the caller who named it decides where it leads.
+            # The caller named this directory, so it may be a link.
             self.watched.append((named, signature_at(named)))
             root = os.path.realpath(named)
-        # An explicit stack, because a tree may be deeper than Python's recursion limit.
+        # An explicit stack: a tree may be deeper than Python's recursion limit.
         pending = [(root, True, 0)]
         while pending:
             path, is_inner, depth = pending.pop()
@@ -196,7 +186,6 @@ class _Walk:
             pending.extend((one, inner, depth + 1) for one, inner in reversed(found))
 
     def _list(self, directory: str) -> list[tuple[str, bool]]:
-        """Return the paths that count in a directory, each with whether it is a directory."""
         now = clock_ns()
         state = signature_at(directory)
         self.watched.append((directory, state))
@@ -223,7 +212,7 @@ class _Walk:
     def _classify(self, entries: Entries) -> list[tuple[str, bool]]:
         for entry in entries:
             if entry.is_symlink() and isinstance(state := signature_at(entry.path), int):
-                # The target may appear later, which does not change the directory of the link.
+                # The target may appear later without a change of the link's directory.
                 self.watched.append((entry.path, state))
         chosen = list(self.search.choose(entries))
         if self.search.follows_links:

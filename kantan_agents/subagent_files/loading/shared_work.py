@@ -1,4 +1,4 @@
-"""Runs work in a thread, once for all callers that request it before it begins."""
+"""Runs work in a thread, once for all callers that requested it in time."""
 
 from __future__ import annotations
 
@@ -12,15 +12,11 @@ T = TypeVar("T")
 
 
 class SharedWork(Generic[T]):
-    """Runs a function in a thread and shares each run among the callers that requested it in time.
+    """Runs a function in a thread and shares the result.
 
-    A caller never gets a result from a run that began before its request. However many callers request the
-    work and cancel, at most one thread works and one waits.
-
-    Args:
-        work: The function to run.
-        lock: Held while the function runs; instances with the same lock never run at the same time.
-        on_done: Called with the result, in the same thread, after the lock is released.
+    A caller never gets the result of an execution that started before its request. However many callers
+    request and cancel, at most one thread works and one waits. Instances with the same ``lock`` never work at
+    the same time; ``on_done`` runs after its release.
     """
 
     def __init__(self, work: Callable[[], T], lock: threading.Lock, on_done: Callable[[T], object]) -> None:
@@ -28,17 +24,17 @@ class SharedWork(Generic[T]):
         self._lock = lock
         self._on_done = on_done
         self._pending: Future[T] | None = None
-        # Protects `_pending`; never held while the work runs.
+        # Protects `_pending`; never held during the work.
         self._pending_lock = threading.Lock()
 
     async def run_async(self) -> T:
-        """Return the result of a run that begins after this call; for callers on an event loop."""
+        """Return the result of work that starts after this call."""
         import asyncio  # commands load agent files without an event loop
 
         return await asyncio.wrap_future(self._request())
 
     def run(self) -> T:
-        """Return the result of a run that begins after this call; blocks the calling thread."""
+        """Return the result of work that starts after this call; blocks."""
         return self._request().result()
 
     def _request(self) -> Future[T]:
@@ -47,7 +43,7 @@ class SharedWork(Generic[T]):
                 outcome: Future[T] = Future()
                 # Marked as running, so that one caller cannot cancel it for the others.
                 outcome.set_running_or_notify_cancel()
-                # A new thread, not a pool's: the threads of a pool do not survive a fork.
+                # A new thread: the threads of a pool do not survive a fork.
                 threading.Thread(target=copy_context().run, args=(self._run, outcome), daemon=True).start()
                 self._pending = outcome
             return self._pending

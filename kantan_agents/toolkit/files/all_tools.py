@@ -27,15 +27,7 @@ def file_tools(
     protected: ProtectedChoice | None = None,
     read_first: bool = False,
 ) -> list[FunctionTool]:
-    """Return the tools for the files of a root folder.
-
-    Args:
-        root: The root folder.
-        write: Whether the tools that change files are wanted.
-        approval: Whether these need an approval.
-        protected: What they do with protected paths; None asks if they need an approval, and else refuses.
-        read_first: Whether they change only files that were read.
-    """
+    """Return the file tools; ``protected`` None means ``"ask"`` with ``approval``, else ``"refuse"``."""
     known = KnownFiles() if read_first else None
     root = attrs.evolve(root, may_name=lambda path: rules.may_name(path))  # noqa: PLW0108 - made below
     read = read_tool(root, known)

@@ -1,4 +1,4 @@
-"""Reads an open file as UTF-8 in blocks of whole lines, within bounded memory."""
+"""Reads an open file as UTF-8 in blocks, within bounded memory."""
 
 from __future__ import annotations
 
@@ -14,16 +14,9 @@ _FIRST = 1 << 16
 
 
 def text_blocks(file: int, size: int, stop: SearchStop, block: int = BLOCK) -> Iterator[bytes]:
-    """Yield the text of a file as UTF-8; a block ends after a line end, unless a line is longer than a block.
+    """Yield a file as UTF-8 in whole lines, or parts of a line longer than a block.
 
-    Args:
-        file: Its descriptor.
-        size: Its size when it was opened. What is added afterwards is not read, so that a growing file ends.
-        stop: Is asked before each block.
-        block: Bytes of a block.
-
-    Raises:
-        BinaryFileError: The file is not text.
+    A growing file ends after ``size`` bytes.
     """
     data = _read(file, min(size, _FIRST, block))
     mark, encoding = marked_encoding(data)
@@ -58,7 +51,6 @@ def text_blocks(file: int, size: int, stop: SearchStop, block: int = BLOCK) -> I
 
 
 def _pieces(data: bytes, block: int) -> Iterator[bytes]:
-    """Yield data in blocks, each of whole lines if they are short enough."""
     start = 0
     while len(data) - start > block:
         end = data.rfind(b"\n", start, start + block) + 1 or start + block

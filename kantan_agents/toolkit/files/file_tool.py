@@ -1,4 +1,4 @@
-"""Makes a tool of a function whose rules are about paths."""
+"""Creates a tool whose rules match paths."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kantan_agents.tools.guards.failures import answer_of_toolkit
 current_call: ContextVar[tuple[agents.RunContextWrapper[Any], str] | None] = ContextVar(
     "kantan_agents_file_call", default=None
 )
-"""The SDK's context of the current call of a file tool, and the name of the tool; also in its thread."""
+"""The SDK's context and the tool's name of the current call; also in its thread."""
 
 
 def file_tool(
@@ -28,16 +28,8 @@ def file_tool(
     parameter: str = "path",
     needs_approval: bool | Callable[[Any, dict[str, Any], str], Awaitable[bool]] = False,
 ) -> FunctionTool:
-    """Return a tool.
-
-    Args:
-        function: What it does. Its docstring is what the model reads.
-        name: Its name.
-        root: The root, relative to which rules name paths.
-        parameter: The parameter with the path.
-        needs_approval: Whether a call waits for an approval, as for the SDK.
-    """
-    # Not strict: a strict schema has no optional parameters, and the model would have to fill in all of them.
+    """Return a tool described by the docstring of ``function``."""
+    # Not strict: in a strict schema, the model must fill in every parameter.
     tool = function_tool(
         _known(function, name),
         name_override=name,

@@ -1,4 +1,4 @@
-"""``Glob``: the files whose paths match a pattern, newest first."""
+"""``Glob``: the files whose paths match, latest change first."""
 
 from __future__ import annotations
 
@@ -45,24 +45,19 @@ def glob_tool(root: Root, rules: ReadRules) -> FunctionTool:
 
 
 def _inside(root: Root, pattern: str, path: str | None) -> str:
-    """Return a pattern relative to the root if it is absolute and no folder is given."""
     prefix = f"{root.path.rstrip('/')}/"
     return pattern[len(prefix) :] if pattern.startswith(prefix) and not path else pattern
 
 
 def find_files(root: Root, wanted: Glob, path: str, may_read: MayRead | None, stop: SearchStop) -> str:
-    """Return the paths of matching files, one on each line.
-
-    Raises:
-        OutsideRootError, FileNotUsableError: E160, E161, about the folder that is searched.
-    """
+    """Return the paths of matching files, one per line."""
     base = root.parts(path)
     start = root.parts("/".join((*base, *wanted.folder))) if wanted.folder else base
     with opened_root(root) as top:
         depth = None if wanted.depth is None else wanted.depth - len(wanted.folder)
         walk = Walk(root, top, stop, may_read, depth)
         count = [0]
-        # Of equally new ones, the first by name; only so many are kept at a time.
+        # Ties by name; only this many are in memory.
         newest = heapq.nsmallest(MAX_FOUND, _matching(walk, wanted, base, start, count))
     lines = [shown(found) for _, found in newest]
     lines = lines[: fitting(lines, MAX_OUTPUT)]

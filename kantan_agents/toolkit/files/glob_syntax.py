@@ -22,12 +22,7 @@ _BRACES = {"{": "(?:", "}": ")"}
 def translated(text: str, *, braces: bool = True) -> str:
     """Return the regular expression of a glob pattern.
 
-    Args:
-        text: The pattern: ``*``, ``?`` and ``[...]`` match no ``/``, and ``**`` any number of whole steps.
-        braces: Whether ``{a,b}`` has a meaning.
-
-    Raises:
-        ValueError: It is not a pattern; the message says why.
+    ``*``, ``?`` and ``[...]`` match no ``/``; ``**`` matches any number of whole steps.
     """
     out: list[str] = []
     depth = 0
@@ -54,7 +49,6 @@ def translated(text: str, *, braces: bool = True) -> str:
 
 
 def _stars(text: str, token: re.Match[str], before: str) -> str:
-    """Translate two or more stars; they match any number of folders only as a whole step."""
     start, end = token.span("stars")
     is_begin = start == 0 or text[start - 1] in before
     if is_begin and token["slash"]:

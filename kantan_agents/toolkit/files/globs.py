@@ -20,9 +20,8 @@ class Glob:
     """A compiled glob pattern.
 
     Attributes:
-        pattern: The pattern.
-        folder: The literal folders that every match begins with.
-        depth: How many names a match has at most; None with ``**``.
+        folder: The literal folders at the start of every match.
+        depth: Maximum number of path parts of a match; None with ``**``.
     """
 
     pattern: str
@@ -31,20 +30,15 @@ class Glob:
     _regexp: Any = attrs.field(eq=False, repr=False)
 
     def matches(self, path: str) -> bool:
-        """Return whether a path, relative to where the pattern begins, matches."""
+        """Match a path relative to the start folder."""
         return self._regexp.fullmatch(as_bytes(path)) is not None
 
 
 @lru_cache(maxsize=64)
 def compiled_glob(pattern: str, *, any_depth: bool = False) -> Glob:
-    """Compile a glob pattern: ``*``, ``?``, ``[...]``, ``{a,b}``, and ``**`` for any number of folders.
+    """Compile a glob pattern with ``*``, ``?``, ``[...]``, ``{a,b}`` and ``**``.
 
-    Args:
-        pattern: The pattern.
-        any_depth: Whether a pattern without ``/`` matches a name in any folder, as with ripgrep's ``--glob``.
-
-    Raises:
-        InvalidPatternError: E164, it is not a pattern.
+    With ``any_depth``, a pattern without ``/`` matches in any folder, as ripgrep's ``--glob`` does.
     """
     text = "/".join(step for step in pattern.split("/") if step not in ("", "."))
     if any_depth and "/" not in pattern.rstrip("/"):
@@ -68,7 +62,6 @@ def compiled_glob(pattern: str, *, any_depth: bool = False) -> Glob:
 
 
 def _spans_folders(text: str) -> bool:
-    """Return whether a ``/`` is within braces."""
     depth = 0
     for one in text:
         depth += (one == "{") - (one == "}")

@@ -1,4 +1,4 @@
-"""Which files ``.gitignore`` files leave out, as git reads them."""
+"""The files that ``.gitignore`` files exclude, as git reads them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,7 @@ _LAST_SPACES = re.compile(r"(?<!\\)[ \t]+$")
 
 @attrs.frozen
 class IgnorePattern:
-    """One line of a file.
-
-    Attributes:
-        expression: What it matches: a path relative to the folder of the file.
-        is_included: Whether it takes back what an earlier line leaves out.
-        is_of_folders: Whether it is only about folders.
-    """
+    """A line of a ``.gitignore`` file; ``is_included`` re-includes paths."""
 
     expression: str
     is_included: bool
@@ -34,7 +28,7 @@ class IgnorePattern:
 
     @classmethod
     def parse(cls, line: str) -> IgnorePattern | None:
-        """Return the pattern of a line; None if it has none, or one that matches nothing."""
+        """Return the pattern of a line, or None."""
         text = _LAST_SPACES.sub("", line)
         if text.startswith("#"):
             return None
@@ -54,20 +48,14 @@ class IgnorePattern:
 
 @attrs.frozen(eq=False)
 class IgnoreFile:
-    """The lines of one file, compiled.
-
-    Attributes:
-        skipped: Length of the beginning of paths that the patterns do not see.
-        patterns: The patterns.
-        expressions: Their expressions, matched all at once.
-    """
+    """The compiled lines of a file, for paths without their first ``skipped`` bytes."""
 
     skipped: int
     patterns: tuple[IgnorePattern, ...]
     expressions: Any
 
     def verdict(self, path: bytes, *, is_folder: bool) -> bool | None:
-        """Return whether the file leaves out a path; None if it says nothing about it."""
+        """Return whether the file excludes a path; None if no pattern matches."""
         found = self.expressions.Match(path[self.skipped :]) or []
         if not is_folder:
             found = [place for place in found if not self.patterns[place].is_of_folders]
@@ -76,17 +64,12 @@ class IgnoreFile:
 
 @attrs.frozen(eq=False)
 class IgnoreRules:
-    """The ``.gitignore`` files on the way to a folder, the innermost first."""
+    """The ``.gitignore`` files from a folder up to the root, innermost first."""
 
     files: tuple[IgnoreFile, ...] = ()
 
     def within(self, folder: int, path: str) -> IgnoreRules:
-        """Return the rules inside a folder.
-
-        Args:
-            folder: Its descriptor.
-            path: Its path relative to the root.
-        """
+        """Return the rules inside a folder."""
         patterns = _read(folder)
         if not patterns:
             return self
@@ -95,7 +78,7 @@ class IgnoreRules:
         return IgnoreRules((IgnoreFile(skipped, patterns, expressions), *self.files))
 
     def ignores(self, path: str, *, is_folder: bool = False) -> bool:
-        """Return whether a path relative to the root is left out, if the folders above it are not."""
+        """Return whether a relative path is excluded, if its parents are not."""
         if not self.files:
             return False
         data = as_bytes(path)
@@ -107,7 +90,7 @@ class IgnoreRules:
 
 
 def as_bytes(path: str) -> bytes:
-    """Return a path as UTF-8; bytes of the file system that are not, become question marks."""
+    """Return a path as UTF-8, with question marks for other bytes."""
     return path.encode("utf-8", "replace")
 
 

@@ -1,4 +1,4 @@
-"""``KnownFiles``: which files were read with the tools, and how they were then."""
+"""The files that the tools have read, and their state then."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from threading import Lock
 from cachetools import LRUCache
 
 State = tuple[int, ...]
-"""What changes if a file is changed or replaced."""
+"""Differs after a file was changed or replaced."""
 
 _MOST = 10_000
 
@@ -19,18 +19,18 @@ def state_of(found: os.stat_result) -> State:
 
 
 class KnownFiles:
-    """The files that a toolkit has read or written, the ones used last."""
+    """The most recently read or written files of a toolkit."""
 
     def __init__(self) -> None:
         self._states: LRUCache[tuple[str, ...], State] = LRUCache(_MOST)
         self._lock = Lock()
 
     def note(self, parts: tuple[str, ...], found: os.stat_result) -> None:
-        """Note the state in which a file was read or written."""
+        """Record the state of a read or written file."""
         with self._lock:
             self._states[parts] = state_of(found)
 
     def state(self, parts: tuple[str, ...]) -> State | None:
-        """Return the state in which a file was read or written last; None if it was not."""
+        """Return the last recorded state, or None."""
         with self._lock:
             return self._states.get(parts)

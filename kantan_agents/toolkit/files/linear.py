@@ -1,4 +1,4 @@
-"""Regular expressions that take linear time, whatever a model writes: those of RE2."""
+"""Regular expressions of RE2, which take linear time, whatever a model writes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,7 @@ _NOTHING = rb"[^\x00-\x{10FFFF}]"
 
 
 def compiled(pattern: str, **options: bool) -> Any:
-    """Compile an expression for bytes of UTF-8.
-
-    Args:
-        pattern: The expression.
-        options: Options of RE2 by name.
-
-    Raises:
-        ValueError: It is invalid; the message says why.
-    """
+    """Compile an expression for UTF-8 bytes; raise ValueError."""
     try:
         return _compile(pattern.encode(), _options(**options))
     except UnicodeEncodeError as error:
@@ -33,18 +25,14 @@ def compiled(pattern: str, **options: bool) -> Any:
 
 
 def escaped(text: str) -> str:
-    """Return an expression that matches exactly this text."""
+    """Return an expression for exactly this string."""
     return str(_escape(text))
 
 
 def compiled_set(patterns: list[str]) -> Any:
-    """Compile expressions that are matched all at once with whole texts.
+    """Compile expressions to match together against whole strings; invalid ones match nothing.
 
-    Args:
-        patterns: The expressions. One that is invalid matches nothing.
-
-    Returns:
-        ``.Match(text)`` gives the places of the matching ones; None if no one matches.
+    ``.Match(text)`` returns the indexes of the matching ones, or None.
     """
     found = _full_match_set(_options())
     for pattern in patterns:

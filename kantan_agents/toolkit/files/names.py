@@ -1,4 +1,4 @@
-"""Names of files as texts for the model."""
+"""File names as strings for the model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def shown_path(parts: tuple[str, ...]) -> str:
 
 
 def fitting(lines: list[str], most: int) -> int:
-    """Return how many of the first lines have ``most`` characters at most, all together."""
+    """Return how many of the first lines fit into ``most`` characters."""
     for place, line in enumerate(lines):
         most -= len(line) + 1
         if most < 0:
@@ -20,7 +20,7 @@ def fitting(lines: list[str], most: int) -> int:
 
 
 def shown(name: str) -> str:
-    """Return a name from the file system as text that can be sent to a model, on one line."""
+    """Return a file name as one line of valid Unicode."""
     if name.isascii() and name.isprintable():
         return name
     text = os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -1,7 +1,7 @@
-"""Opens files and folders below the root, name by name and without following a symbolic link.
+"""Opens files and folders below the root, name by name, without following a symbolic link.
 
-Each name is opened relative to the folder before it, so nothing that happens to the path in the meantime
-leads elsewhere. A symbolic link is an error that names its target, whose own path the rules then check.
+Each name is opened relative to the previous folder, so concurrent changes of the path lead nowhere else. A
+symbolic link is an error that names its target, which the rules then check.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COMMON = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _LISTED = _COMMON | os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 # Passing through a folder needs no right to list it.
 _PASSED = _LISTED | getattr(os, "O_PATH", 0)
-# A pipe without a writer would wait for one.
+# Opening a pipe without a writer would wait.
 _FILE = _COMMON | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _MOST_NAMES = 10_000
 _MOST_HINTS = 5
@@ -42,7 +42,7 @@ KINDS = (
 
 @contextmanager
 def opened_root(root: Root) -> Iterator[int]:
-    """Open the root folder; nothing on the way to it is a link, as when the toolkit was made."""
+    """Open the root folder; the path must still contain no link."""
     try:
         folder = os.open("/", _PASSED)
         for name in root.path.split("/")[1:] if root.path != "/" else ():
@@ -61,16 +61,7 @@ def open_folder(
 ) -> int:
     """Return a new descriptor of a folder.
 
-    Args:
-        root: The root.
-        top: Descriptor of the root folder.
-        parts: The names on the way to the folder.
-        is_listed: Whether its entries are wanted.
-        is_found: Whether the names are those of a listing, and so are spelled as the file system has them.
-
-    Raises:
-        FileNotUsableError: E161, there is no such folder.
-        OutsideRootError: E160, it is on another file system.
+    Pass ``is_found`` for names from a listing, which have the spelling of the file system.
     """
     try:
         folder = os.open(".", _LISTED if is_listed and not parts else _PASSED, dir_fd=top)
@@ -97,20 +88,9 @@ def open_folder(
 
 
 def open_file(root: Root, folder: int, parts: Parts, flags: int = os.O_RDONLY) -> int:
-    """Return a new descriptor of a regular file.
-
-    Args:
-        root: The root.
-        folder: Descriptor of the folder that it is in.
-        parts: The names on the way to the file.
-        flags: ``os.O_RDONLY`` or ``os.O_RDWR``.
-
-    Raises:
-        FileNotUsableError: E161, it does not exist, is not a regular file, or is not permitted.
-        OutsideRootError: E160, it is on another file system.
-    """
+    """Return a new descriptor of a regular file."""
     try:
-        # Before it is opened: opening a device may do something.
+        # Before it is opened: opening a device may have effects.
         check_regular(parts, os.stat(parts[-1], dir_fd=folder, follow_symlinks=False))
         _check_spelling(root, folder, parts[-1])
         file = os.open(parts[-1], _FILE | flags, dir_fd=folder)
@@ -126,16 +106,12 @@ def open_file(root: Root, folder: int, parts: Parts, flags: int = os.O_RDONLY) -
 
 
 def open_found(folder: int, name: str) -> int:
-    """Return a descriptor of a file that a listing has shown as regular; raise OSError if it is gone."""
+    """Return a descriptor of a regular file from a listing."""
     return os.open(name, _FILE | os.O_RDONLY, dir_fd=folder)
 
 
 def is_folder(root: Root, top: int, parts: Parts) -> bool:
-    """Return whether a path is a folder; False if it is anything else, or nothing.
-
-    Raises:
-        FileNotUsableError, OutsideRootError: As ``open_folder``, about the folders on the way.
-    """
+    """Return whether a path is a folder."""
     folder = open_folder(root, top, parts[:-1])
     try:
         found = os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
@@ -147,7 +123,7 @@ def is_folder(root: Root, top: int, parts: Parts) -> bool:
 
 
 def check_regular(parts: Parts, found: os.stat_result) -> None:
-    """Raise E161 unless the status is that of a regular file."""
+    """Raise E161 unless the file is regular."""
     kind = kind_of(found)
     if kind is not None:
         hint = ": list it with LS" if stat.S_ISDIR(found.st_mode) else ""
@@ -155,14 +131,14 @@ def check_regular(parts: Parts, found: os.stat_result) -> None:
 
 
 def kind_of(found: os.stat_result) -> str | None:
-    """Return what is not a regular file, in words; None for a regular file."""
+    """Return the kind of file in words; None for a regular file."""
     if stat.S_ISREG(found.st_mode):
         return None
     return next((kind for is_kind, kind in KINDS if is_kind(found.st_mode)), "something unknown")
 
 
 def check_mount(root: Root, opened: int, folder: int, parts: Parts) -> None:
-    """Raise E160 if something is on another file system than the root, or is the library's own folder."""
+    """Raise E160 for another file system, or the library's data folder."""
     found = os.fstat(opened)
     if (found.st_dev, found.st_ino) == root.hidden:
         raise OutsideRootError(path=shown_path(parts), reason="kantan-agents stores its data there")
@@ -172,13 +148,13 @@ def check_mount(root: Root, opened: int, folder: int, parts: Parts) -> None:
 
 
 def raise_unusable(root: Root, folder: int, parts: Parts, error: Exception) -> NoReturn:
-    """Raise the error for something that could not be opened."""
+    """Raise the error for a failed open."""
     found = unusable(root, folder, parts, error)
     raise found from None if found is error else error  # not from itself: a chain of causes must end
 
 
 def unusable(root: Root, folder: int, parts: Parts, error: Exception) -> Exception:
-    """Return the error for something that could not be opened."""
+    """Return the error for a failed open."""
     target = _target(folder, parts[-1])
     if target is not None:
         return _link_error(root, parts, target)
@@ -214,7 +190,7 @@ def _target(folder: int, name: str) -> str | None:
 
 def _nearest(root: Root, folder: int, parts: Parts) -> str | None:
     left = names_in(folder)[:_MOST_NAMES]
-    # The next one after one that may not be named, so that its absence says nothing; only a few.
+    # Hidden names are skipped, so that their absence reveals nothing.
     for _ in range(_MOST_HINTS):
         near = nearest(shown_path(parts[-1:]), left) if left else None
         if near is None:
@@ -227,7 +203,7 @@ def _nearest(root: Root, folder: int, parts: Parts) -> str | None:
 
 
 def names_in(folder: int) -> list[str]:
-    """Return the names in a folder; none if it cannot be listed."""
+    """Return the names in a folder that can be listed."""
     try:
         listed = os.open(".", _LISTED, dir_fd=folder)
     except OSError:
@@ -241,7 +217,7 @@ def names_in(folder: int) -> list[str]:
 
 
 def _check_spelling(root: Root, folder: int, name: str) -> None:
-    """Raise unless a file has exactly this name, if the file system accepts others that rules do not."""
+    """Raise for another spelling of the name, which the file system accepts and rules do not."""
     if not root.folds_names:
         return
     names = names_in(folder)
@@ -266,9 +242,9 @@ def _closing(folder: int) -> Iterator[None]:
 
 
 def is_same_mount(one: int, other: int) -> bool:
-    """Return whether two descriptors are of the same mount; False where the system does not tell.
+    """Return whether two descriptors are of the same mount; False if unknown.
 
-    In some containers, a file and its folder are on the same mount and still have different device numbers.
+    In some containers, a file and its folder on one mount have different device numbers.
     """
     first = _mount_of(one)
     return first is not None and first == _mount_of(other)

@@ -1,4 +1,4 @@
-"""``Read``: the lines of a text file, numbered."""
+"""``Read``: the numbered lines of a file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UTF8_BYTES = 4
 
 
 def read_tool(root: Root, known: KnownFiles | None = None) -> FunctionTool:
-    """Return the tool ``Read``; ``known`` gets to know what it has read."""
+    """Return the tool ``Read``, which records its files in ``known``."""
 
     async def read(
         _context: ToolContext[Any],
@@ -59,11 +59,7 @@ def read_lines(
     *,
     known: KnownFiles | None = None,
 ) -> str:
-    """Return numbered lines of a file, with a note about what was left out.
-
-    Raises:
-        OutsideRootError, FileNotUsableError: E160, E161.
-    """
+    """Return numbered lines of a file."""
     parts = root.parts(file_path)
     if not parts:
         raise FileNotUsableError(path=".", reason="it is a folder, not a file: list it with LS")
@@ -74,7 +70,7 @@ def read_lines(
         finally:
             os.close(folder)
     try:
-        found = os.fstat(file)  # before: what changes while it is read is not known
+        found = os.fstat(file)  # before: a change during the read must not count as read
         size = found.st_size
         page = _Page(first, lines)
         for block in text_blocks(file, size, stop):
@@ -96,8 +92,6 @@ def read_lines(
 
 @attrs.define
 class _Page:
-    """Collects the lines of one answer."""
-
     first: int
     limit: int
     line: int = 1
@@ -109,7 +103,7 @@ class _Page:
     _bytes: int = 0
 
     def add(self, block: bytes) -> None:
-        """Add text; a line may continue in the next block."""
+        """A line may continue in the next block."""
         newlines = block.count(b"\n")
         if self.is_full or self.line + newlines < self.first:
             self.line += newlines
@@ -161,11 +155,6 @@ class _Page:
             return data.decode("latin-1")
 
     def text(self, size: int) -> str:
-        """Return the answer.
-
-        Args:
-            size: Size of the file.
-        """
         total = self.line - 1
         if not self.shown:
             return "[the file is empty]" if not total else f"[the file has only {total:,} lines]"

@@ -1,4 +1,4 @@
-"""Which files the rules of the current run permit to read: no other tool shows the rest."""
+"""Determines which files the rules of the current run permit to read."""
 
 from __future__ import annotations
 
@@ -28,13 +28,7 @@ from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_of_run
 
 @attrs.frozen(eq=False)
 class ReadRules:
-    """What the rules say about reading.
-
-    Attributes:
-        root: The root.
-        read: The tool ``Read``, as the rules know it.
-        others: The other tools, by name.
-    """
+    """The rules about reading."""
 
     root: Root
     read: ToolFacts
@@ -43,16 +37,9 @@ class ReadRules:
     def in_force(self, context: agents.RunContextWrapper[Any], tool: str) -> MayRead | None:
         """Return whether a tool may show a file in the current run; None if it may show every file.
 
-        A rule set whose ``allow`` has no entry about ``Read`` says which tools there are, and nothing about
-        files. One that denies ``Read`` does. A tool that got the permission for a folder does not show what
-        its own entries of ``deny`` are about below that folder.
-
-        Args:
-            context: The SDK's context of the call.
-            tool: Name of the tool that asks.
-
-        Raises:
-            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules have become invalid.
+        An ``allow`` list without an entry about ``Read`` selects tools and does not restrict files; denying
+        ``Read`` does. A tool permitted for a folder does not show files below it that its own ``deny``
+        entries cover. Raises E18 or E20.
         """
         layers = _layers(context)
         if layers.permits_all:
@@ -70,7 +57,7 @@ class ReadRules:
         return (lambda path: all(check(path) for check in checks)) if checks else None
 
     def may_name(self, path: str) -> bool:
-        """Return whether an error of the current call may name something that the model has not named."""
+        """Return whether an error of the current call may name a path unknown to the model."""
         call = current_call.get()
         if call is None:  # no model has made it
             return True
@@ -86,7 +73,6 @@ class ReadRules:
         return bool(decisions) and not _denies(decisions)
 
     def _decisions(self, rules: ToolRules, tool: ToolFacts, path: str) -> list[Decision]:
-        """Return the decisions about both spellings of a path that a model may use; none if it cannot."""
         absolute = f"{self.root.path.rstrip('/')}/{path}"
         parameter = tool.parameter or ""
         try:

@@ -1,4 +1,4 @@
-"""The root folder of a toolkit, and what a path means below it."""
+"""The root folder of a toolkit, and the paths below it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from kantan_agents.support.arguments import checked_path
 from kantan_agents.support.data_folder import data_folder_near
 
 MAX_DEPTH = 200
-"""Names on the way from the root to a file."""
 
 _NEEDED = ("O_NOFOLLOW", "O_DIRECTORY", "O_NONBLOCK")
 _SHOWN = 100
@@ -34,13 +33,12 @@ class Root:
     """A folder that the tools cannot leave.
 
     Attributes:
-        path: Its path, without symbolic links.
-        given: Its path as the user wrote it, made absolute.
-        device: The file system that it is on.
-        folds_names: Whether that file system knows a file by several spellings of its name.
+        path: Without symbolic links.
+        given: The user's path, made absolute.
+        folds_names: Whether the file system accepts several spellings of a name.
         names: The absolute paths by which rules may name the folder.
-        hidden: Device and number of the folder of this library's data below it, which is not opened.
-        may_name: Whether an error may name something to the model that it has not named, by its path.
+        hidden: Device and inode number of the library's data folder below it, which stays closed.
+        may_name: Whether an error may name a path unknown to the model.
     """
 
     path: str
@@ -55,9 +53,7 @@ class Root:
     def at(cls, root: Any) -> Root:
         """Return the root folder at a path.
 
-        Raises:
-            InvalidOptionError: E75, it is not a folder, or this library stores its data there.
-            ToolkitUnavailableError: E165, the system cannot confine tools to a folder.
+        Raises E75 in this library's data folder, E165 if the system cannot confine tools.
         """
         text = checked_path("root", root)
         if not all(hasattr(os, name) for name in _NEEDED) or os.open not in os.supports_dir_fd:
@@ -83,9 +79,9 @@ class Root:
         return cls(str(real), given, device, folds_names, names, hidden)
 
     def relative(self, path: str) -> str | None:
-        """Return a path relative to the root, as rules compare it; None if it leaves the root.
+        """Return a path relative to the root, as rules compare it; None outside.
 
-        The text alone decides, because the tools never follow a symbolic link. The root itself is ``""``.
+        The string alone decides, because the tools never follow a symbolic link.
         """
         try:
             is_usable = "\0" not in path and bool(os.fsencode(path) or True)
@@ -98,12 +94,7 @@ class Root:
         return None
 
     def parts(self, path: str) -> tuple[str, ...]:
-        """Return the names on the way from the root to a path.
-
-        Raises:
-            OutsideRootError: E160, the path leaves the root.
-            FileNotUsableError: E161, it is nested too deeply.
-        """
+        """Return the names from the root to a path; raise E160 outside, E161 if it is too deep."""
         found = self.relative(path)
         if found is None:
             reason = "paths are relative to the root folder, or absolute and below it"
@@ -114,7 +105,7 @@ class Root:
 
 
 def _below(base: str, path: str) -> str | None:
-    path = f"/{path.lstrip('/')}"  # POSIX gives two leading slashes a meaning of their own
+    path = f"/{path.lstrip('/')}"  # in POSIX, two leading slashes have a special meaning
     if path == base:
         return ""
     prefix = base if base == "/" else f"{base}/"
@@ -131,7 +122,6 @@ def _through_links(path: str) -> Iterator[str]:
 
 
 def _folds_names(root: Path) -> bool:
-    """Return whether a file is found by another spelling of its name as well, as usual on macOS."""
     some = next((path for path in root.iterdir() if _swapped(path) != path), root)
     try:
         return _swapped(some) != some and _swapped(some).samefile(some)

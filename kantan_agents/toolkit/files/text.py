@@ -1,4 +1,4 @@
-"""The text of a file, and how it was written: encoding, byte order mark, line ends."""
+"""The decoded content of a file with its format."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import codecs
 
 import attrs
 
-_MARKS = (  # longest first: that of UTF-32 begins like that of UTF-16
+_MARKS = (  # longest first: the mark of UTF-32 starts with the mark of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF8, "utf-8"),
@@ -20,18 +20,16 @@ class BinaryFileError(Exception):
 
 
 def marked_encoding(data: bytes) -> tuple[bytes, str | None]:
-    """Return the byte order mark at the beginning and its encoding; ``b""`` and None without one."""
+    """Return the byte order mark and its encoding, or ``b""`` and None."""
     return next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", None))
 
 
 @attrs.frozen
 class FileText:
-    """The text of a file with ``\\n`` as its only line end, and what is needed to write it back.
+    """The content of a file with ``\\n`` as its only line end, and everything to write it back.
 
     Attributes:
-        text: The text.
-        ends: The line end of each line that has one, ``"\\n"`` or ``"\\r\\n"``.
-        encoding: How it is encoded.
+        ends: ``"\\n"`` or ``"\\r\\n"`` for each line that has one.
         mark: The byte order mark.
     """
 
@@ -42,11 +40,7 @@ class FileText:
 
     @classmethod
     def decode(cls, data: bytes) -> FileText:
-        """Return the text of a file's bytes; what is neither UTF-8 nor marked is read as Latin-1.
-
-        Raises:
-            BinaryFileError: The bytes are not text.
-        """
+        """Decode a file, by default as UTF-8 or else Latin-1."""
         mark, encoding = marked_encoding(data)
         body = data[len(mark) :]
         if encoding in (None, "utf-8") and b"\0" in body:
@@ -63,11 +57,7 @@ class FileText:
         return cls(text, ends, encoding or "utf-8", mark)
 
     def encode(self) -> bytes:
-        """Return the bytes of the file.
-
-        Raises:
-            UnicodeEncodeError: The encoding has no code for a character.
-        """
+        """Encode the file."""
         if "\r\n" not in self.ends:
             return self.mark + self.text.encode(self.encoding)
         pieces = self.text.split("\n")
@@ -75,13 +65,7 @@ class FileText:
         return self.mark + raw.encode(self.encoding)
 
     def replaced(self, starts: list[int], old: str, new: str) -> FileText:
-        """Return the text with ``old`` replaced at some places; new lines end as their neighbours do.
-
-        Args:
-            starts: Where ``old`` begins, in order, without overlaps.
-            old: The text there.
-            new: The text in its place.
-        """
+        """Replace ``old`` at ``starts``, which are sorted; new lines end as their neighbors do."""
         removed, added = old.count("\n"), new.count("\n")
         pieces: list[str] = []
         ends: list[str] = []
@@ -97,5 +81,5 @@ class FileText:
 
 
 def unified(text: str) -> str:
-    """Return a text of the model with ``\\n`` as its only line end."""
+    """Return a model's string with ``\\n`` as its only line end."""
     return text.replace("\r\n", "\n")

@@ -1,4 +1,4 @@
-"""Runs file work in threads, and lets it end when nobody waits for it any more."""
+"""Runs file work in threads, which end when no one waits for them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,15 @@ import anyio.to_thread
 T = TypeVar("T")
 
 SCAN_SECONDS = 60.0
-"""A scan of many files ends after this time, with what it has found."""
+"""A scan of many files then returns its results so far."""
 
 
 class ScanStoppedError(Exception):
-    """The call was cancelled; nobody sees this."""
+    """The call was canceled; never visible outside."""
 
 
 class SearchStop:
-    """Asks a thread to end.
-
-    Attributes:
-        is_set: Whether the call was cancelled.
-    """
+    """Asks a thread to end."""
 
     __slots__ = ("_deadline", "is_set")
 
@@ -32,7 +28,7 @@ class SearchStop:
         self._deadline = time.monotonic() + seconds
 
     def check(self) -> None:
-        """Raise if the call was cancelled."""
+        """Raise if the call was canceled."""
         if self.is_set:
             raise ScanStoppedError
 
@@ -43,7 +39,7 @@ class SearchStop:
 
 
 async def in_thread(work: Callable[[SearchStop], T]) -> T:
-    """Run work that only reads in a thread; if the call is cancelled, the thread ends soon after."""
+    """Run work that only reads; after a cancellation the thread ends soon."""
     stop = SearchStop()
     try:
         return await anyio.to_thread.run_sync(work, stop, abandon_on_cancel=True)
@@ -52,5 +48,5 @@ async def in_thread(work: Callable[[SearchStop], T]) -> T:
 
 
 async def to_its_end(work: Callable[[], T]) -> T:
-    """Run work that writes in a thread; once begun, it is done before a cancellation counts."""
+    """Run work that writes; once started, it finishes before a cancellation counts."""
     return await anyio.to_thread.run_sync(work)

@@ -1,4 +1,4 @@
-"""Walks through the files below a folder of the root, in order, within bounded memory and time."""
+"""Walks through the files below a folder, within bounded memory and time."""
 
 from __future__ import annotations
 
@@ -18,18 +18,12 @@ MayRead = Callable[[str], bool]
 
 GIT = ".git"
 MAX_ENTRIES = 200_000
-"""Entries of one folder that are looked at."""
+"""Of one folder."""
 
 
 @attrs.frozen(eq=False)
 class WalkedFile:
-    """A regular file.
-
-    Attributes:
-        path: Its path relative to the root.
-        folder: Descriptor of the folder that it is in, open until the next file is asked for.
-        entry: Its entry in that folder.
-    """
+    """A regular file; ``folder`` stays open until the next file."""
 
     path: str
     folder: int
@@ -38,17 +32,12 @@ class WalkedFile:
 
 @attrs.define(eq=False)
 class Walk:
-    """One walk through the files below a folder.
-
-    Files that the run's rules forbid to read, ``.git`` and what ``.gitignore`` names are left out.
+    """One walk through the files that are neither ignored nor forbidden by the run's rules.
 
     Attributes:
-        root: The root.
-        top: Descriptor of the root folder.
-        stop: Is asked at each folder.
-        may_read: Whether a file may be read; None if all may.
-        depth: How many names a path below ``start`` has at most.
-        skipped: How many files or folders were left out, by reason.
+        may_read: None if all files may be read.
+        depth: Maximum number of path parts below ``start``.
+        skipped: Number of omitted files or folders by reason.
     """
 
     root: Root
@@ -59,11 +48,7 @@ class Walk:
     skipped: Counter[str] = attrs.field(factory=Counter)
 
     def files(self, start: Parts) -> Generator[WalkedFile, None, None]:
-        """Yield the files below a folder: those of a folder by name, then those of its folders.
-
-        Raises:
-            FileNotUsableError, OutsideRootError: E161, E160, about ``start`` itself.
-        """
+        """Yield a folder's files by name, then its folders' files."""
         most = min(MAX_DEPTH, len(start) + self.depth - 1) if self.depth is not None else MAX_DEPTH
         waiting = [(start, self._ignored_above(start))]
         while waiting:
@@ -119,13 +104,12 @@ class Walk:
         return entries
 
     def _ignored_above(self, start: Parts) -> IgnoreRules:
-        """Return the rules of the folders above ``start``; none if they leave out ``start`` itself."""
         rules = IgnoreRules()
         for place in range(len(start)):
             try:
                 folder = open_folder(self.root, self.top, start[:place])
             except KantanAgentsError:
-                return rules  # `start` itself is reported when it is opened
+                return rules  # opening `start` reports it
             try:
                 rules = rules.within(folder, "/".join(start[:place]))
             finally:
@@ -148,6 +132,6 @@ _REASONS = (
 
 
 def skipped_notice(skipped: Counter[str]) -> str | None:
-    """Return what was left out as a line for the model; None if it need not know of anything."""
+    """Return a line about omitted files, or None."""
     reasons = [text.format(f"{skipped[key]:,}") for key, text in _REASONS if skipped[key]]
     return f"[left out: {'; '.join(reasons)}]" if reasons else None

@@ -1,1 +1,1 @@
-"""The files of a project that configurations name: those of git and of MCP servers."""
+"""Files of a project that the configurations of git and MCP servers name."""

@@ -1,4 +1,4 @@
-"""Finds the repositories that an index of git has as a part of another one; ``git status`` runs in them.
+"""Finds the repositories that a git index contains; ``git status`` runs in them.
 
 Runs also in the process of ``supervisor.py``, with the standard library only.
 """
@@ -20,15 +20,11 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _COMPRESSED = 4
 _LONGEST = 65_536
 _IS_EXTENDED = 0x4000
-_NEVER = frozenset((b"", b".", b"..", b".git"))  # git refuses a path with one of these names
+_NEVER = frozenset((b"", b".", b"..", b".git"))  # git rejects a path with one of these names
 
 
 def gitlinks(index: str) -> list[str] | None:
-    """Return the paths of other repositories in an index, also in the shared part of one that is split.
-
-    Returns:
-        None if it is too large, or has too many of them or too long names.
-    """
+    """Return other repositories in an index and its shared part; None if too large."""
     found: dict[str, None] = {}
     folder = os.path.dirname(index)
     shared: list[str] = []
@@ -51,9 +47,9 @@ def gitlinks(index: str) -> list[str] | None:
 
 
 def content_of(file: str, most: int) -> bytes:
-    """Return the beginning of a regular file; nothing if it cannot be read, or is something else."""
+    """Return the start of a regular file, or b""."""
     try:
-        # Not to wait for a pipe that nobody writes to.
+        # Opening a pipe without a writer would wait.
         with open(os.open(file, _FLAGS), "rb") as opened:
             return opened.read(most) if stat.S_ISREG(os.fstat(opened.fileno()).st_mode) else b""
     except (OSError, ValueError):
@@ -61,9 +57,9 @@ def content_of(file: str, most: int) -> bytes:
 
 
 def _links(data: bytes, size: int) -> Iterator[bytes]:
-    """Yield the names of entries for other repositories; the format is that of git's ``gitformat-index``.
+    """The format is ``gitformat-index``.
 
-    Others may be among them, if a hash looks like the mode of such an entry.
+    Other names can appear if a hash looks like the mode of such an entry.
     """
     (version,) = struct.unpack_from(">I", data, 4)
     if version == _COMPRESSED:

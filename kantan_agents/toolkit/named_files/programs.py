@@ -1,4 +1,4 @@
-"""The programs in a project that a configuration names: that of MCP servers, or one of git."""
+"""Programs in a project that a configuration names."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _OF_NODE = ("node_modules", "package.json")
 
 
 def used_by_servers(folder: str) -> Iterator[str]:
-    """Yield the programs that the configuration of MCP servers in a folder names."""
+    """Yield the programs in the configuration of a folder's MCP servers."""
     for name in _SERVERS:
         words = words_of(f"{folder}/{name}")
         if not words:
             continue
-        yield from programs(folder, words)  # as they are, for other readers of the file
+        yield from programs(folder, words)  # unchanged, for other readers of the file
         yield from _of_node(folder, words)
         # Imported here: few folders have servers.
         from kantan_agents.tools.mcp.configuration.read_file import read_file
@@ -44,14 +44,14 @@ def used_by_servers(folder: str) -> Iterator[str]:
 
 
 def used_by_server(entry: ServerEntry) -> Iterator[str]:
-    """Yield the programs that a configured server names, in its directory or in one that it names."""
+    """Yield the programs of a server, in its directory or in one that it names."""
     from kantan_agents.tools.mcp.configuration.variables import expand
 
     expanded = expand(entry, os.environ)
     texts = (expanded.command, *expanded.args, *expanded.env.values())
     words = [word for text in texts for word in (text, *_WORD.findall(text)) if "\0" not in word]
     base = os.path.join(entry.source.folder or entry.source.path.parent, os.path.expanduser(entry.cwd or ""))
-    # Also one that does not exist: who makes it decides what is started.
+    # Also a missing one: its creator decides which program starts.
     missing = (text for text in (expanded.command, *expanded.args) if Path(text).suffix in _PROGRAMS)
     yield from (os.path.normpath(os.path.join(base, text)) for text in missing if "\0" not in text)
     named = (os.path.normpath(os.path.join(base, word)) for word in ("", *words[:_MOST_WORDS]))
@@ -80,7 +80,7 @@ def programs(folder: str, words: Iterable[str]) -> Iterator[str]:
 
 
 def words_of(file: str) -> list[str]:
-    """Return the words of a configuration; none if it cannot be read."""
+    """Return the words of a configuration, if readable."""
     return _WORD.findall(content_of(file, _MOST_BYTES).decode("utf-8", "replace"))
 
 

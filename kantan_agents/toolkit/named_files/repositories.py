@@ -1,4 +1,4 @@
-"""The repositories of git in a project, and the files of each that git executes or is configured by."""
+"""Git repositories in a project, and the files that git executes or reads."""
 
 from __future__ import annotations
 
@@ -22,30 +22,25 @@ _OF_REPOSITORIES = ("commondir", "config", "config.worktree", "hooks", "info/att
 
 @attrs.frozen
 class Repository:
-    """A repository, and where its files are checked out.
-
-    Attributes:
-        folder: The folder with ``.git``.
-        places: Its own folders: ``.git``, or where the file ``.git`` leads.
-    """
+    """A repository; ``places`` are git's data folders: ``.git``, or the target of the file ``.git``."""
 
     folder: str
     places: tuple[str, ...]
 
     @property
     def index(self) -> str:
-        """The file that says what is checked out, also other repositories."""
+        """The index file, which may list other repositories."""
         return f"{self.places[0]}/index"
 
 
 def repositories(folder: str) -> Iterator[Repository]:
-    """Yield the repository of a folder, which need not exist, and its submodules and worktrees in there."""
+    """Yield the repository of a folder, if any, and its submodules and worktrees below it."""
     top, waiting, seen = folder, [folder], {folder}
     while waiting and len(seen) <= MOST_LINKS:
         folder = waiting.pop()
         found = Repository(folder, tuple(_places(f"{folder}/.git")))
         yield found
-        # An index that cannot be read is no reason to stop: the command is watched all the same.
+        # An unreadable index is no reason to stop: the command is still watched.
         parts = {f"{folder}/{link}" for link in gitlinks(found.index) or ()}
         parts |= {one for one in _worktrees(found) if one.startswith(f"{top}/")}
         waiting += parts - seen
@@ -59,7 +54,7 @@ def _worktrees(repository: Repository) -> Iterator[str]:
 
 
 def used_by_git(repository: Repository) -> Iterator[str]:
-    """Yield the files of a repository that git executes or reads its configuration from."""
+    """Yield the files that git executes or reads its configuration from."""
     root = repository.folder
     if os.path.isfile(f"{root}/.git"):  # a worktree or a submodule: it names the folder
         yield f"{root}/.git"
@@ -93,7 +88,6 @@ def _line(file: str) -> str:
 
 
 def _inner(folder: str) -> tuple[list[str], bool]:
-    """Return the repositories in a folder of git, at any depth, and whether these are all."""
     waiting, found = [folder], list[str]()
     for _ in range(_MOST):
         if not waiting:
@@ -109,7 +103,6 @@ def _inner(folder: str) -> tuple[list[str], bool]:
 
 
 def _configured(root: str, file: str, base: str) -> Iterator[str]:
-    """Yield the files that a configuration names and what they name, and the folders of hooks."""
     waiting = [file]
     for _ in range(_MOST_INCLUDED):
         if not waiting:

@@ -51,38 +51,38 @@ def shell_tools(
     """Create the tools ``Bash``, ``BashOutput`` and ``KillShell``, under the names that agent files use.
 
     Each command is a separate shell in ``root``, without input, with a clean environment and within limits.
-    When it ends, is canceled or takes too long, all of its processes are ended. Its background commands end
-    with the run, or with ``BackgroundShells``, and everything ends with this process, even if that is killed.
-    If the SDK's own ``Runner`` runs the tools, no end of a run ends background commands: they end with their
-    event loop, with the process, or after ``background_seconds``.
+    When it ends, is canceled or takes too long, all of its processes are ended. Background commands end with
+    the run or with ``BackgroundShells``. Everything ends with this process, even if it is killed. Under the
+    SDK's own ``Runner``, the end of a run does not end background commands: they end with their event loop,
+    with the process, or after ``background_seconds``.
 
     Where bubblewrap is installed and works, commands run in a sandbox: they may change ``root`` and a
     ``/tmp`` of the run, read the system's programs, and see neither home directories nor other processes.
-    They cannot change the files in ``root`` that decide what is executed outside of it or what tools may do:
-    the Python environment of this process, ``.git/config``, the files of agents, skills and MCP servers, and
+    They cannot change files in ``root`` that determine which code runs outside it or what tools may do: the
+    Python environment of this process, ``.git/config``, the files of agents, skills and MCP servers, and
     others that the page "What a folder can and cannot do" lists.
 
     Args:
         root: The directory of the commands.
         approval: Whether each call of ``Bash`` needs an approval.
-        limits: What a command may use; None for the defaults of ``ShellLimits``.
-        sandbox: ``"auto"`` uses a sandbox if there is one, ``"required"`` runs no command without one,
+        limits: The limits of a command; None for the defaults of ``ShellLimits``.
+        sandbox: ``"auto"`` uses a sandbox if one is available, ``"required"`` runs no command without one,
             ``"off"`` uses none.
         write: Whether commands may change ``root``. Only a sandbox can prevent it, so False needs
             ``sandbox="required"``.
         network: Whether commands in a sandbox reach the network.
-        env: Further environment variables. Of this process, commands get only ``PATH``, ``HOME``, ``LANG``,
-            ``LC_*``, ``TERM``, ``TZ``, ``TMPDIR`` and the user's name.
-        readable: Files and directories that commands in a sandbox may read besides ``root``, the system's
-            programs and this Python environment.
-        writable: Files and directories in ``root`` that commands in a sandbox may write although they are
-            protected, such as ``.venv``. Whatever this process itself executes stays protected.
+        env: Additional environment variables. Of this process, commands get only ``PATH``, ``HOME``,
+            ``LANG``, ``LC_*``, ``TERM``, ``TZ``, ``TMPDIR`` and the user's name.
+        readable: Files and directories that commands in a sandbox may read in addition to ``root``, the
+            system's programs and this Python environment.
+        writable: Protected files and directories in ``root`` that commands in a sandbox may write, such as
+            ``.venv``. Code that this process executes stays protected.
 
     Raises:
-        InvalidOptionError: E75, an option has an invalid value.
+        InvalidOptionError: E75: an option has an invalid value.
 
     Returns:
-        Function tools of the SDK. All agents and runs that use them share nothing but ``root``.
+        Function tools of the SDK. Agents and runs that use them share nothing but ``root``.
     """
     path = _checked_root(root)
     options = ShellOptions(

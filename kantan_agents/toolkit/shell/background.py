@@ -1,4 +1,4 @@
-"""``BackgroundShells``: commands in the background that continue from run to run, as in a conversation."""
+"""``BackgroundShells``: background commands that outlive a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _used: ContextVar[BackgroundShells | None] = ContextVar("kantan_agents_backgroun
 
 
 class _Numbers(Iterator[int]):
-    """The numbers in ids, from 1, without a reference to their owner, which has to be collected."""
+    """Id numbers from 1. It has no reference to its owner, which must be collectable."""
 
     def __init__(self) -> None:
         self.last = 0
@@ -26,9 +26,9 @@ class _Numbers(Iterator[int]):
 
 
 class BackgroundShells:
-    """What runs have in the background for longer than a run, until ``end()``.
+    """Background commands that outlive a run, until ``end()``.
 
-    Without it, a command in the background ends with the run that started it. Use one for each conversation:
+    Without it, a background command ends with the run that started it. Use one for each conversation:
 
         shells = BackgroundShells()
         with shells.used():
@@ -36,8 +36,8 @@ class BackgroundShells:
             await agent.run_async("Have they passed?")
         await shells.end()
 
-    Commands of subagents end with the run of the subagent all the same. Everything ends with the event loop
-    and with the process.
+    Commands of subagents still end with the run of the subagent. Everything ends with the event loop and with
+    the process.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class BackgroundShells:
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Let runs that start in the block keep their commands here."""
+        """Runs that start in the block store their commands here."""
         token = _used.set(self)
         try:
             yield
@@ -55,7 +55,7 @@ class BackgroundShells:
             _used.reset(token)
 
     def listed(self) -> list[BackgroundShell]:
-        """Return the commands in the order in which they were started, without those that ended long ago."""
+        """Return the commands in starting order, without those that ended long ago."""
         found = [shell for shells in self._of.values() for shell in shells.listed()]
         return sorted(found, key=lambda shell: shell.command.started_at)
 
@@ -63,7 +63,7 @@ class BackgroundShells:
         """Return a command.
 
         Raises:
-            UnknownShellError: E169, there is none of this id.
+            UnknownShellError: E169: no command has this id.
         """
         listed = self.listed()
         for shell in listed:
@@ -72,31 +72,25 @@ class BackgroundShells:
         raise UnknownShellError(shell=shell_id, available=[shell.id for shell in listed])
 
     async def end(self) -> None:
-        """End all commands with all of their processes, and forget them. It can be used again."""
+        """End all commands with all of their processes, and forget them. The object can be used again."""
         for shells in list(self._of.values()):
             shells.kill()
         while self._of:
             await self._of.popitem()[1].close()
 
     def of(self, tools: Hashable, most: int, root: str) -> Shells:
-        """Return those of a set of tools. For the library.
-
-        Args:
-            tools: The set. Another one cannot read or end its commands, and has a ``/tmp`` of its own.
-            most: How many commands may run at once.
-            root: Their directory.
-        """
+        """Return the shells of a set of tools, which are isolated from other sets. For the library."""
         if tools not in self._of:
             self._of[tools] = Shells(most, root, numbers=self._numbers)
         return self._of[tools]
 
     def skip(self, number: int) -> None:
-        """Give no command an id with a number up to this one: an earlier process has used them."""
+        """Skip id numbers up to this one, which an earlier process has used."""
         self._numbers.last = max(self._numbers.last, number)
 
 
 def used_by(run: Run | None) -> BackgroundShells | None:
-    """Return where a run keeps its commands; None if they end with it."""
+    """Return the ``BackgroundShells`` of a run, or None."""
     return None if run is not None and run.parent_run is not None else _used.get()
 
 

@@ -1,17 +1,10 @@
-"""``BoundedOutput``, the beginning and the end of what a command prints, and ``LatestOutput``."""
+"""Bounded buffers for the output of a command."""
 
 from __future__ import annotations
 
 
 class BoundedOutput:
-    """Keeps the first and the last bytes of an output, and counts the rest.
-
-    Args:
-        size: How many bytes to keep; half of them from the beginning.
-
-    Attributes:
-        total: How many bytes were added in all.
-    """
+    """Stores the first and last ``size / 2`` bytes of an output."""
 
     def __init__(self, size: int) -> None:
         self.total = 0
@@ -21,7 +14,7 @@ class BoundedOutput:
         self._left_out = 0
 
     def add(self, data: bytes) -> None:
-        """Add what was printed next."""
+        """Add printed bytes."""
         self.total += len(data)
         free = self._half - len(self._head)
         self._head += data[:free]
@@ -32,10 +25,9 @@ class BoundedOutput:
         self._left_out += max(len(data) - max(free, 0), 0)
 
     def take(self, *, is_last: bool) -> str:
-        """Return what was added since the last call, with a notice where something is missing.
+        """Return the output since the last call, with a notice of omitted bytes.
 
-        Args:
-            is_last: Whether nothing more is added. Otherwise the bytes of an unfinished character stay.
+        Unless ``is_last``, an unfinished character stays for the next call.
         """
         missing = self._left_out - len(self._tail)
         if missing > 0:
@@ -49,19 +41,12 @@ class BoundedOutput:
         rest, tail = bytes(tail[len(tail) - keep :]), tail[: len(tail) - keep]
         self._head, self._tail, self._left_out = bytearray(rest), bytearray(), 0
         notice = f"\n[... {missing:,} bytes are not shown ...]\n" if missing > 0 else ""
-        # Databases refuse NUL in a text.
+        # Databases reject NUL in a string.
         return f"{_text(head)}{notice}{_text(tail)}".replace("\0", "\ufffd")
 
 
 class LatestOutput:
-    """Keeps the last bytes of an output.
-
-    Args:
-        size: How many.
-
-    Attributes:
-        total: How many bytes were added in all.
-    """
+    """Stores the last ``size`` bytes of an output."""
 
     def __init__(self, size: int) -> None:
         self.total = 0
@@ -69,13 +54,13 @@ class LatestOutput:
         self._data = bytearray()
 
     def add(self, data: bytes) -> None:
-        """Add what was printed next."""
+        """Add printed bytes."""
         self.total += len(data)
         self._data += data
         del self._data[: -self._size]
 
     def text(self) -> str:
-        """Return what is kept, with a notice of what is missing before it."""
+        """Return the stored output, after a notice of omitted bytes."""
         missing = self.total - len(self._data)
         begin = _continuing(self._data) if missing else 0
         notice = f"[... {missing + begin:,} bytes are not shown ...]\n" if missing else ""
@@ -86,18 +71,16 @@ def _text(data: bytes | bytearray) -> str:
     return data.decode("utf-8", "replace")
 
 
-_MARK = 0xC0  # two bits: 10 in a byte that continues a character, 11 in one that begins a longer one
+_MARK = 0xC0  # two bits: 10 in a byte that continues a character, 11 in one that starts a longer one
 _CONTINUES = 0x80
 _LENGTHS = ((0xF0, 4), (0xE0, 3), (0xC0, 2))
 
 
 def _continuing(data: bytearray) -> int:
-    """Return how many bytes at the beginning belong to a character that began before."""
     return next((place for place, byte in enumerate(data[:4]) if byte & _MARK != _CONTINUES), 0)
 
 
 def _unfinished(data: bytes | bytearray) -> int:
-    """Return how many bytes at the end belong to a character that is not complete."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte & _MARK == _CONTINUES:

@@ -1,4 +1,4 @@
-"""A running command: started through its supervisor, read, limited and ended."""
+"""A running command."""
 
 from __future__ import annotations
 
@@ -31,20 +31,16 @@ _PATIENCE_SECONDS = 12.0  # more than a supervisor takes to give up
 
 @attrs.frozen
 class CommandEnding:
-    """How a command has ended.
+    """How a command ended.
 
     Attributes:
-        code: Its exit code; None if a signal has ended it.
-        signal: That signal.
-        limit: The limit that it has exceeded: ``"time"``, ``"output"``, ``"memory"``, ``"cpu"``, ``"disk"``
-            or ``"processes"``; ``"kept"`` if it has made something that it may not make, ``"replaced"`` and
-            ``"way"`` if a protected file was replaced, or is about to be.
-        moved: Protected paths that it has made or replaced, each with the name that it has now; without a
-            name, it was a link that is there again.
-        replaced: Protected paths that somebody has replaced meanwhile, so that it could write there.
-        left: How many processes it has left behind; they are ended as well.
-        problem: Why it could not be started or watched; else None.
-        is_started: Whether it was started.
+        limit: The exceeded limit: ``"time"``, ``"output"``, ``"memory"``, ``"cpu"``, ``"disk"`` or
+            ``"processes"``; ``"kept"`` if it created something forbidden; ``"replaced"`` and ``"way"`` if a
+            protected file was or is about to be replaced.
+        moved: Protected paths that it created or replaced, each with its new name; "" for a restored link.
+        replaced: Protected paths that others replaced meanwhile, so that it could write there.
+        left: Number of processes left behind, which are killed.
+        problem: Why it could not be started or watched.
     """
 
     code: int | None = None
@@ -58,21 +54,7 @@ class CommandEnding:
 
 
 class ShellCommand:
-    """One command, owned by a task of its own: the task that waits for it may be cancelled.
-
-    Args:
-        launch: How it is started.
-        seconds: How long it may take.
-        latest: Gets what it prints, besides ``output``.
-
-    Attributes:
-        seconds: How long it may take.
-        output: What it has printed.
-        latest: The same for those who do not take it from ``output``; None unless it was given.
-        ending: How it has ended; None while it is running.
-        started_at: When it was started, by ``time.monotonic()``.
-        ended_at: When it has ended; None while it is running.
-    """
+    """A command, owned by a separate task: the task that waits for it may be canceled."""
 
     def __init__(self, launch: Launch, seconds: float, latest: LatestOutput | None = None) -> None:
         self.output = BoundedOutput(launch.limits.output_bytes)
@@ -89,11 +71,11 @@ class ShellCommand:
         self._said = b""
         self._loop = asyncio.get_running_loop()
         self._asked_to_end = anyio.Event()
-        # In a context of its own: it may outlive the tool call that starts it.
+        # A separate context: it may outlive the tool call that starts it.
         self._task = contextvars.Context().run(asyncio.create_task, self._own())
 
     async def ended(self) -> CommandEnding:
-        """Wait for the end; if the waiting task is cancelled, kill the command and wait all the same."""
+        """Wait for the end, even if the waiting task is canceled; that kills the command."""
         try:
             await asyncio.wait({self._task})
         except BaseException:
@@ -103,7 +85,7 @@ class ShellCommand:
         return CommandEnding(problem="its event loop has ended") if self.ending is None else self.ending
 
     def kill(self) -> None:
-        """Kill all processes of the command, from any thread and without waiting."""
+        """Kill all processes, from any thread and without waiting."""
         with self._lock:
             self._is_killed = True
             if self._supervisor is not None:
@@ -112,19 +94,19 @@ class ShellCommand:
             self._loop.call_soon_threadsafe(self._asked_to_end.set)
 
     async def killed(self) -> None:
-        """Kill the command and wait for the end of its processes, unless another event loop owns it."""
+        """Kill the command and wait, unless another event loop owns it."""
         self.kill()
         if self._loop is asyncio.get_running_loop():
             await wait_for_end(self._task)
 
     @property
     def limits(self) -> ShellLimits:
-        """What it may use."""
+        """Its limits."""
         return self._launch.limits
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, or the event loop that owned it has."""
+        """Whether it, or the event loop that owned it, has ended."""
         return self.ending is not None or self._task.done() or self._loop.is_closed()
 
     async def _own(self) -> None:
@@ -149,12 +131,12 @@ class ShellCommand:
                 ending = self._read_ending("way" if supervisor.makes_way else self._limit)
                 if ending.problem is not None:
                     await to_thread.run_sync(supervisor.end_leftovers)
-                # All that had the pipe is gone, unless the command has sent it to a process by a socket.
+                # All processes with the pipe are gone, unless it was sent to one by a socket.
                 group.cancel_scope.deadline = anyio.current_time() + _REST_SECONDS
             self.ending = ending
         finally:
             for coroutine in beside:
-                coroutine.close()  # nobody has awaited it if the loop ends before its task's first step
+                coroutine.close()  # never awaited if the loop ends before its task's first step
             self.ended_at = time.monotonic()
             supervisor.hang_up()
             if self.ending is None:
@@ -162,7 +144,7 @@ class ShellCommand:
             try:
                 with anyio.CancelScope(shield=True):
                     await to_thread.run_sync(supervisor.close)
-            except asyncio.CancelledError:  # the loop ends, and the thread may not have begun
+            except asyncio.CancelledError:  # the loop ends, and the thread may not have started
                 threading.Thread(target=supervisor.close).start()
                 raise
 
@@ -183,7 +165,6 @@ class ShellCommand:
             await self._read_status(supervisor)
 
     async def _insist(self, supervisor: Supervised, scope: anyio.CancelScope) -> None:
-        """Kill the supervisor and all processes if it does not do what it is asked to."""
         with scope:
             await self._asked_to_end.wait()
             await anyio.sleep(self._launch.limits.grace_seconds + _PATIENCE_SECONDS)
@@ -216,7 +197,7 @@ class ShellCommand:
         if "code" in said:
             limit = limit or said["limit"]
             if limit is None:
-                # Of a signal in the sandbox, its code is all that is seen.
+                # A sandbox only shows the code of a signal.
                 code = said["code"] - _SIGNALLED if self._launch.is_sandboxed and said["code"] else None
                 limit = _LIMIT_OF.get(said["signal"] or code)
             moved = tuple((old, new) for old, new in said["moved"])
@@ -233,7 +214,6 @@ def _itself(coroutine: Coroutine[Any, Any, None]) -> Coroutine[Any, Any, None]:
 
 
 async def _read(file: int) -> bytes:
-    """Return what a pipe has, b"" at its end."""
     while True:
         await anyio.wait_readable(file)
         with suppress(BlockingIOError):

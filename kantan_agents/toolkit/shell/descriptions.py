@@ -1,6 +1,6 @@
-"""What the model reads about the shell tools, and about a command after it has ended.
+"""Strings for the model about commands.
 
-In a result, the first line is the library's, and the command's output follows.
+The first line of a result is the library's; the command's output follows.
 """
 
 from __future__ import annotations
@@ -30,12 +30,7 @@ _MIB = 1024 * 1024
 
 
 def bash_description(limits: ShellLimits, place: str) -> str:
-    """Return the description of ``Bash``.
-
-    Args:
-        limits: What a command may use.
-        place: A sentence about the sandbox.
-    """
+    """Return the description of ``Bash``; ``place`` is a sentence about the sandbox."""
     return (
         "Run a command in a shell and get what it prints, standard error included. Each command is a shell "
         "of its own: it begins in the project's directory, and variables and directories of earlier commands "
@@ -49,7 +44,7 @@ def bash_description(limits: ShellLimits, place: str) -> str:
 
 
 def bash_properties(limits: ShellLimits) -> dict[str, object]:
-    """Return the JSON Schemas of the parameters of ``Bash``."""
+    """Return the parameters of ``Bash``."""
     return {
         "command": {"type": "string", "minLength": 1, "description": "The command."},
         "timeout": {
@@ -67,7 +62,7 @@ def bash_properties(limits: ShellLimits) -> dict[str, object]:
 
 
 def about(sandbox: Sandbox | str) -> str:
-    """Return a sentence about the sandbox for the model, or about its absence."""
+    """Return a sentence about the sandbox or its absence."""
     if isinstance(sandbox, str):
         return "There is no sandbox: commands reach all that the user of this process may."
     network = "with network" if sandbox.network else "no network"
@@ -78,20 +73,14 @@ def about(sandbox: Sandbox | str) -> str:
 
 
 def briefly(sandbox: Sandbox | str) -> str:
-    """Return the same for a result."""
+    """Return ``about`` in short, for a result."""
     if isinstance(sandbox, str):
         return "No sandbox."
     return f"Sandbox: bubblewrap, {'with' if sandbox.network else 'no'} network."
 
 
 def how_it_ended(ending: CommandEnding, limits: ShellLimits, seconds: float) -> str:
-    """Return a sentence about the end of a command.
-
-    Args:
-        ending: How it has ended.
-        limits: What it might use.
-        seconds: How long it might take.
-    """
+    """Return a sentence about the end of a command."""
     if ending.problem is not None and ending.limit is None:
         return f"The command could not be watched to its end, and is ended: {ending.problem}."
     if ending.limit is not None:
@@ -114,18 +103,13 @@ def how_it_ended(ending: CommandEnding, limits: ShellLimits, seconds: float) -> 
 
 
 def result_text(status: list[str], output: str) -> str:
-    """Return the result of a tool call.
-
-    Args:
-        status: Sentences about the command.
-        output: What it has printed.
-    """
-    # The status comes first: nothing that a command prints can be taken for it.
+    """Return the result of a tool call."""
+    # The status comes first, so that output cannot imitate it.
     return f"{' '.join(filter(None, status))}\n{output or 'No output.'}"
 
 
 def left_behind(ending: CommandEnding) -> str:
-    """Return a sentence about processes that a command has left behind, or an empty text."""
+    """Return a sentence about processes left behind, or ""."""
     if ending.left == 0:
         return ""
     were = "process that it left behind was" if ending.left == 1 else "processes that it left behind were"
@@ -133,7 +117,7 @@ def left_behind(ending: CommandEnding) -> str:
 
 
 def set_aside(ending: CommandEnding) -> str:
-    """Return a sentence about protected files that a command has made, or an empty text."""
+    """Return a sentence about protected files that were created, or ""."""
     if not ending.moved:
         return ""
     listed = ", ".join(
@@ -146,7 +130,7 @@ def set_aside(ending: CommandEnding) -> str:
 
 
 def replaced_meanwhile(ending: CommandEnding) -> str:
-    """Return a sentence about protected files that a command may have written, or an empty text."""
+    """Return a sentence about protected files that may have been written, or ""."""
     if not ending.replaced:
         return ""
     listed = ", ".join(ending.replaced)
@@ -154,13 +138,13 @@ def replaced_meanwhile(ending: CommandEnding) -> str:
 
 
 def all_about(ending: CommandEnding, limits: ShellLimits, seconds: float) -> str:
-    """Return all sentences about the end of a command; arguments as for ``how_it_ended``."""
+    """Return all sentences about the end of a command."""
     how = how_it_ended(ending, limits, seconds)
     return " ".join(filter(None, (how, left_behind(ending), set_aside(ending), replaced_meanwhile(ending))))
 
 
 def state_of(command: ShellCommand) -> str:
-    """Return sentences about a command in the background."""
+    """Return sentences about a background command."""
     if command.ending is not None:
         return all_about(command.ending, command.limits, command.seconds)
     return "The command has ended with its event loop." if command.is_over else "Running."

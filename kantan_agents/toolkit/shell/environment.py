@@ -1,4 +1,4 @@
-"""The environment of a command: a few variables that hold no secrets, and what the caller passes."""
+"""The environment of a command: a few variables without secrets, and the caller's."""
 
 from __future__ import annotations
 
@@ -7,21 +7,17 @@ from collections.abc import Mapping
 
 from kantan_agents.errors import InvalidOptionError
 
-# What programs need to find each other and to speak the user's language. Keys, tokens and the addresses of
-# agents (SSH_AUTH_SOCK, DBUS_SESSION_BUS_ADDRESS) are in other variables.
+# Programs need these. Secrets and the addresses of agents (SSH_AUTH_SOCK, DBUS_SESSION_BUS_ADDRESS) are in
+# other variables.
 ALLOWED = ("PATH", "HOME", "LANG", "LANGUAGE", "LOGNAME", "TERM", "TMPDIR", "TZ", "USER")
 _ALLOWED_PREFIX = "LC_"
-# With these, a program loads code from files that they name.
+# These make a program load code from files.
 _OF_LOADERS = ("LD_", "DYLD_", "GCONV_PATH", "LOCPATH", "GLIBC_TUNABLES")
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def checked_environment(given: object) -> dict[str, str]:
-    """Return the caller's variables.
-
-    Raises:
-        InvalidOptionError: E75, they are not a mapping of names to texts.
-    """
+    """Return the caller's variables; raise E75."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -37,7 +33,7 @@ def checked_environment(given: object) -> dict[str, str]:
 
 
 def clean_environment(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of a command: the allowed ones of this process, then ``given``."""
+    """Return the allowed variables of this process, then ``given``."""
     own = {
         name: value
         for name, value in os.environ.items()
@@ -47,6 +43,6 @@ def clean_environment(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def without_loaders(environment: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Divide variables into those that programs outside of the sandbox may have, and the others."""
+    """Split variables into those allowed outside the sandbox, and the others."""
     others = {name: value for name, value in environment.items() if name.startswith(_OF_LOADERS)}
     return {name: value for name, value in environment.items() if name not in others}, others

@@ -1,4 +1,4 @@
-"""``ShellLimits``: what a command may use."""
+"""``ShellLimits``: the limits of a command."""
 
 from __future__ import annotations
 
@@ -30,29 +30,28 @@ def _bytes(_instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
 
 @attrs.frozen
 class ShellLimits:
-    """What a command of ``shell_tools`` may use. A command that uses more is ended with all its processes.
+    """The limits of a command of ``shell_tools``. Exceeding one ends the command with all its processes.
 
     Attributes:
-        seconds: How long a command may take if the model asks for nothing else.
-        most_seconds: The longest time that the model may ask for.
-        background_seconds: How long a command in the background may take.
-        paused_seconds: How long they go on while the run waits for an approval.
-        background_shells: How many commands a run may have in the background at once.
+        seconds: Default time limit of a command.
+        most_seconds: The longest time limit that the model may set.
+        background_seconds: Time limit of a background command.
+        paused_seconds: How long background commands continue while the run waits for an approval.
+        background_shells: Simultaneous background commands of a run.
         cpu_seconds: CPU time of all processes of a command together.
-        memory_bytes: Memory of all processes of a command together, with shared memory and files that lie in
-            memory only, without files on a disk. It is sampled ten times a second. It is also the
-            ``RLIMIT_DATA`` of each process, which shared memory does not count for, and the size of
-            ``/dev/shm`` in a sandbox.
-        disk_bytes: How much a command may write to disks in all, and the size of the sandbox's ``/tmp``, both
-            sampled; also the largest file that a command may write (``RLIMIT_FSIZE``).
-        processes: How many processes a command may have at once.
-        output_bytes: How much of the output the model gets, one half from the beginning and one from the end.
-            No more than twice as much is kept in memory.
-        printed_bytes: How much a command may print in all.
-        grace_seconds: How long the processes have to end after SIGTERM before they are killed.
+        memory_bytes: Memory of all processes of a command together, including shared memory and files in
+            memory, but not files on a disk. It is sampled ten times a second. It is also the ``RLIMIT_DATA``
+            of each process, which does not count shared memory, and the size of ``/dev/shm`` in a sandbox.
+        disk_bytes: Bytes that a command may write to disks in total, and the size of the sandbox's ``/tmp``,
+            both sampled; also the largest file (``RLIMIT_FSIZE``).
+        processes: Simultaneous processes of a command.
+        output_bytes: Bytes of output that the model gets, half from the start and half from the end. At most
+            twice as much is stored in memory.
+        printed_bytes: Bytes that a command may print in total.
+        grace_seconds: Time between SIGTERM and SIGKILL.
 
     Raises:
-        InvalidOptionError: E75, one of them is not a number of its kind.
+        InvalidOptionError: E75: a value is not a number of the right kind.
     """
 
     seconds: float = attrs.field(default=120.0, validator=_seconds)

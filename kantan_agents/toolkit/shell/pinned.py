@@ -1,8 +1,7 @@
-"""What of a project a command in the sandbox cannot change, although it may change the project.
+"""Files of a project that a sandboxed command cannot change, although it may change the project.
 
-These are the protected files, and whatever this process and git execute. What exists is mounted read-only, on
-top of the project. A path that does not exist yet cannot be mounted on without creating it, and neither can a
-link: the process beside the command looks at these (``unchanged_paths.py``).
+Existing files are mounted read-only on top of the project. A missing path cannot be mounted without creating
+it, and neither can a link: the supervisor watches these (``unchanged_paths.py``).
 """
 
 from __future__ import annotations
@@ -43,14 +42,13 @@ _OF_ENVIRONMENTS = ("bin", "lib", "lib64", "include", "pyvenv.cfg", "conda-meta"
 
 @attrs.frozen
 class Pinned:
-    """What a command cannot change. The last three have paths relative to the project.
+    """Paths that a command cannot change. The last three are relative to the project.
 
     Attributes:
-        folders: Folders that stay where they are, because something in them is read-only.
-        read_only: Files and folders that are read-only, with all that is in them.
-        absent: What must not be created.
-        links: Symbolic links that must not be replaced, with what they lead to.
-        indexes: Folders of repositories with the indexes of these, in which others may appear.
+        folders: They must not move, because something in them is read-only.
+        absent: They must not be created.
+        links: Symbolic links that must not be replaced, with their targets.
+        indexes: Repository folders with their indexes, in which other repositories may appear.
     """
 
     folders: tuple[str, ...] = ()
@@ -60,28 +58,29 @@ class Pinned:
     indexes: tuple[tuple[str, str], ...] = ()
 
     def beside(self, other: Pinned) -> Pinned:
-        """Return what to pin for a command while another one is running that has ``other`` pinned.
+        """Return the pins for a command that runs while another one has ``other`` pinned.
 
-        What the other may replace must not be mounted: a link could be in its place when it is.
+        A path that the other may replace must not be mounted: it could be a link by then.
         """
         return Pinned(
             tuple(one for one in self.folders if one in (*other.folders, *other.read_only)),
             tuple(one for one in self.read_only if one in other.read_only),
             tuple(dict.fromkeys((*self.absent, *other.absent))),
             tuple(one for one in self.links if one in other.links),
-            # The configuration of others is not mounted, so they are looked at afterwards, like new ones.
+            # Other repositories' configurations are not mounted, so they are checked afterwards, like new
+            # ones.
             tuple(one for one in self.indexes if one in other.indexes),
         )
 
     @property
     def mounted(self) -> list[str]:
-        """What has a mount that is gone once somebody replaces the path, without the logs of databases."""
+        """Paths whose mount disappears with them, without the logs of databases."""
         return [one for one in (*self.folders, *self.read_only) if not one.endswith(_OF_DATABASES[1:4])]
 
     def mounts(self) -> Iterator[str]:
-        """Yield the arguments of bubblewrap that come after the one for the project."""
-        # A mounted folder cannot be renamed or removed; what is below it comes after it. Another process may
-        # remove a file meanwhile, such as the one that writes a database.
+        """Yield the arguments of bubblewrap that follow those for the project."""
+        # A mounted folder cannot be renamed or removed; its content comes after it. Another process may
+        # remove a file meanwhile, such as a database.
         for path in self.folders:
             yield from ("--bind-try", path, path)
         for path in self.read_only:
@@ -89,16 +88,10 @@ class Pinned:
 
 
 NOTHING_PINNED = Pinned()
-"""For a command that can change nothing, or everything."""
 
 
 def find_pinned(root: str, writable: Iterable[str] = ()) -> Pinned:
-    """Return what a command in a project cannot change. Not for the event loop.
-
-    Args:
-        root: The project, without symbolic links.
-        writable: Paths below it that commands may change, although they are protected.
-    """
+    """Return the pins of a project. Blocks."""
     finder = _Finder(root, tuple(writable))
     for one in (*_executed(root), *filter(None, [data_folder_near(root)])):
         finder.pin(one, always=True)
@@ -109,7 +102,7 @@ def find_pinned(root: str, writable: Iterable[str] = ()) -> Pinned:
 
 
 def runs_from(root: str) -> bool:
-    """Return whether this process executes files of a folder that contains the project."""
+    """Return whether the project is in a folder from which this process runs code."""
     code = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts"))
     places = (*filter(None, code), str(Path(__file__).parents[2]))
     return any(Path(root).is_relative_to(os.path.realpath(place)) for place in places)
@@ -125,7 +118,7 @@ class _Finder:
         self._links: dict[str, str] = {}
 
     def pin(self, path: str, *, always: bool = False, hops: int = 0) -> None:
-        """Pin a path below the root, and what it leads to."""
+        """Pin a path below the root, and its targets."""
         if not _is_below(path, self._root) or hops > _MOST_LINKS:
             return
         if not always and any(path == one or _is_below(path, one) for one in self._writable):
@@ -174,10 +167,9 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _executed(root: str) -> Iterator[str]:
-    """Yield what this process runs code from, and the databases that it writes."""
     user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
     raw = (sys.prefix, sys.exec_prefix, sys.base_prefix, os.path.dirname(sys.executable or "/"), *user)
-    # Also under the name that it has in the project, which may be a link.
+    # Also its name in the project, which may be a link.
     named = (os.path.join(os.path.realpath(os.path.dirname(one)), os.path.basename(one)) for one in raw)
     for place in dict.fromkeys((*named, *executed_here(), *also_protected())):
         yield place
@@ -192,19 +184,18 @@ def _executed(root: str) -> Iterator[str]:
         if _is_below(base, root) and not os.path.exists(f"{base}-wal"):
             recorder.force_flush(_FLUSH_SECONDS)
     for base in databases():
-        # What is still missing of these, this process creates while the command runs.
+        # This process creates the missing ones while the command runs.
         yield from (f"{base}{ending}" for ending in _OF_DATABASES if os.path.lexists(f"{base}{ending}"))
 
 
 def _named(root: str, known: Iterable[Repository]) -> Iterator[str]:
-    """Yield the paths of the project that decide what is executed or permitted, whether or not they exist."""
     # Programs that are started by their names are found there.
     yield from command_folders()
     names = [one for one in PROTECTED if one.in_sandbox and not _WILD & set(one.pattern)]
     for folder in _folders(root):
         for one in names:
             path = f"{folder}/{one.pattern}"
-            # What is missing of a database, a process outside may create while a command runs.
+            # An outside process may create missing database files while a command runs.
             if one.reason != TRACES or os.path.lexists(path):
                 yield path
         with suppress(OSError):
@@ -215,7 +206,6 @@ def _named(root: str, known: Iterable[Repository]) -> Iterator[str]:
 
 
 def _indexes(root: str, known: Sequence[Repository]) -> Iterator[tuple[str, str]]:
-    """Yield the folders and indexes of repositories, as far as both can be changed and read."""
     for one in known if len(known) <= MOST_LINKS else ():
         is_inside = f"{one.folder}/".startswith(f"{root}/") and _is_below(one.index, root)
         if is_inside and gitlinks(one.index) is not None:
@@ -223,7 +213,7 @@ def _indexes(root: str, known: Sequence[Repository]) -> Iterator[tuple[str, str]
 
 
 def _folders(root: str) -> list[str]:
-    """Return the project, and the folders from there to the working directory: all are configured."""
+    """The configuration applies to all folders from the project up to the working directory."""
     try:
         working = os.path.realpath(os.getcwd())
     except OSError:  # it was deleted

@@ -1,4 +1,4 @@
-"""The sandbox of commands: bubblewrap, where it is installed and works."""
+"""The sandbox of commands: bubblewrap."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEMPORARY = "/tmp"  # noqa: S108 - inside of the sandbox, a directory of the run
 _TEMPORARIES = (TEMPORARY, "/var/tmp")  # noqa: S108 - as above
 _PROBE_SECONDS = 10.0
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
-# What programs need of /etc. The rest of it may hold passwords and keys.
+# The rest of /etc may contain passwords and keys.
 _ETC = (
     "alternatives",
     "ca-certificates",
@@ -56,18 +56,9 @@ _ETC = (
 
 @attrs.frozen
 class Sandbox:
-    """What a command sees of the system.
+    """The system as a command sees it.
 
-    Attributes:
-        program: Path of bubblewrap.
-        root: The directory of the command.
-        writes: Whether it may write there.
-        network: Whether it reaches the network.
-        system: Arguments that show it the system's programs.
-        readable: Arguments that show it further files and directories.
-        writable: Protected paths below the directory that it may write all the same.
-        shared: Arguments that bound the size of ``/dev/shm``.
-        hidden: Arguments that hide the library's own folder for data, if it could be seen.
+    ``writable`` are protected paths; the other tuples are arguments of bubblewrap.
     """
 
     program: str
@@ -81,7 +72,7 @@ class Sandbox:
     hidden: tuple[str, ...] = ()
 
     def pinned(self) -> Pinned:
-        """Return what commands cannot change now. Not for the event loop."""
+        """Return the current pins. Blocks."""
         return find_pinned(self.root, self.writable) if self.writes else NOTHING_PINNED
 
     def around(
@@ -93,17 +84,13 @@ class Sandbox:
     ) -> list[str]:
         """Return the command line that runs ``argv`` in the sandbox.
 
-        Args:
-            argv: The command line.
-            temporary: The directory that is ``/tmp`` in the sandbox.
-            pinned: What it cannot change.
-            environment: Variables of the command that bubblewrap itself must not have.
+        Bubblewrap itself must not have the variables in ``environment``.
         """
         shared = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
         if not self.network:
             shared.append("--unshare-net")
         line = [self.program, *shared, "--die-with-parent", "--cap-drop", "ALL"]
-        # Read-only: root, which this process may be, could otherwise set the kernel's options in /proc/sys.
+        # Read-only: root, which this process may be, could otherwise set kernel options in /proc/sys.
         line += [*self.system, "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]
         # Like /dev itself, this is memory.
         line += [*self.shared, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
@@ -127,17 +114,7 @@ def find_sandbox(
     writable: tuple[str, ...] = (),
     shared_bytes: int = 0,
 ) -> Sandbox | str:
-    """Return a sandbox that has really run the shell, or why there is none. Not for the event loop.
-
-    Args:
-        root: The directory of commands.
-        shell: Path of the shell.
-        writes: Whether commands may write there.
-        network: Whether they reach the network.
-        readable: What else they may read.
-        writable: Protected paths in the directory that they may write.
-        shared_bytes: The size of ``/dev/shm``; 0 for no limit.
-    """
+    """Return a sandbox that has run the shell, or why none works. Blocks."""
     program = _bubblewrap(root)
     if program is None:
         return f"{BUBBLEWRAP} is not installed"
@@ -156,12 +133,12 @@ def find_sandbox(
         bounded = attrs.evolve(sandbox, shared=("--size", str(shared_bytes)))
         if _problem_of(bounded, shell) is None:
             return bounded
-    # Also without the bound, which versions before 0.7 do not know.
+    # Versions before 0.7 do not know the bound.
     return _problem_of(sandbox, shell) or sandbox
 
 
 def _bubblewrap(root: str) -> str | None:
-    # It runs outside of the sandbox, so it must not be a file that commands could have made.
+    # It runs outside of the sandbox, so commands must not be able to create it.
     places = os.environ.get("PATH", os.defpath).split(os.pathsep)
     safe = [
         one
@@ -172,9 +149,8 @@ def _bubblewrap(root: str) -> str | None:
 
 
 def _problem_of(sandbox: Sandbox, shell: str) -> str | None:
-    """Run the shell in a sandbox; return why that does not work."""
     try:
-        # Not the root itself: bubblewrap creates in it the directories that it mounts others on.
+        # Not the root: bubblewrap creates directories in it as mount points.
         with tempfile.TemporaryDirectory() as temporary:
             done = subprocess.run(  # noqa: S603 - the program is bubblewrap, and the shell does nothing
                 sandbox.around([shell, "-c", "exit 0"], temporary),
@@ -213,7 +189,6 @@ def _shown(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def _python(root: str) -> list[str]:
-    """Return the directories of the Python environment, unless more than that is in them."""
     home = Path.home()
     found: list[str] = []
     for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):

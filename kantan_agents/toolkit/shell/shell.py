@@ -1,4 +1,4 @@
-"""``ShellTools``: what the three shell tools share."""
+"""``ShellTools``: the shared state of the shell tools."""
 
 from __future__ import annotations
 
@@ -46,18 +46,7 @@ _log = get_logger("kantan_agents.toolkit")
 
 @attrs.frozen
 class ShellOptions:
-    """The options of ``shell_tools``, checked.
-
-    Attributes:
-        root: The directory of commands, an absolute path without links.
-        limits: What a command may use.
-        sandbox: ``"auto"``, ``"required"`` or ``"off"``.
-        writes: Whether commands may write in the directory.
-        network: Whether they reach the network.
-        environment: Variables besides the usual ones.
-        readable: What commands may read besides the directory and the system.
-        writable: Protected paths in the directory that they may write all the same.
-    """
+    """The checked options of ``shell_tools``; ``root`` contains no links."""
 
     root: str
     limits: ShellLimits
@@ -70,11 +59,7 @@ class ShellOptions:
 
 
 class ShellTools:
-    """Runs commands for any number of agents and runs at once.
-
-    Args:
-        options: The options.
-    """
+    """Runs commands for any number of agents and runs."""
 
     def __init__(self, options: ShellOptions) -> None:
         self._options = options
@@ -84,11 +69,7 @@ class ShellTools:
         self._found: tuple[str, Sandbox | str] | None = None
 
     async def shown_tool(self, tool: FunctionTool, _agent: Any, _wrapper: Any, _layers: Any) -> FunctionTool:
-        """Return ``Bash`` with what is known about the sandbox in its description.
-
-        Raises:
-            SandboxUnavailableError: E168, a sandbox is required, and there is none.
-        """
+        """Return ``Bash`` with the state of the sandbox in its description."""
         self._shells.adopt(current_run.get())
         _, sandbox = await self._place()
         description = bash_description(self._options.limits, about(sandbox))
@@ -97,7 +78,7 @@ class ShellTools:
         return tool
 
     async def run(self, _wrapper: Any, given: dict[str, Any]) -> str:
-        """Run a command: the tool ``Bash``."""
+        """The tool ``Bash``."""
         line: str = given["command"]
         if "\0" in line or len(line.encode()) > _LONGEST_COMMAND:
             raise bad_input("Bash", f"command must have at most {_LONGEST_COMMAND:,} bytes, and no NUL")
@@ -126,7 +107,7 @@ class ShellTools:
         return result_text(status, command.output.take(is_last=True))
 
     async def read(self, _wrapper: Any, given: dict[str, Any]) -> str:
-        """Return the newest output of a background shell: the tool ``BashOutput``."""
+        """The tool ``BashOutput``."""
         shell = self._lasting(current_run.get()).get(given["bash_id"])
         matching = _filter(given.get("filter"))
         command = shell.command
@@ -139,7 +120,7 @@ class ShellTools:
         return result_text([state_of(command)], output)
 
     async def kill(self, _wrapper: Any, given: dict[str, Any]) -> str:
-        """End a background shell: the tool ``KillShell``."""
+        """The tool ``KillShell``."""
         shell = self._lasting(current_run.get()).get(given["shell_id"])
         shell.is_known_to_end = True
         if shell.command.is_over:
@@ -148,19 +129,12 @@ class ShellTools:
         return f"{shell.id} is ended, with all of its processes. Its last output can be read with BashOutput."
 
     def _lasting(self, run: Run | None) -> Shells:
-        """Return the shells that a run has in the background, which may be those of its conversation."""
         used = used_by(run)
         if used is None:
             return self._shells.of(run)
         return used.of(self, self._options.limits.background_shells, self._options.root)
 
     async def _place(self) -> tuple[str, Sandbox | str]:
-        """Return the shell, and the sandbox or why there is none.
-
-        Raises:
-            ShellUnavailableError: E167, there is no shell.
-            SandboxUnavailableError: E168, a sandbox is required, and there is none.
-        """
         if self._found is None:
             self._found = await to_thread.run_sync(self._find)
         if self._options.sandbox == "required" and isinstance(self._found[1], str):
@@ -168,11 +142,7 @@ class ShellTools:
         return self._found
 
     def place_now(self) -> Sandbox | str:
-        """Return the sandbox of commands, or why there is none. Not for the event loop.
-
-        Raises:
-            ShellUnavailableError, SandboxUnavailableError: E167, E168, as for a command.
-        """
+        """Return the sandbox of commands, or why none works. Blocks."""
         if self._found is None:
             self._found = self._find()
         if self._options.sandbox == "required" and isinstance(self._found[1], str):
@@ -224,15 +194,11 @@ class ShellTools:
 
 
 def _pinned(sandbox: Sandbox) -> Pinned:
-    """Return what a command cannot change that is about to start.
-
-    Raises:
-        ShellUnavailableError: E167, the directory is not the one that it was, or may be replaced meanwhile.
-    """
+    """Return the current pins; raise E167 if the directory was replaced, or may be replaced meanwhile."""
     if os.path.realpath(sandbox.root) != sandbox.root:
         raise ShellUnavailableError(reason=f"{sandbox.root} was replaced by a link")
     around = runs_around(sandbox.root)
-    if around is not None:  # what is mounted could be replaced after it was looked at
+    if around is not None:  # a mounted path could be replaced after the check
         reason = f"a command is running in {around}, which {sandbox.root} is a part of"
         raise ShellUnavailableError(reason=reason)
     pinned = sandbox.pinned()
@@ -242,23 +208,18 @@ def _pinned(sandbox: Sandbox) -> Pinned:
 
 
 def _log_moved(ending: CommandEnding) -> None:
-    """Log what a command has made although it may not."""
     if ending.moved:
         _log.warning("shell_made_protected_files", moved=[list(one) for one in ending.moved])
 
 
 def shell_of(tools: Iterable[FunctionTool]) -> ShellTools | None:
-    """Return what runs the commands of ``Bash`` among tools; None if that is not a tool of this library."""
+    """Return the object behind this library's ``Bash``."""
     bound = (getattr(shown_each_turn(tool), "__self__", None) for tool in tools)
     return next((one for one in bound if isinstance(one, ShellTools)), None)
 
 
 def _open_run() -> Run | None:
-    """Return the current run.
-
-    Raises:
-        ShellUnavailableError: E167, it is over: a tool that it did not wait for calls after its end.
-    """
+    """Raise E167 if the run is over and a forgotten task calls."""
     run = current_run.get()
     if run is not None and run.outcome is not None:
         raise ShellUnavailableError(reason="the run is over")
@@ -266,11 +227,6 @@ def _open_run() -> Run | None:
 
 
 def _filter(pattern: str | None) -> Any:
-    """Return a function that finds a pattern in a line, in linear time; None without a pattern.
-
-    Raises:
-        ToolInputError: E10, it is not a pattern.
-    """
     if pattern is None:
         return None
     try:

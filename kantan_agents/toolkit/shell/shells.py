@@ -1,4 +1,4 @@
-"""The background shells of a run, and what happens to them at its end."""
+"""The background shells of a run, and their end."""
 
 from __future__ import annotations
 
@@ -30,13 +30,10 @@ _MOST_ENDED = 32
 
 @attrs.define(eq=False)
 class BackgroundShell:
-    """One command in the background.
+    """A background command.
 
     Attributes:
-        id: Its id.
-        line: The command as the model wrote it.
-        command: The running command.
-        is_known_to_end: Whether the model has read that it has ended, or has ended it.
+        is_known_to_end: Whether the model has read that it ended, or has ended it.
         is_stopped: Whether a person has ended it.
     """
 
@@ -50,11 +47,7 @@ class BackgroundShell:
 class Shells:
     """The commands of one run, and its directory for temporary files.
 
-    Args:
-        most: How many may run in the background at once.
-        root: The directory of the commands.
-        is_shared: Whether they are those of several runs, which must not find each other's.
-        numbers: The numbers in their ids, from 1 unless others count as well.
+    With ``is_shared``, several runs use it, which must not find each other's commands.
     """
 
     def __init__(
@@ -74,15 +67,7 @@ class Shells:
         return await to_thread.run_sync(self._temporary_directory)
 
     def begin(self, line: str, start: Callable[[], ShellCommand]) -> BackgroundShell:
-        """Start a command in the background.
-
-        Args:
-            line: The command as the model wrote it.
-            start: Starts it.
-
-        Raises:
-            TooManyShellsError: E170, as many as may be are running.
-        """
+        """Start a background command; raise E170."""
         running = self.running
         if len(running) >= self._most:
             raise TooManyShellsError(limit=self._most, running=[] if self._is_shared else running)
@@ -95,7 +80,7 @@ class Shells:
         return shell
 
     async def run(self, command: ShellCommand) -> CommandEnding:
-        """Wait for a command; it is killed if the waiting task is cancelled, or the run ends before."""
+        """Wait for a command; kill it on cancellation and at the end of the run."""
         self._awaited.add(command)
         try:
             return await command.ended()
@@ -103,11 +88,7 @@ class Shells:
             self._awaited.discard(command)
 
     def get(self, shell_id: str) -> BackgroundShell:
-        """Return a shell.
-
-        Raises:
-            UnknownShellError: E169, there is none of this id.
-        """
+        """Return a shell; raise E169."""
         shell = self._known.get(shell_id)
         if shell is None:
             available = [] if self._is_shared else list(self._known)
@@ -115,16 +96,16 @@ class Shells:
         return shell
 
     def listed(self) -> list[BackgroundShell]:
-        """Return those that are known, in the order in which they were started."""
+        """Return the known shells in starting order."""
         return list(self._known.values())
 
     @property
     def running(self) -> list[str]:
-        """The ids of those that are running."""
+        """Ids of running commands."""
         return [shell.id for shell in self._known.values() if not shell.command.is_over]
 
     def kill(self) -> None:
-        """Kill all commands, without waiting."""
+        """Kill all commands without waiting."""
         for command in self._commands:
             command.kill()
 
@@ -133,7 +114,7 @@ class Shells:
         return [*self._awaited, *(shell.command for shell in self._known.values())]
 
     async def close(self) -> None:
-        """Kill all commands, wait for the end of their processes, and remove the directory."""
+        """Kill all commands, wait for their end, and remove the directory."""
         self.kill()
         try:
             for command in self._commands:
@@ -158,11 +139,7 @@ class Shells:
 
 
 def _outside(root: str) -> str:
-    """Return a directory for temporary files that commands cannot write to: they could put a link in it.
-
-    Raises:
-        ShellUnavailableError: E167, there is none.
-    """
+    """Commands must not be able to put a link into this directory for temporary files."""
     for place in (tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm", Path.home()):  # noqa: S108
         if os.access(place, os.W_OK | os.X_OK) and not Path(os.path.realpath(place)).is_relative_to(root):
             return str(place)
@@ -175,28 +152,23 @@ def _remove(directory: str, owner: int) -> None:
 
 
 class ShellsOfRuns:
-    """Finds the shells of a run.
+    """Finds the shells of a run, which end with it.
 
-    They end with the run. A run that waits for an approval has not ended for the user: its shells go on for a
-    while, and if it is resumed with the same context, until that run is over.
-
-    Args:
-        most: How many commands a run may have in the background at once.
-        paused_seconds: How long they go on while the run waits for an approval.
-        root: The directory of the commands.
+    A run that waits for an approval has not ended for the user: its shells continue for ``paused_seconds``,
+    or if it is resumed with the same context, until that run is over.
     """
 
     def __init__(self, most: int, paused_seconds: float, root: str) -> None:
         self._most = most
         self._root = root
         self._paused_seconds = paused_seconds
-        # The SDK's own runner does not say which run a call is of.
+        # The SDK's own runner does not identify the run of a call.
         self._outside = Shells(most, root, is_shared=True)
         self._parked: OrderedDict[int, tuple[Any, Shells, asyncio.TimerHandle]] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, run: Run | None) -> Shells:
-        """Return the shells of a run; outside of any run, those of the process."""
+        """Return the shells of a run; without a run, the shells of the process."""
         if run is None:
             return self._outside
         shells: Shells | None = run.state.get(self)
@@ -206,7 +178,7 @@ class ShellsOfRuns:
         return shells
 
     def adopt(self, run: Run | None) -> None:
-        """Let a run that resumes another have its shells, even if it uses none of them."""
+        """Give a run the shells of the run that it resumes, even if it uses none."""
         if run is not None and self._parked and id(run.context) in self._parked:
             self.of(run)
 
@@ -219,7 +191,7 @@ class ShellsOfRuns:
             await shells.close()
 
     def _park(self, context: Any, shells: Shells) -> list[Shells]:
-        """Keep shells for the run that resumes; return those that are kept no longer."""
+        """Return the shells dropped for lack of space."""
         end = asyncio.get_running_loop().call_later(self._paused_seconds, shells.kill)
         with self._lock:
             ended = [self._parked.pop(id(context), None)]

@@ -1,4 +1,4 @@
-"""A command with its supervisor: the process of ``supervisor.py``, the pipes to it, and the end of both.
+"""A command with its supervisor, the process of ``supervisor.py``.
 
 A hostile command may kill or stop its supervisor. Its processes are then found without it.
 """
@@ -23,7 +23,7 @@ import attrs
 from kantan_agents.toolkit.shell.limits import ShellLimits
 from kantan_agents.toolkit.shell.pinned import NOTHING_PINNED, Pinned
 
-# Read once, before the first command: a command cannot change what is executed outside of its sandbox.
+# Read before the first command: no command can change the code that runs outside its sandbox.
 _PYTHON = os.path.realpath(sys.executable) if sys.executable else ""
 _MODULES = {
     f"kantan_agents.toolkit.{folder}.{name}": (Path(__file__).parents[1] / folder / f"{name}.py").read_text(
@@ -46,7 +46,7 @@ _STOP = b"."
 _running: weakref.WeakSet[Supervised] = weakref.WeakSet()
 _running_lock = threading.Lock()
 _MARK = "KANTAN_AGENTS_COMMAND"
-"""Variable in the environment of a command that its processes are found by."""
+"""It identifies the processes of a command."""
 
 _SECONDS = 5.0
 _END_SECONDS = 12.0  # more than a supervisor takes to give up
@@ -55,17 +55,7 @@ _PAUSE = 0.01
 
 @attrs.frozen
 class Launch:
-    """How a command is started.
-
-    Attributes:
-        argv: Its command line.
-        root: Its directory.
-        environment: Its environment.
-        limits: What it may use.
-        is_sandboxed: Whether the command line begins with the sandbox.
-        temporary: Its directory for temporary files in the sandbox; empty without one.
-        pinned: What it must not create or replace.
-    """
+    """How to start a command; ``pinned`` paths must not be created or replaced."""
 
     argv: Sequence[str]
     root: str
@@ -77,15 +67,12 @@ class Launch:
 
 
 class Supervised:
-    """The process of ``supervisor.py``, and the pipes to it.
+    """The process of ``supervisor.py``, and its pipes.
 
     Attributes:
-        launch: How it is started.
-        is_closed: Whether it has ended, and was waited for.
+        is_closed: Whether it has ended and was waited for.
         makes_way: Whether it was ended because a protected file is about to be written.
-        session: The session of the command; None until the supervisor has said it.
-        status: The pipe with what the supervisor says.
-        output: The pipe with what the command prints.
+        session: None until the supervisor reports it.
     """
 
     def __init__(self, launch: Launch) -> None:
@@ -100,11 +87,7 @@ class Supervised:
         self.status = self.output = -1
 
     def open(self) -> None:
-        """Start it. Not for the event loop.
-
-        Raises:
-            OSError: It cannot be started.
-        """
+        """Start it; raises OSError. Blocks."""
         with _running_lock:
             _running.add(self)  # before it can change anything
         limits = self.launch.limits
@@ -150,25 +133,25 @@ class Supervised:
             os.close(printed)
         self._process, self.output = process, output
         if process.stdin is None or process.stdout is None:
-            raise OSError("no pipes")  # never: both were asked for
+            raise OSError("no pipes")  # never: both are pipes
         self._line, self.status = process.stdin.fileno(), process.stdout.fileno()
         for one in (self.output, self.status, self._line):
             os.set_blocking(one, False)
 
     def may_write(self, path: str) -> bool:
-        """Return whether the command could write a path once it is created or replaced, without its mount."""
+        """Return whether the command could write a path that loses its mount."""
         base, pinned = self.launch.root, self.launch.pinned
         is_new = any(f"{path}/".startswith(f"{base}/{one}/") for one in pinned.absent)
         return is_new or path in pinned.read_only
 
     def wait(self, seconds: float) -> None:
-        """Wait for the end of its processes. Not for the event loop."""
+        """Wait for the end of its processes. Blocks."""
         if self._process is not None:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(seconds)
 
     def stop(self) -> None:
-        """Ask the processes to end; after some seconds they are killed."""
+        """Ask the processes to end, and kill them after some seconds."""
         with self._lock, suppress(OSError):
             if self._line is not None:
                 os.write(self._line, _STOP)
@@ -189,19 +172,16 @@ class Supervised:
             self._process.send_signal(signal.SIGCONT)
 
     def force(self) -> None:
-        """Kill the supervisor and all processes that are found without its help. Not for the event loop."""
+        """Kill the supervisor and all processes found without it. Blocks."""
         if self._process is not None:
             _end_leftovers(self._mark, self.session, self._process.pid)
 
     def end_leftovers(self) -> None:
-        """Kill all processes that are found, after the end of the supervisor. Not for the event loop."""
+        """Kill all processes found after the end of the supervisor. Blocks."""
         _end_leftovers(self._mark, self.session)
 
     def close(self) -> None:
-        """Wait for its end, which has come when its status has ended. Not for the event loop.
-
-        It may be called again, also meanwhile.
-        """
+        """Wait for its end, which follows the end of its status. Reentrant. Blocks."""
         self.hang_up()
         if self._process is None:
             return
@@ -215,25 +195,22 @@ class Supervised:
 
 
 def pinned_by_running(root: str) -> list[Pinned]:
-    """Return what each command has pinned that is running in a sandbox and may write in a project."""
+    """Return the pins of each sandboxed command that may write in a project."""
     launches = (one.launch for one in _all_running())
     return [one.pinned for one in launches if one.root == root and one.pinned != NOTHING_PINNED]
 
 
 def runs_around(root: str) -> str | None:
-    """Return the directory of a running command that may replace ``root`` by a link; None if none may."""
+    """Return the directory of a running command that may replace ``root`` by a link."""
     roots = (one.launch.root for one in _all_running() if one.launch.pinned != NOTHING_PINNED)
     return next((one for one in roots if root.startswith(f"{one}/")), None)
 
 
 def end_writers(path: str) -> None:
-    """End the commands that could write a protected file once a tool has. Not for the event loop.
+    """End the commands that could write a protected file, given without links. Blocks.
 
-    A tool calls it before it creates or replaces the file with the consent of a person: a command that began
-    before would see it without protection.
-
-    Args:
-        path: The path, absolute and without symbolic links.
+    A tool calls it before it writes the file with consent: a command that started before would see it without
+    protection.
     """
     ended = [one for one in _all_running() if one.may_write(path)]
     for one in ended:
@@ -244,7 +221,7 @@ def end_writers(path: str) -> None:
 
 
 def has_writers(path: str) -> bool:
-    """Return whether a command is running that ``end_writers`` would end."""
+    """Return whether ``end_writers`` would end a running command."""
     return any(one.may_write(path) for one in _all_running())
 
 
@@ -254,7 +231,7 @@ def _all_running() -> list[Supervised]:
 
 
 def session_in(said: bytes) -> int | None:
-    """Return the session of the command in what the supervisor has said; None if it is not there yet."""
+    """Return the session in the supervisor's report, or None."""
     with suppress(ValueError, TypeError, KeyError):
         return int(json.loads(said.partition(b"\n")[0])["started"])
     return None
@@ -268,14 +245,9 @@ class _SystemProcess:
 
 
 def _end_leftovers(mark: str, session: int | None, supervisor: int | None = None) -> None:
-    """Kill the processes of a command without its supervisor. Not for the event loop.
+    """Without ``/proc``, only the group of the command, which is its ``session``, is killed.
 
-    Where the system has no ``/proc``, only the group of the command is killed.
-
-    Args:
-        mark: The value of ``_MARK`` in its environment.
-        session: Its session, which is also its group; None if it is not known.
-        supervisor: Its supervisor, which has not been waited for; None if that has ended.
+    ``supervisor`` is None if it was waited for.
     """
     deadline = time.monotonic() + _SECONDS
     while True:
@@ -312,7 +284,7 @@ def _processes() -> list[_SystemProcess]:
         for place in Path("/proc").iterdir():
             if place.name.isdigit():
                 with suppress(OSError, ValueError, IndexError):
-                    # The name in parentheses may hold anything.
+                    # The name in parentheses may contain anything.
                     fields = (place / "stat").read_bytes().rpartition(b")")[2].split()
                     state, parent, session = fields[0], int(fields[1]), int(fields[3])
                     if state not in (b"Z", b"X"):

@@ -1,10 +1,10 @@
-"""The process between the library and one command: it starts the command, limits it, and ends all of it.
+"""The process between the library and one command: starts it, limits it, and ends all of it.
 
-It has the standard library and three modules of this package. ``supervised.py`` passes their text on the
-command line, so that a change to the files has no effect on it. Its stdin is the line to the library: a byte
-asks it to end the command, and the end of the line, which is also the death of the library's process, to kill
-it at once. It is the parent of all that the command leaves behind, so it finds processes that have left their
-group or session. To stdout it writes two lines of JSON: the command's process id, and how it has ended.
+``supervised.py`` passes its source and three modules on the command line, so that changed files have
+no effect; it needs only the standard library. A byte on stdin asks it to end the command; the end of stdin,
+and so the death of the library's process, to kill it immediately. As the parent of everything that the
+command leaves behind, it finds processes that have left their group or session. To stdout it writes two lines
+of JSON: the command's process id, and its end.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main() -> None:
     limit = _watch(ends, plan, kept, (woken, asked))
     ended_by_itself = ends.status is not None
     left = _end_all(ends)
-    # The sandbox may have killed what was left in it already, so it is not counted.
+    # Not counted in a sandbox, which may have killed them already.
     left = left if ended_by_itself and not plan["sandboxed"] else 0
     replaced = kept.replaced()
     kept.restore()
@@ -58,22 +58,14 @@ def main() -> None:
 
 
 class Reaped:
-    """Collects the processes that have ended.
-
-    Args:
-        child: The command.
-
-    Attributes:
-        child: The command.
-        status: The command's status; None while it is running.
-    """
+    """Collects ended processes; ``status`` is the command's, None while it is running."""
 
     def __init__(self, child: int) -> None:
         self.child = child
         self.status: int | None = None
 
     def collect(self) -> bool:
-        """Take the status of everything that has ended; return whether anything is still there."""
+        """Collect all ended processes; return whether any is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -86,7 +78,6 @@ class Reaped:
 
 
 def _become(plan: dict[str, Any]) -> NoReturn:
-    """Become the command, in a session of its own."""
     try:
         os.setsid()
         signal.set_wakeup_fd(-1)
@@ -100,13 +91,13 @@ def _become(plan: dict[str, Any]) -> NoReturn:
         os.close(plan["output"])
         _limit_process(plan["limits"])
         os.execv(plan["argv"][0], plan["argv"])  # noqa: S606 - the shell is in the plan
-    except BaseException as error:  # noqa: BLE001 - this copy of the supervisor must not go on
+    except BaseException as error:  # noqa: BLE001 - this copy of the supervisor must end here
         os.write(2, f"{plan['argv'][0]}: {error}\n".encode())
     os._exit(127)
 
 
 def _limit_process(limits: dict[str, Any]) -> None:
-    # RLIMIT_DATA and not RLIMIT_AS: Go, Java and Node reserve far more addresses than they ever use.
+    # RLIMIT_DATA and not RLIMIT_AS: Go, Java and Node reserve far more addresses than they use.
     _set_limit(resource.RLIMIT_DATA, limits["memory_bytes"])
     _set_limit(resource.RLIMIT_CPU, limits["cpu_seconds"], more=5)  # first SIGXCPU, then SIGKILL
     _set_limit(resource.RLIMIT_CORE, 0)
@@ -123,7 +114,6 @@ def _set_limit(kind: int, soft: int, more: int = 0) -> None:
 def _watch(
     ends: Reaped, plan: dict[str, Any], kept: UnchangedPaths, wakers: tuple[int, list[int]]
 ) -> str | None:
-    """Wait until the command has ended or is to be killed; return the limit that it has exceeded."""
     woken, asked = wakers
     poll = select.poll()
     poll.register(0, select.POLLIN)
@@ -151,13 +141,12 @@ def _watch(
 
 def _ask_to_end(child: int, *, is_sandboxed: bool) -> None:
     for pid in descendants(os.getpid()) or [child]:
-        if not (is_sandboxed and pid == child):  # the sandbox kills what is in it as soon as it ends
+        if not (is_sandboxed and pid == child):  # the sandbox kills its processes as soon as it ends
             with suppress(OSError):
                 os.kill(pid, signal.SIGTERM)
 
 
 def _end_all(ends: Reaped) -> int:
-    """Kill everything below this process; return how many processes there were."""
     # Every orphan becomes a child of this process, so without children it is done.
     deadline = time.monotonic() + GIVE_UP_SECONDS
     seen: set[int] = set()

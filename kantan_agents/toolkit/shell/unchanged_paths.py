@@ -1,7 +1,7 @@
-"""What a command in the sandbox must leave as it is, seen from outside.
+"""Paths that a sandboxed command must not change, seen from outside.
 
-That is paths that must not be created, and mounts that must stay: if somebody replaces a file or folder that
-is mounted read-only for the command, the system removes the mount, and the command can write there.
+If someone replaces a file or folder that is mounted read-only, the system removes the mount, and the command
+can write there.
 
 Runs in the process of ``supervisor.py``, with the standard library only.
 """
@@ -26,7 +26,7 @@ _OWNER_MAY = 0o700
 _SHARE_OF_TIME = 0.05
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _BARE = ("HEAD", "objects", "refs")
-# What `git init` and the first commit write there. No other key of git's is taken to be harmless.
+# `git init` and the first commit write these. Any other key may do harm.
 _HARMLESS = re.compile(
     r"\s*(\[(core|user|init|branch [^\]]*)\]"
     r"|(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks)\s*=.*"
@@ -38,9 +38,7 @@ _HARMLESS = re.compile(
 class UnchangedPaths:
     """Paths of a project that a command must not create or replace.
 
-    Args:
-        plan: ``root``, and relative to it ``absent``, ``links`` and ``indexes``, as in ``Pinned``;
-            ``mounted``, absolute paths; empty if there is nothing to look at.
+    All but ``mounted`` are relative to ``root``.
     """
 
     def __init__(self, plan: Mapping[str, Any]) -> None:
@@ -53,20 +51,20 @@ class UnchangedPaths:
         self._is_repository = not self._root or self._is_bare()
         self.moved: list[list[str]] = []
         mounted: list[str] = plan.get("mounted", [])
-        # Held open, so that a new file cannot get the number of the old one.
+        # Held open, so that a new file cannot get the inode number of the old one.
         self._held = [_hold(path) for path in mounted[:_MOST_HELD]]
         self._mounted = {path: _identity(path) for path in mounted}
 
     def is_broken(self) -> bool:
-        """Return whether something was created, or a link is not as it was."""
+        """Return whether a path was created, or a link changed."""
         return next(self._offending(), None) is not None
 
     def replaced(self) -> list[str]:
-        """Return the mounted paths that somebody has replaced or removed."""
+        """Return the mounted paths that someone has replaced or removed."""
         return [path for path, before in self._mounted.items() if _identity(path) != before]
 
     def restore(self) -> None:
-        """Rename what was created, and put links back; ``moved`` has the old and the new names."""
+        """Rename created paths, and restore links; ``moved`` has the names."""
         self._read.clear()
         for path, target in list(self._offending()):
             self.moved.append([path, self._set_aside(path) or ""])
@@ -91,7 +89,7 @@ class UnchangedPaths:
         yield from ((path, None) for path in self._new_repositories())
 
     def _new_repositories(self) -> Iterator[str]:
-        """Yield the repositories that have become a part of known ones, and would make git run a program."""
+        """New parts of known repositories that would make git run a program."""
         known = {folder for folder, _ in self._indexes}
         most = max(MOST_LINKS, len(known))
         waiting = list(self._indexes)
@@ -120,7 +118,7 @@ class UnchangedPaths:
         if known is None or (known[0] != state and time.monotonic() >= self._due):
             started = time.monotonic()
             known = self._read[index] = state, gitlinks(full)
-            # A command that writes a large index all the time must not keep this process from looking at it.
+            # A command that writes a large index all the time must not use up this process.
             self._due = time.monotonic() + (time.monotonic() - started) / _SHARE_OF_TIME
         return known[1]
 
@@ -143,11 +141,10 @@ class UnchangedPaths:
             return 0
 
     def _is_bare(self) -> bool:
-        # A folder with these is a repository for git, also without `.git`.
+        # For git, a folder with these is a repository, even without `.git`.
         return all(os.path.lexists(f"{self._root}/{name}") for name in _BARE)
 
     def _found(self, path: str) -> str | None:
-        """Return what is there now of a path that did not exist: itself, or a link on the way to it."""
         place = ""
         names = path.split("/")
         for count, name in enumerate(names, start=1):
@@ -165,7 +162,6 @@ class UnchangedPaths:
         return None
 
     def _is_harmless(self, path: str, mode: int) -> bool:
-        """Return whether it is what a new repository has."""
         full = f"{self._root}/{path}"
         try:
             if f"/{path}".endswith("/.git/config") and stat.S_ISREG(mode):
@@ -193,7 +189,7 @@ class UnchangedPaths:
 
     @contextmanager
     def _opened(self, path: str) -> Iterator[tuple[int, str]]:
-        """Open the folder of a path, through no link, which another command could have put there."""
+        """Opens no link, which another command could have put there."""
         *names, last = path.split("/")
         folder = os.open(self._root, _FOLDER)
         try:

@@ -1,4 +1,4 @@
-"""What the processes of a command use, seen from outside of it.
+"""Resource usage of the processes of a command, seen from outside.
 
 Runs in the process of ``supervisor.py``, with the standard library only.
 """
@@ -22,20 +22,11 @@ _BLOCK = 512
 _KNOWS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_SHARED = "/dev/shm"  # noqa: S108 - the one in the sandbox, which is a file system of its own
+_SHARED = "/dev/shm"  # noqa: S108 - in the sandbox, a separate file system
 
 
 class Usage:
-    """What all processes below this one use together.
-
-    Args:
-        limits: What they may use.
-        temporary: Their directory for temporary files; empty without a sandbox.
-
-    Attributes:
-        pause: How many seconds there are between two samples: more where there are so many processes that
-            looking at them takes long.
-    """
+    """Resource usage of all processes below this one; more of them lengthen the ``pause``."""
 
     def __init__(self, limits: dict[str, Any], temporary: str) -> None:
         self._limits = limits
@@ -44,11 +35,11 @@ class Usage:
         self.pause = SAMPLE_SECONDS
 
     def is_due(self) -> bool:
-        """Return whether it is time for a sample."""
+        """Return whether the next sample is due."""
         return time.monotonic() - self._sampled >= self.pause
 
     def exceeded(self) -> str | None:
-        """Take a sample; return the limit that is exceeded."""
+        """Take a sample; return the exceeded limit."""
         started = time.monotonic()
         try:
             return self._exceeded(started)
@@ -65,9 +56,7 @@ class Usage:
         for pid in found:
             with suppress(OSError, ValueError, IndexError):
                 fields = _fields(Path(f"/proc/{pid}"))
-                seconds += (
-                    sum(map(int, fields[11:15])) / _TICKS
-                )  # also those of children that it has waited for
+                seconds += sum(map(int, fields[11:15])) / _TICKS  # including children that it has waited for
         memory = sum(map(_memory, found)) + _files_in_memory(found)
         if memory > self._limits["memory_bytes"]:
             return "memory"
@@ -84,7 +73,7 @@ class Usage:
 
 
 def _memory(pid: int) -> int:
-    """Return the memory of a process, with its part of what it shares; without files that it has mapped."""
+    """With its share of shared memory, without mapped files."""
     own = shared = -1
     with suppress(OSError, ValueError, IndexError):
         for name, value in _lines(f"/proc/{pid}/status"):
@@ -112,7 +101,6 @@ def _lines(file: str) -> Iterator[tuple[bytes, int]]:
 
 
 def _files_in_memory(found: list[int]) -> int:
-    """Return the size of files that lie in memory only, whether or not a process has mapped them."""
     sizes: dict[tuple[int, int], int] = {}
     for pid in found:
         with suppress(OSError), os.scandir(f"/proc/{pid}/fd") as entries:
@@ -137,7 +125,7 @@ def _shared_directory(found: list[int]) -> int:
 
 
 def _written(pid: int) -> int:
-    """Return how much a process and those that it has waited for have written to disks."""
+    """Including children that it has waited for."""
     with suppress(OSError, ValueError, KeyError):
         fields = dict(line.split(b": ") for line in Path(f"/proc/{pid}/io").read_bytes().splitlines())
         return int(fields[b"write_bytes"]) - int(fields[b"cancelled_write_bytes"])
@@ -145,7 +133,7 @@ def _written(pid: int) -> int:
 
 
 def _size(folder: str) -> int:
-    """Return how much the files below a folder take; of a great many, of some of them."""
+    """Of very many files, the size of some."""
     size, count = 0, 0
     waiting = [folder]
     while waiting:
@@ -163,7 +151,7 @@ def _size(folder: str) -> int:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the processes below a process; empty where the system has no /proc."""
+    """Return the descendants of a process; empty without /proc."""
     children_of = _children if _KNOWS_CHILDREN else _children_of_all()
     found: list[int] = []
     waiting = [pid]
@@ -184,7 +172,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _children_of_all() -> Callable[[int], list[int]]:
-    """Look at all processes, where none has a list of its children; return what ``_children`` is there."""
+    """For kernels without lists of children."""
     children: dict[int, list[int]] = {}
     with suppress(OSError):
         for place in Path("/proc").iterdir():
@@ -195,5 +183,5 @@ def _children_of_all() -> Callable[[int], list[int]]:
 
 
 def _fields(process: Path) -> list[bytes]:
-    """Return the fields of ``/proc/PID/stat`` after the name in parentheses, which may hold anything."""
+    """The name in parentheses, which may contain anything, and the fields before it are omitted."""
     return (process / "stat").read_bytes().rpartition(b")")[2].split()

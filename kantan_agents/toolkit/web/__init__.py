@@ -21,25 +21,24 @@ def web_tools(
 ) -> list[FunctionTool]:
     """Create the tool ``WebFetch``, under the name that agent files use.
 
-    It fetches text and HTML, which becomes Markdown, by HTTP and HTTPS. It sends no cookies or credentials,
-    and uses no proxy or other setting of the environment. A redirect to another host is reported to the model
-    instead of followed, so that the tool rules decide about each host. The result omits text that a page
-    hides by its own markup (``hidden``, ``aria-hidden``, inline styles such as ``display: none``, comments)
-    and invisible characters (zero-width ones, tags U+E00xx, ESC), and states how much. Text that a style
-    sheet or a color hides does reach the model. The content is marked as data between two lines that the page
-    cannot contain; a model may believe it all the same. In tool rules, ``WebFetch(domain:example.com)`` means
-    the pages of a host.
+    It fetches plain text and HTML, which becomes Markdown, by HTTP and HTTPS. It sends no cookies or
+    credentials, and uses no proxy or other setting of the environment. The model gets a redirect to another
+    host as a result instead, so that tool rules apply to each host: ``WebFetch(domain:example.com)`` covers
+    the pages of a host. The result omits content that a page hides by its own markup (``hidden``,
+    ``aria-hidden``, inline styles such as ``display: none``, comments) and invisible characters (zero-width
+    ones, tags U+E00xx, ESC), and states how much. Content hidden by a style sheet or a color reaches the
+    model. The page is marked as data between two lines that it cannot contain; a model may still believe it.
 
     Args:
         approval: Whether each call needs an approval.
-        private_addresses: Whether addresses such as 127.0.0.1, 10.0.0.1 and those of cloud metadata may be
-            reached. They are rejected by default, even if a name or a redirect leads to them.
-        max_seconds: How long a fetch may take, redirects included.
-        max_bytes: How much of a page is read, before and after it is unpacked.
-        max_characters: How many characters of a page the model gets at once.
+        private_addresses: Whether addresses such as 127.0.0.1, 10.0.0.1 and cloud metadata services are
+            allowed. By default they are rejected, even behind a name or a redirect.
+        max_seconds: Time limit of a fetch, including redirects.
+        max_bytes: Maximum size of a page, before and after decompression; the rest is not read.
+        max_characters: Characters of a page that the model gets in one call.
 
     Raises:
-        InvalidOptionError: E75, an option has an invalid value.
+        InvalidOptionError: E75: an option has an invalid value.
 
     Returns:
         Function tools of the SDK.

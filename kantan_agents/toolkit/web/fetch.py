@@ -1,4 +1,4 @@
-"""Fetches a page: without cookies or credentials, within limits of time and size, and decodes its body."""
+"""Fetches a page without cookies or credentials, within limits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# Other codecs of Python take quadratic time, or run what they read as escapes.
+# Other codecs of Python take quadratic time, or interpret escapes.
 _ENCODINGS = re.compile(
     r"utf-8|utf-16(?:-[lb]e)?|ascii|iso8859-\d+|cp125\d|cp866|cp932|cp949|koi8-[ru]|shift_jis|euc_(?:jp|kr)"
     r"|iso2022_jp|gb2312|gbk|gb18030|big5|mac-roman|tis-620"
@@ -49,13 +49,7 @@ _ENCODINGS = re.compile(
 
 @attrs.frozen
 class FetchLimits:
-    """What a fetch may use.
-
-    Attributes:
-        seconds: How long it may take.
-        body_bytes: How much of a body is read.
-        private: Whether addresses of other networks than the public one are fine.
-    """
+    """The limits of a fetch; ``private`` allows non-public addresses."""
 
     seconds: float
     body_bytes: int
@@ -64,13 +58,7 @@ class FetchLimits:
 
 @attrs.frozen
 class WebPage:
-    """A page.
-
-    Attributes:
-        url: Its URL, after redirects.
-        status: The HTTP status.
-        body: Its body; a text of it is Markdown if it was HTML.
-    """
+    """A page; ``url`` is its URL after redirects."""
 
     url: str
     status: int
@@ -79,29 +67,14 @@ class WebPage:
 
 @attrs.frozen
 class Elsewhere:
-    """A redirect that is not followed.
-
-    Attributes:
-        url: The URL that redirects.
-        target: Where to.
-    """
+    """A redirect that is not followed."""
 
     url: str
     target: str
 
 
 async def fetch(url: str, may_follow: Callable[[str], bool], limits: FetchLimits) -> WebPage | Elsewhere:
-    """Fetch a page.
-
-    Args:
-        url: Its URL.
-        may_follow: Whether a redirect to a URL of the same host is followed.
-        limits: What it may use.
-
-    Raises:
-        URLRefusedError: E171, the URL or its address is refused.
-        FetchError: E172, it cannot be fetched.
-    """
+    """Fetch a page; ``may_follow`` decides about redirects to the same host."""
     try:
         with anyio.fail_after(limits.seconds):
             return await _follow(checked_url(url), may_follow, limits)
@@ -117,7 +90,7 @@ async def _follow(
     for _ in range(_MOST_REDIRECTS + 1):
         tls = await to_thread.run_sync(tls_settings) if url.scheme == "https" else no_tls()
         transport = PinnedTransport(tls, private=limits.private)
-        # A client for each request: it has no cookies of an earlier one, and no settings of the environment.
+        # A new client has no cookies of an earlier request, and no settings of the environment.
         async with (
             httpx.AsyncClient(transport=transport, trust_env=False, timeout=limits.seconds) as client,
             client.stream("GET", url, headers=_HEADERS) as response,
@@ -142,7 +115,7 @@ def _target(url: httpx.URL, location: str) -> httpx.URL | None:
 
 
 def _is_same_site(url: httpx.URL, target: httpx.URL) -> bool:
-    """Return whether two URLs are of one host and port, or the second is the first with encryption."""
+    """The second URL may only add encryption."""
     if target.raw_host != url.raw_host:
         return False
     is_upgrade = (url.scheme, target.scheme) == ("http", "https") and url.port is None and target.port is None
@@ -150,7 +123,6 @@ def _is_same_site(url: httpx.URL, target: httpx.URL) -> bool:
 
 
 def _seen(body: Body, url: str) -> Body:
-    """Return a body with the text that a reader sees; HTML becomes Markdown."""
     if body.text is None:
         return body
     text, hidden = markdown_of(body.text, url) if body.is_html else (body.text, 0)
@@ -160,16 +132,14 @@ def _seen(body: Body, url: str) -> Body:
 
 @attrs.frozen
 class Body:
-    """The body of an answer.
+    """The body of a response.
 
     Attributes:
-        kind: Its media type; empty if the server says none.
-        text: Its text; None if it is something else than text.
-        is_html: Whether the text is HTML.
-        size: How many bytes were read; the size that the server states if it is not text.
-        is_cut: Whether there was more.
-        hidden: How many characters of its text are left out, because readers of the page do not see them.
-        invisible: How many invisible characters are left out.
+        kind: Its media type; may be empty.
+        text: None if it is binary.
+        size: Bytes read; for a binary body the size that the server states.
+        hidden: Number of omitted characters that readers do not see.
+        invisible: Number of omitted invisible characters.
     """
 
     kind: str
@@ -182,15 +152,7 @@ class Body:
 
 
 async def read_body(response: httpx.Response, most: int) -> Body:
-    """Read the body of an answer.
-
-    Args:
-        response: The answer, whose body has not been read.
-        most: How many bytes to read at most, before and after decompression.
-
-    Raises:
-        FetchError: E172, it is compressed in a way that was not asked for, or wrongly.
-    """
+    """Read up to ``most`` bytes of a body, before and after decompression."""
     stated = response.headers.get("content-type", "")
     kind = stated.partition(";")[0].strip().lower()
     if kind and kind not in _HTML and _TEXT.fullmatch(kind) is None:
@@ -218,7 +180,7 @@ async def _bytes_of(response: httpx.Response, most: int) -> tuple[bytes, bool]:
             data += chunk[:free]
         else:
             try:
-                # A few bytes can unpack to any number, so each step has a limit of its own.
+                # A few bytes can unpack to any number, so each step is limited.
                 data += unpack.decompress(chunk, free + 1)[:free]
             except zlib.error as error:
                 raise FetchError(url=str(response.url), reason=f"it cannot be unpacked ({error})") from error

@@ -1,6 +1,6 @@
-"""Which parts of a page its readers do not see: what hides there is not for the model either.
+"""Parts of a page that its readers do not see, which the model must not get either.
 
-What an author hides by a style sheet, a script or a color is not recognized.
+Hiding by a style sheet, a script or a color is not recognized.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ _NEVER_SEEN: Final = frozenset(
 _VOID: Final = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 )
-# Nothing inside of them is markup.
+# They contain no markup.
 _TEXT_ONLY: Final = frozenset(
     {"iframe", "noembed", "noframes", "noscript", "plaintext", "textarea", "title", "xmp"}
 )
 
-# HTML lets an end tag be left out, and ignores one that has no open element in its scope. A parser that
-# is not as exact ends a hidden element too early. Where these rules differ from HTML, they hide more.
+# HTML allows omitted end tags, and ignores one without an open element in its scope. A less exact parser ends
+# a hidden element too early. Where these rules differ from HTML, they hide more.
 _SCOPE: Final = frozenset({"caption", "html", "marquee", "object", "select", "table", "td", "template", "th"})
 _BUTTON_SCOPE: Final = _SCOPE | {"button"}
 _TABLE: Final = frozenset({"html", "table", "template"})
 _OF_TABLES: Final = frozenset({"caption", "colgroup", "tbody", "td", "tfoot", "th", "thead", "tr"})
 _BARRIERS: Final = {"li": _SCOPE | {"ol", "ul"}, "table": _TABLE, **dict.fromkeys(_OF_TABLES, _TABLE)}
 _NEVER_CLOSED: Final = frozenset({"body", "html", "plaintext"})
-# A page that hides all of itself shows it by a script: there is nothing else that its readers see.
+# A page that hides all of itself shows it by a script, or readers would see nothing.
 _WHOLE: Final = ("body", "html")
 _ENDS_PARAGRAPH: Final = frozenset(
     {"address", "article", "aside", "blockquote", "center", "dd", "details", "dialog", "dir", "div"}
@@ -71,7 +71,7 @@ _ENDS_CELL: Final = {
     "tfoot": _ROWS,
 }
 _ITEMS: Final = {"li": ("li",), "dd": ("dd", "dt"), "dt": ("dd", "dt")}
-# If another end tag closes one of them, what follows is in a new one of the kind, until its own end tag.
+# If another end tag closes one of them, a new one of the kind follows, until its own end tag.
 _FORMATTING: Final = frozenset(
     {"a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
 )
@@ -82,12 +82,12 @@ class _Element:
     """An open element.
 
     Attributes:
-        tag: Its name; empty once its end tag has come, while elements inside of it are open.
+        tag: Empty after its end tag, while inner elements are open.
         hides: Whether its own attributes hide it.
-        is_apart: Whether it, or an element around it, never shows its content.
-        is_gone: Whether nothing inside can be seen.
-        is_tiny: Whether the size of its text is 0, unless an element inside has another.
-        is_veiled: Whether it is invisible, unless an element inside is visible.
+        is_apart: Whether it never shows its content.
+        is_gone: Whether nothing inside is visible.
+        is_tiny: Whether its font size is 0; inner elements may differ.
+        is_veiled: Whether it is invisible; inner elements may differ.
     """
 
     tag: str = ""
@@ -102,8 +102,8 @@ class _Element:
         return self.is_gone or self.is_tiny or self.is_veiled
 
 
-# These end at other places than the parser of the standard library thinks. Tags are read
-# too, as the value of an attribute may contain any of this.
+# These end elsewhere than the parser of the standard library thinks. Tags are matched too, as the value of an
+# attribute may contain any of this.
 _ATTRIBUTES: Final = r"[^>=]*(?:=(?:\s*\"[^\"]*(?:\"|\Z)|\s*'[^']*(?:'|\Z)|)[^>=]*)*(?:>|\Z)"
 _NOT_TEXT: Final = re.compile(
     r"<!--(?:-?>|.*?(?:--!?>|\Z))"
@@ -116,12 +116,12 @@ _NOT_TEXT: Final = re.compile(
 
 
 def without_comments(html: str) -> str:
-    """Return a page without what is never a part of its text: comments, scripts and styles."""
+    """Return a page without comments, scripts and styles."""
     return _NOT_TEXT.sub(lambda found: found[2] or "", html)
 
 
 class OpenElements:
-    """The elements around a place in a page, as a browser opens and closes them."""
+    """The open elements at a position in a page, as in a browser."""
 
     def __init__(self) -> None:
         self._stack: list[_Element] = []
@@ -132,12 +132,12 @@ class OpenElements:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether a reader does not see what is here."""
+        """Whether a reader does not see the current position."""
         return bool(self._reopened) or self._top.is_hidden
 
     @property
     def is_apart(self) -> bool:
-        """Whether this is in an element that never shows its content, such as a script."""
+        """Whether an element never shows its content, such as a script."""
         return self._top.is_apart
 
     @property
@@ -145,7 +145,7 @@ class OpenElements:
         return self._stack[-1] if self._stack else _Element()
 
     def opens(self, tag: str, attributes: Attributes) -> bool:
-        """Note a start tag; return whether a reader does not see the element."""
+        """Process a start tag; return whether the element is hidden."""
         top = self._stack[-1].tag if self._stack else ""
         if top in _TEXT_ONLY or (tag in _OF_TABLES and self._place_of("table") < 0):
             return True  # it is text, or nothing
@@ -169,13 +169,13 @@ class OpenElements:
         return bool(self._reopened) or element.is_hidden
 
     def closes(self, tag: str) -> bool:
-        """Note an end tag; return whether readers do not see the element."""
+        """Process an end tag; return whether the element is hidden."""
         was_hidden = self.is_hidden
         if (self._top.tag in _TEXT_ONLY and self._top.tag != tag) or tag in _NEVER_CLOSED:
             return was_hidden
         if tag in self._reopened:
             self._reopened[tag] -= 1
-            self._reopened += Counter()  # without what is 0
+            self._reopened += Counter()  # drops zeros
         if tag in _FORMATTING or tag == "form":
             closed = self._forget(tag, _SCOPE)
         elif tag in _SPECIAL or tag == "dialog":
@@ -194,13 +194,11 @@ class OpenElements:
         self._stack.append(element)
 
     def _close_in(self, tags: tuple[str, ...], barriers: frozenset[str]) -> _Element | None:
-        """Close the outermost open element that has one of the tags and is inside of all barriers."""
         if all(self._place_of(tag) < 0 for tag in tags):
             return None
         return self._close(tags, max(self._place_of(tag) for tag in barriers if tag not in tags))
 
     def _close(self, tags: tuple[str, ...], barrier: int) -> _Element | None:
-        """Do the same for elements that are inside of a place."""
         places = [place for tag in tags if (place := self._place_of(tag)) > barrier]
         closed = None
         while places and len(self._stack) > min(places):
@@ -221,7 +219,7 @@ class OpenElements:
         return closed
 
     def _forget(self, tag: str, barriers: frozenset[str]) -> _Element | None:
-        """Close the latest element of a tag, if it is inside of all barriers; what is inside stays open."""
+        """Inner elements stay open."""
         place = self._place_of(tag)
         if place < 0 or place <= max(map(self._place_of, barriers)):
             return None
@@ -243,7 +241,7 @@ class OpenElements:
 
 
 _plain: Final = {tag: _Element(tag) for tag in _SPECIAL | _FORMATTING | {"span"} if tag not in _NEVER_SEEN}
-"""Elements that say nothing about themselves, as most do."""
+"""Shared elements without attributes, as most are."""
 
 
 def _element(tag: str, attributes: Attributes, outer: _Element) -> _Element:

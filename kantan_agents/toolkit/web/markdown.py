@@ -1,7 +1,7 @@
-"""HTML as Markdown: its text, headings, lists, tables, code and links, without what readers do not see.
+"""HTML as Markdown, without hidden content.
 
-It uses the parser of the standard library and does not close it. Markup that is unfinished at the end is then
-dropped instead of read again and again, and the time is proportional to the length.
+The parser of the standard library is not closed: it drops unfinished markup at the end instead of rereading
+it, which makes the time linear.
 """
 
 from __future__ import annotations
@@ -38,36 +38,28 @@ _BLANKS = re.compile(r"[ \t\r\n\f]+")
 
 
 def markdown_of(html: str, url: str) -> tuple[str, int]:
-    """Return a page as Markdown, and how many characters of text it hides from its readers.
-
-    Args:
-        html: The page.
-        url: Its URL, from which its links begin.
-    """
+    """Return a page as Markdown, and the number of hidden characters."""
     page = _Page(url)
     page.feed(without_comments(html))
     return page.text(), page.hidden
 
 
 class _Page(HTMLParser):
-    """Collects lines while the parser reads."""
-
     def __init__(self, url: str) -> None:
         super().__init__(convert_charrefs=True)
         self._url = url
         self._lines: list[str] = []
         self._line: list[str] = []
-        self._before = ""  # what the next line begins with
+        self._before = ""  # prefix of the next line
         self._open = OpenElements()
         self.hidden = 0
         self._in_title = False
         self._title = ""
         self._code = 0
         self._lists: list[str] = []
-        self._link: tuple[str, int] | None = None  # its target, and where its text begins in the line
+        self._link: tuple[str, int] | None = None  # its target, and the start of its label in the line
 
     def text(self) -> str:
-        """Return what was read."""
         self._end_line()
         text = re.sub(r"\n{3,}", "\n\n", "\n".join(self._lines)).strip("\n")
         title = " ".join(self._title.split())

@@ -1,6 +1,6 @@
-"""An HTTP transport that looks a host up once, checks the addresses, and connects to one of these.
+"""An HTTP transport that resolves a host once, checks the addresses, and connects to one of them.
 
-Which addresses are of the public internet is a table, since Python's own changes from version to version.
+Python's own table of the public internet changes from version to version.
 """
 
 from __future__ import annotations
@@ -35,22 +35,21 @@ NOT_PUBLIC: Final = (
     "203.0.113.0/24",  # documentation
     "224.0.0.0/4",  # multicast
     "240.0.0.0/4",  # reserved, and broadcast
-    # Public by their range, but of a cloud's own services, which answer its machines only
+    # Public by their range, but reserved for a cloud's services, which answer its machines only
     "161.26.0.0/16",  # IBM
     "166.8.0.0/14",  # IBM
     "168.63.129.16/32",  # Azure
-    # IANA IPv6 Special-Purpose Address Registry, as far as inside of 2000::/3
+    # IANA IPv6 Special-Purpose Address Registry, within 2000::/3
     "2001::/23",  # protocol assignments: Teredo, benchmarks, AMT, AS112, ORCHID, drones
     "2001:db8::/32",  # documentation
     "2620:4f:8000::/48",  # AS112
     "3fff::/20",  # documentation
 )
-"""Networks whose addresses are not of the public internet."""
 
 _V4: Final = tuple(IPv4Network(one) for one in NOT_PUBLIC if ":" not in one)
 _V6: Final = tuple(IPv6Network(one) for one in NOT_PUBLIC if ":" in one)
 
-# All of the public internet is in here. So no line is needed for `::`, `::1`, 64:ff9b:1::/48, 100::/64,
+# This contains all of the public internet. So no line is needed for `::`, `::1`, 64:ff9b:1::/48, 100::/64,
 # 5f00::/16, fc00::/7, fe80::/10, fec0::/10, ff00::/8, nor for IPv4 addresses behind zeros.
 _UNICAST: Final = IPv6Network("2000::/3")
 
@@ -62,24 +61,14 @@ _32_BITS: Final = 0xFFFF_FFFF
 
 
 class PinnedTransport(httpx.AsyncBaseTransport):
-    """Connects to a checked address: a second answer of the name server cannot lead it elsewhere.
-
-    Args:
-        tls: TLS settings.
-        private: Whether addresses of other networks than the public one are fine.
-    """
+    """Connects to a checked address: a second DNS response cannot lead it elsewhere."""
 
     def __init__(self, tls: ssl.SSLContext, *, private: bool) -> None:
         self._inner = httpx.AsyncHTTPTransport(verify=tls, trust_env=False)
         self._private = private
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request.
-
-        Raises:
-            URLRefusedError, FetchError: E171, E172, as ``_checked_addresses``.
-            httpx.TransportError: It fails.
-        """
+        """Send a request; raises E171 and E172."""
         url = request.url
         host = url.raw_host.decode("ascii")
         port = url.port or (443 if url.scheme == "https" else 80)
@@ -92,7 +81,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
         return await self._send(request, host, last)
 
     async def _send(self, request: httpx.Request, host: str, address: str) -> httpx.Response:
-        # The name is in the Host header, which the request has, and certificates are checked against it.
+        # The Host header has the name, and certificates are checked against it.
         pinned = httpx.Request(
             request.method,
             request.url.copy_with(host=address),
@@ -108,25 +97,14 @@ class PinnedTransport(httpx.AsyncBaseTransport):
 
 
 async def _checked_addresses(url: str, host: str, port: int, *, private: bool) -> list[str]:
-    """Return the addresses of a host.
-
-    Args:
-        url: The URL, for errors.
-        host: The host.
-        port: The port.
-        private: Whether addresses of other networks than the public one are fine.
-
-    Raises:
-        FetchError: E172, there are none.
-        URLRefusedError: E171, one of them is not public.
-    """
+    """Raise E172 for no address, E171 for one that is not public."""
     try:
         found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise FetchError(url=url, reason=f"the host {host} is not found ({error})") from error
     addresses = list(dict.fromkeys(str(where[0]) for *_, where in found))
     for address in addresses:
-        # All of them: a name that has one public address may have a second one for this purpose.
+        # All of them: an attacker's name may have a public address and a private one.
         if not private and not is_public(ip_address(address.partition("%")[0])):
             reason = f"{host} is {address}, which is not an address of the public internet"
             raise URLRefusedError(url=url, reason=reason)
@@ -136,9 +114,9 @@ async def _checked_addresses(url: str, host: str, port: int, *, private: bool) -
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Return whether an address is one of the public internet, and so is the one that it stands for.
+    """Return whether an address, and any IPv4 address that it embeds, is public.
 
-    Which addresses stand for others in a network with its own prefix for NAT64 cannot be known here.
+    The embedded address in a network with its own NAT64 prefix is unknown.
     """
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _V4)
@@ -151,7 +129,6 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _inner(address: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address that a gateway turns an IPv6 address into; None if there is none."""
     number = int(address)
     if address in _6TO4:
         return IPv4Address(number >> 80 & _32_BITS)

@@ -1,4 +1,4 @@
-"""Whether a style attribute hides what it is on."""
+"""Determines whether a style attribute hides its element."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 TINY: Final = 1.0
-"""Nobody can read a text of this size, in pixels."""
+"""No one can read this font size in pixels."""
 
 _FAR: Final = 500.0
 _COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -31,7 +31,7 @@ _SHRUNK: Final = re.compile(r"scale[xy]?\(\s*0?\.?0*\s*[,)]")
 
 
 def declarations(style: str) -> dict[str, str]:
-    """Return the declarations of a style attribute; of several of one property, the one that counts."""
+    """Return the effective declarations of a style attribute."""
     if not style:
         return {}
     text = _ESCAPE.sub(_unescaped, _COMMENT.sub("", style)).lower()
@@ -54,7 +54,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def is_gone(style: dict[str, str]) -> bool:
-    """Return whether declarations make an element, and all that is in it, impossible to see."""
+    """Return whether declarations hide an element with everything in it."""
     if style.get("display") == "none" or style.get("content-visibility") == "hidden":
         return True
     if _is_zero(style.get("opacity")) or _CLIPPED.fullmatch(style.get("clip-path", style.get("clip", ""))):
@@ -73,11 +73,11 @@ def is_gone(style: dict[str, str]) -> bool:
 
 def _is_zero(value: str | None) -> bool:
     number = _number(value)
-    return number is not None and abs(number) < 0.05  # noqa: PLR2004 - nobody can read it
+    return number is not None and abs(number) < 0.05  # noqa: PLR2004 - unreadable
 
 
 def size_of(style: dict[str, str]) -> float | None:
-    """Return the size of the text that a style sets; None if it sets none, infinity if it is not a length."""
+    """Return the font size; None without one, infinity if it is not a length."""
     if "font-size" in style:
         size = _number(style["font-size"])
         return math.inf if size is None else size
@@ -86,7 +86,6 @@ def size_of(style: dict[str, str]) -> float | None:
 
 
 def _number(value: str | None) -> float | None:
-    """Return a length in pixels, roughly; None for anything else. A share counts only if it is 0."""
     found = _NUMBER.fullmatch(value or "")
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Which URLs are fetched, and the host of one as tool rules compare it."""
+"""Checks the URLs to fetch, and normalizes hosts for tool rules."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ _HIGHEST_PORT = 65_535
 
 
 def checked_url(text: str) -> httpx.URL:
-    """Return a URL as it is fetched: parsed by the client's parser, with its host in the form of ``host_of``.
+    """Return a parsed URL with its host in the form of ``host_of``.
 
-    Raises:
-        URLRefusedError: E171, it is not a URL of a web page, or holds a password, or other programs could
-            read it as another URL.
+    Raises E171 for passwords, and for URLs that other programs could read as another one.
     """
     reason, url = _read(text)
     if url is None:
@@ -25,7 +23,7 @@ def checked_url(text: str) -> httpx.URL:
 
 
 def host_of(text: str) -> str | None:
-    """Return the host of a URL in lower case, in ASCII, and without port; None if it is not fetched."""
+    """Return the host of a URL in lower-case ASCII, without port, or None."""
     url = _read(text)[1]
     return None if url is None else url.raw_host.decode("ascii")
 

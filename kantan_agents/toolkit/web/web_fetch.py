@@ -39,13 +39,7 @@ _PROPERTIES: dict[str, Any] = {
 
 
 def web_fetch(limits: FetchLimits, length: int, *, approval: bool) -> FunctionTool:
-    """Return the tool.
-
-    Args:
-        limits: What a fetch may use.
-        length: How many characters the model gets at once.
-        approval: Whether each call needs an approval.
-    """
+    """Return the tool; ``length`` is the number of characters of one result."""
 
     async def work(wrapper: Any, given: dict[str, Any]) -> str:
         may_follow = partial(_is_permitted, wrapper, facts, given)
@@ -72,7 +66,6 @@ def web_fetch(limits: FetchLimits, length: int, *, approval: bool) -> FunctionTo
 
 
 def _is_permitted(wrapper: Any, facts: ToolFacts, given: dict[str, Any], url: str) -> bool:
-    """Return whether the tool rules in force permit the same call with another URL."""
     run = current_run.get()
     agent = getattr(wrapper, "agent", None)
     owner = agent.owner if isinstance(agent, SDKAgent) else getattr(run, "agent", None)
@@ -98,7 +91,7 @@ def _shown(page: WebPage, given: dict[str, Any], length: int) -> str:
     kept = [f"{body.hidden:,} characters of text that the page hides from its readers"] if body.hidden else []
     kept += [f"{body.invisible:,} invisible characters"] if body.invisible else []
     left_out = f" Left out: {' and '.join(kept)}." if kept else ""
-    # The page cannot hold the mark of its own end: it would have to contain a hash of itself.
+    # The mark is a hash of the page, so the page cannot contain it.
     mark = hashlib.sha256(f"{page.url}\n{text}".encode("utf-8", "replace")).hexdigest()[:16]
     wanted = f"\nYou wanted to know: {given['prompt']}" if given.get("prompt") else ""
     return (

@@ -1,4 +1,4 @@
-"""Parse commands that a person types, such as ``/read notes.txt``; independent of agents and of the SDK."""
+"""Parse commands that a user types, such as ``/read notes.txt``; independent of agents and of the SDK."""
 
 from kantan_agents.tools.commands.command import Command
 from kantan_agents.tools.commands.help import HELP_COMMAND, explanation, overview

@@ -14,16 +14,15 @@ from kantan_agents.tools.commands.problems import CommandProblems
 from kantan_agents.tools.commands.tokens import Token
 from kantan_agents.tools.commands.values import shown
 
-# After a flag, these words are its value; 1 and 0 are not, because they may be the next positional value.
+# Values after a flag. 1 and 0 are not: they may be the next positional value.
 _SWITCH_VALUES = ("true", "false", "yes", "no", "on", "off")
 
 
 class GivenText(NamedTuple):
-    """One text that was given for a parameter.
+    """A string given for a parameter.
 
     Attributes:
-        text: The text, without quotes.
-        is_whole: Whether it is a single list item, not to be split at commas: it was quoted or positional.
+        is_whole: Whether it was quoted or positional: a single list item, not split at commas.
     """
 
     text: str
@@ -43,7 +42,7 @@ class ParameterNames:
         return {**dashed, **lined, **{parameter.name: parameter for parameter in self.parameters}}
 
     def find_parameter(self, name: str) -> Parameter | None:
-        """Return the parameter with this name; ``-`` and ``_`` are equal if that is unambiguous."""
+        """Return the parameter; ``-`` and ``_`` are equal if that is unambiguous."""
         found = self._by_name.get(name)
         return found if found is not None else self._by_name.get(name.replace("-", "_"))
 
@@ -52,9 +51,7 @@ class Binding:
     """The tokens of one command, grouped by parameter.
 
     Attributes:
-        given: The texts for each parameter, by its name.
-        extra: The texts for names that the schema allows without defining them.
-        problems: Collects the tokens that belong to no parameter.
+        extra: Strings for names that the schema allows but does not define.
     """
 
     def __init__(self, names: ParameterNames, problems: CommandProblems, *, is_open: bool) -> None:
@@ -90,7 +87,7 @@ class Binding:
         return self._names.find_parameter(token.key)
 
     def _option(self, token: Token, following: Token | None) -> int:
-        """Bind an option, and return how many of the following tokens belong to it."""
+        """Bind an option; return how many of the following tokens belong to it."""
         key = (token.key or token.text)[2:]
         found = self._names.find_parameter(key)
         if found is None and key.startswith("no-") and token.key is None:
@@ -125,7 +122,6 @@ class Binding:
         self.given.setdefault(parameter.name, []).append(given)
 
     def _bind_positional(self, tokens: Sequence[Token], positional: list[int], source: str) -> None:
-        """Bind the tokens without a name to the remaining parameters, in order."""
         free = [parameter for parameter in self._names.parameters if parameter.name not in self.given]
         for number, parameter in enumerate(free):
             left = positional[number:]

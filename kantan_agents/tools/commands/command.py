@@ -1,4 +1,4 @@
-"""``Command``: a command that a person can run by name."""
+"""``Command``: a command that a user can run by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kantan_agents.tools.commands.values import shown
 
 @attrs.frozen(slots=False, eq=False)
 class Command:
-    """A command with a name and typed parameters; ``read`` parses what a person typed after the name.
+    """A command with a name and typed parameters; ``read`` parses the text typed after the name.
 
     Attributes:
         name: Name of the command, without the prefix.
@@ -78,11 +78,7 @@ class Command:
 
 
 class _UnreadableArgumentsError(Exception):
-    """The arguments of a command are invalid.
-
-    Attributes:
-        problems: Every problem.
-    """
+    """The arguments of a command are invalid; ``problems`` has every problem."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -91,14 +87,7 @@ class _UnreadableArgumentsError(Exception):
 
 @attrs.frozen(eq=False)
 class _Signature:
-    """The parameters of a command, prepared for parsing.
-
-    Attributes:
-        schema: JSON Schema of the arguments.
-        parameters: The parameters, in order.
-        names: Finds a parameter by name.
-        checker: Validates arguments against the schema; None if it could not be compiled.
-    """
+    """A command's parameters, prepared for parsing; ``checker`` is None for a bad schema."""
 
     schema: Mapping[str, Any]
     parameters: tuple[Parameter, ...]
@@ -106,11 +95,7 @@ class _Signature:
     checker: Any
 
     def read(self, rest: str) -> dict[str, Any]:
-        """Return the parsed arguments.
-
-        Raises:
-            _UnreadableArgumentsError: With every problem.
-        """
+        """Return the parsed arguments, or raise _UnreadableArgumentsError."""
         problems = CommandProblems()
         arguments = self._object(rest, problems) if rest.startswith("{") else self._texts(rest, problems)
         for parameter in self.parameters:
@@ -153,7 +138,7 @@ class _Signature:
         return arguments
 
     def _whole_text(self, rest: str) -> dict[str, Any] | None:
-        """Return ``rest`` as the value of the only parameter; None if it has to be split into tokens."""
+        """Return ``rest`` as the only parameter's value; None if it must be split."""
         if len(self.parameters) != 1 or not self.parameters[0].takes_text or not rest:
             return None
         only = self.parameters[0]
@@ -183,7 +168,7 @@ def _json_object(text: str) -> dict[str, Any]:
     except ValueError as error:
         reason = f"this is not a JSON object: {error}; put a text that begins with {{ in quotes"
         raise _UnreadableArgumentsError([reason]) from None
-    return value  # type: ignore[no-any-return]  # JSON that begins with a brace is an object
+    return value  # type: ignore[no-any-return]  # JSON with a leading brace is an object
 
 
 def _set(

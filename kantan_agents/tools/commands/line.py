@@ -1,4 +1,4 @@
-"""Tell commands from other text, and split a command into its name and the rest."""
+"""Distinguishes commands from other text, and splits them into name and rest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN = 80
 
 @attrs.frozen
 class CommandLine:
-    """A command as it was typed.
+    """A typed command.
 
     Attributes:
         name: The name after the prefix.
@@ -31,7 +31,7 @@ class CommandLine:
 
 
 def kind_of(text: str, prefix: str = PREFIX) -> Kind:
-    """Return whether a text is a command, begins with an escaped (doubled) prefix, or is other text."""
+    """Return whether ``text`` is a command, starts with an escaped (doubled) prefix, or is other text."""
     if not text.startswith(prefix):
         return "text"
     return "escaped" if text.startswith(prefix * 2) else "command"
@@ -41,11 +41,11 @@ def split_line(text: str, prefix: str = PREFIX) -> CommandLine:
     """Split a command into its name and the rest.
 
     Args:
-        text: What was typed; a command according to ``kind_of``.
+        text: The typed text; a command according to ``kind_of``.
         prefix: The prefix of commands.
 
     Raises:
-        CommandSyntaxError: E55, there is no name after the prefix, or the text has a NUL character or a lone
+        CommandSyntaxError: E55, no name follows the prefix, or the text has a NUL character or a lone
             surrogate.
     """
     name = name_in(text, prefix)
@@ -64,23 +64,19 @@ def split_line(text: str, prefix: str = PREFIX) -> CommandLine:
 
 
 def name_in(text: str, prefix: str = PREFIX) -> str:
-    """Return the name after the prefix; the empty string if there is no name."""
+    """Return the name after the prefix, or the empty string."""
     matched = _NAME.match(text, len(prefix))
     return matched[0] if matched is not None else ""
 
 
 def shown_name(name: str) -> str:
-    """Return a name that was typed in a form safe for messages: shortened, with only printable characters."""
+    """Return a typed name, shortened and printable, for messages."""
     short = name if len(name) <= _SHOWN else f"{name[: _SHOWN - 3]}..."
     return "".join(character if character.isprintable() else "?" for character in short)
 
 
 def checked_prefix(prefix: object) -> str:
-    """Return ``prefix`` if it is a valid prefix of commands.
-
-    Raises:
-        InvalidOptionError: E75, it is not a str, empty, or has letters, digits, quotes or white space.
-    """
+    """Return ``prefix``; E75 unless it is a non-empty str without letters, digits, quotes or white space."""
     if (
         isinstance(prefix, str)
         and prefix

@@ -58,17 +58,17 @@ class Parameter:
 
     @cached_property
     def takes_text(self) -> bool:
-        """Whether any text is a valid value."""
+        """Whether any string is a valid value."""
         return takes_text(self.schema, self.root)
 
     @cached_property
     def read(self) -> ValueReader:
-        """Converts a text to its value."""
+        """Converts a string to its value."""
         return ValueReader(self.schema, self.root)
 
     @cached_property
     def read_item(self) -> ValueReader:
-        """Converts a text to one item of its list."""
+        """Converts a string to one item of its list."""
         leaf = next((leaf for leaf in leaves_of(self.schema, self.root) if "array" in types_of(leaf)), {})
         items = leaf.get("items")
         return ValueReader(items if isinstance(items, Mapping) else {}, self.root)
@@ -121,7 +121,7 @@ class Parameter:
 
 
 def parameters_of(schema: Mapping[str, Any]) -> tuple[Parameter, ...]:
-    """Return the parameters that the JSON Schema of an object defines, in its order."""
+    """Return the parameters that an object's JSON Schema defines, in its order."""
     properties = schema.get("properties")
     required = schema.get("required")
     listed = required if isinstance(required, (list, tuple)) else ()
@@ -129,7 +129,7 @@ def parameters_of(schema: Mapping[str, Any]) -> tuple[Parameter, ...]:
     parameters = []
     for name, found in (properties if isinstance(properties, Mapping) else {}).items():
         definition = found if isinstance(found, Mapping) else {}
-        # The SDK's strict schemas require every parameter, even with a default, and omit a default of None.
+        # The SDK's strict schemas require every parameter, and omit a default of None.
         is_needed = name in names and "default" not in definition
         takes_null = is_needed and any("null" in types_of(leaf) for leaf in leaves_of(definition, schema))
         parameters.append(Parameter(str(name), definition, schema, is_needed and not takes_null, takes_null))

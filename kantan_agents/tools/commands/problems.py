@@ -1,4 +1,4 @@
-"""Everything wrong with one command: collects problems, and finds those of arguments by the tool's schema."""
+"""All problems of one command, including its tool's schema errors."""
 
 from __future__ import annotations
 
@@ -17,11 +17,7 @@ _MESSAGE = 300
 
 
 class CommandProblems:
-    """Collects problems and the parameters that have one.
-
-    Attributes:
-        about: Names of the parameters that have a problem.
-    """
+    """Collects problems and the parameters that have one."""
 
     def __init__(self) -> None:
         self.about: set[str] = set()
@@ -29,12 +25,7 @@ class CommandProblems:
         self._count = 0
 
     def add(self, text: str, about: str | None = None) -> None:
-        """Add a problem.
-
-        Args:
-            text: What is wrong.
-            about: The parameter, or the path of a value in it; None if the problem concerns no parameter.
-        """
+        """Add a problem of ``about``: a parameter, or the path of a value in it."""
         self._count += 1
         if about is not None:
             self.about.add(about)
@@ -42,7 +33,7 @@ class CommandProblems:
             self._texts.append(text if about is None else f"{about}: {text}")
 
     def texts(self) -> list[str]:
-        """Return the problems: the first 20, then the number of the others."""
+        """Return the first 20 problems, then the number of the others."""
         left = self._count - len(self._texts)
         return [*self._texts, f"and {left} more"] if left else list(self._texts)
 
@@ -51,7 +42,7 @@ class CommandProblems:
 
 
 def compile_checker(schema: Mapping[str, Any], parameters: Sequence[Parameter]) -> Any:
-    """Return a validator of arguments; None if the schema cannot be compiled and the tool has to check them.
+    """Return a validator of arguments; None if the schema cannot be compiled.
 
     A parameter with a default is optional, although the SDK's strict schemas require it.
     """
@@ -71,13 +62,7 @@ def compile_checker(schema: Mapping[str, Any], parameters: Sequence[Parameter]) 
 
 
 def find_problems(checker: Any, arguments: Mapping[str, Any], problems: CommandProblems) -> None:
-    """Add the problems of the arguments, each with the path of its value.
-
-    Args:
-        checker: The result of ``compile_checker``.
-        arguments: The arguments.
-        problems: The problems so far; parameters that have one already get no further problem.
-    """
+    """Add the checker's problems with their paths; a parameter with a problem gets no other."""
     if checker is None:
         return
     known = set(problems.about)
@@ -90,7 +75,7 @@ def find_problems(checker: Any, arguments: Mapping[str, Any], problems: CommandP
         path = [str(step) for step in found.instance_path]
         if path and path[0] in known:
             continue
-        if not path and any(f'"{name}"' in found.message for name in known):  # its text could not be parsed
+        if not path and any(f'"{name}"' in found.message for name in known):  # its value could not be parsed
             continue
         message = found.message if len(found.message) <= _MESSAGE else f"{found.message[: _MESSAGE - 3]}..."
         problems.add(message, ".".join(path) or None)

@@ -12,7 +12,7 @@ from kantan_agents.tools.commands.line import PREFIX
 
 
 def quoted(text: str) -> str:
-    """Return a text as one quoted token."""
+    """Return ``text`` as one quoted token."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
@@ -25,7 +25,7 @@ def command_line(command: Command, arguments: Mapping[str, Any], prefix: str = P
 
     Args:
         command: The command.
-        arguments: JSON data that are valid against the command's schema.
+        arguments: JSON data that is valid for the command's schema.
         prefix: The prefix of commands.
 
     Raises:

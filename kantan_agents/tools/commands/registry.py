@@ -89,7 +89,7 @@ class CommandRegistry:
         return MappingProxyType(self._aliased)
 
     def find(self, name: str) -> Command | None:
-        """Return the command with this name or alias; None if there is none."""
+        """Return the command with this name or alias; None without one."""
         return self._aliased.get(name) or self._find_by_name(name)
 
     def names_of(self, command: Command) -> tuple[str, ...]:
@@ -103,10 +103,10 @@ class CommandRegistry:
 
         Args:
             name: The name, without the prefix.
-            is_shown: Returns whether a command may be suggested if there is none with this name.
+            is_shown: Returns whether the error may suggest a command.
 
         Raises:
-            UnknownCommandError: E54, there is none; with the most similar names that may be suggested.
+            UnknownCommandError: E54, no command has it; the error suggests the most similar names.
         """
         found = self.find(name)
         if found is None:
@@ -137,12 +137,7 @@ class CommandRegistry:
 
 
 def checked_aliases(aliases: Any) -> dict[str, str]:
-    """Return a copy of ``aliases``; an empty dict for None.
-
-    Raises:
-        InvalidOptionError: E75, it is not a mapping of names to names, a name cannot be typed, or aliases
-            refer to each other in a circle.
-    """
+    """Return a copy of ``aliases``, {} for None; E75 for invalid names or a circle."""
     if aliases is None:
         return {}
     if not isinstance(aliases, Mapping):
@@ -190,16 +185,12 @@ def _normalized(name: str) -> str:
 
 
 def probably_meant(typed: str, names: Sequence[str], limit: int, least: float) -> list[int]:
-    """Return the places of the names that need the fewest edits, the best first.
+    """Return the indexes of the names with the fewest edits, the best first.
 
-    Args:
-        typed: What was typed.
-        names: The names. Equally good ones keep their order.
-        limit: How many to return.
-        least: The least that 1 minus the number of edits, divided by the letters of the longer text, may be.
+    ``least`` is the minimum of 1 - edits / letters of the longer name.
     """
     count_common = common_letters_with(typed)
-    # No distance is smaller than the letters that are not common, and those are counted much faster.
+    # No distance is smaller than the number of letters not in common, which is quick to count.
     longest = [max(len(typed), len(name)) for name in names]
     bounds = [_similarity(most, most - count_common(name)) for most, name in zip(longest, names, strict=True)]
     possible = (place for place, bound in enumerate(bounds) if bound >= least)
@@ -221,8 +212,8 @@ def _similarity(longest: int, edits: int) -> float:
 def edit_distance(one: str, other: str) -> int:
     """Return how many letters must be added, removed, replaced or swapped with a neighbor.
 
-    Letters that were swapped may be edited again: Lowrance and Wagner, "An extension of the string-to-string
-    correction problem", 1975.
+    Swapped letters may be edited again: Lowrance and Wagner, "An extension of the string-to-string correction
+    problem", 1975.
     """
     border = len(one) + len(other)  # no path crosses it
     rows: list[list[int]] = [[border] * (len(other) + 2), [border, *range(len(other) + 1)]]

@@ -1,4 +1,4 @@
-"""Read from a JSON Schema what is needed to convert a text to a value: types, choices, references."""
+"""Reads types, choices and references from a JSON Schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LEAVES = 64
 
 
 def resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema, or the target of its ``$ref`` in ``root``; an empty schema if there is no target."""
+    """Return a schema, or the target of its ``$ref``; an empty schema without a target."""
     for _ in range(_HOPS):
         if not isinstance(schema, Mapping):
             return {}
@@ -32,7 +32,7 @@ def _at(root: Any, reference: str) -> Any:
 
 
 def leaves_of(schema: Any, root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the alternatives of a schema: the schema itself, or the resolved members of its unions."""
+    """Return the schema, or the resolved members of its unions."""
     leaves: list[Mapping[str, Any]] = []
     for leaf in _leaves(schema, root, depth=0):
         leaves.append(leaf)
@@ -55,7 +55,7 @@ def _leaves(schema: Any, root: Mapping[str, Any], depth: int) -> Iterator[Mappin
 
 
 def types_of(leaf: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the JSON types that a leaf allows; empty if it does not restrict them."""
+    """Return a leaf's JSON types; empty if unrestricted."""
     types = leaf.get("type")
     if isinstance(types, str):
         return (types,)
@@ -70,7 +70,7 @@ def types_of(leaf: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def choices_of(leaf: Mapping[str, Any]) -> list[Any] | None:
-    """Return the values that a leaf lists; None if it has no list."""
+    """Return a leaf's enumerated values; None without a list."""
     if "const" in leaf:
         return [leaf["const"]]
     choices = leaf.get("enum")

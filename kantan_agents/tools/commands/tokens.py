@@ -15,11 +15,7 @@ _ESCAPE = re.compile(r"\\([\"\\])")
 
 
 class UnbalancedQuoteError(Exception):
-    """A quote is not closed, or not followed by white space.
-
-    Attributes:
-        reason: What is wrong, and where.
-    """
+    """A quote is not closed, or not followed by white space."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -30,12 +26,8 @@ class Token(NamedTuple):
     """One token.
 
     Attributes:
-        text: The token without its quotes; ``name="a b"`` as it was typed.
-        start: Index of its first character in the text.
-        end: Index after its last character.
+        text: The token without its quotes; ``name="a b"`` stays as typed.
         key: The text before the first ``=``, including dashes; None without ``=``.
-        value: The text after the ``=``, without quotes.
-        is_quoted: Whether the token, or its value, was quoted.
     """
 
     text: str
@@ -47,29 +39,26 @@ class Token(NamedTuple):
 
     @property
     def is_option(self) -> bool:
-        """Whether it begins with two dashes, followed by a name."""
+        """Whether it is two dashes and a name."""
         return self.text.startswith("--") and len(self.text) > 2 and not (self.is_quoted and self.key is None)  # noqa: PLR2004
 
     @property
     def ends_options(self) -> bool:
-        """Whether it is ``--``, after which no token is an option."""
+        """Whether it is ``--``: no later token is an option."""
         return self.text == "--" and not self.is_quoted
 
 
 def tokens_of(text: str) -> list[Token]:
-    r"""Split a text at white space outside of quotes.
+    r"""Split ``text`` at white space outside quotes.
 
-    A quote opens only at the beginning of a token or of the value of ``name=``, so ``it's`` has none. In
-    double quotes, ``\"`` and ``\\`` are escapes; all other characters stay unchanged.
-
-    Raises:
-        UnbalancedQuoteError: A quote is not closed, or not followed by white space.
+    A quote opens only at the start of a token or of the value of ``name=``, so ``it's`` has none. Only ``\"``
+    and ``\\`` in double quotes are escapes.
     """
     return list(_tokens(text))
 
 
 def is_all_quoted(text: str) -> bool:
-    """Return whether a text is a single quoted token."""
+    """Return whether ``text`` is a single quoted token."""
     matched = (_DOUBLE if text.startswith('"') else _SINGLE).match(text)
     return matched is not None and matched.end() == len(text)
 

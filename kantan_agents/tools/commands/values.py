@@ -1,4 +1,4 @@
-"""``ValueReader``: convert the text of an argument to a value of its schema."""
+"""``ValueReader``: converts an argument's text to a value of its schema."""
 
 from __future__ import annotations
 
@@ -34,14 +34,9 @@ _NOTHING: Any = object()
 
 
 class ValueReader:
-    """Converts texts to values of one schema; created once per parameter, since lists may have many items.
+    """Converts strings to values of one schema; created once per parameter, since lists may be long.
 
-    If the schema allows texts, the text itself is the value, even if it looks like a number: other types must
-    be given as a JSON object.
-
-    Args:
-        schema: The schema of the parameter, or of the items of a list.
-        root: The whole schema, for references.
+    If the schema allows strings, even a number stays a string: other types require a JSON object.
     """
 
     def __init__(self, schema: Any, root: Mapping[str, Any]) -> None:
@@ -55,11 +50,7 @@ class ValueReader:
         self._takes_any = any(not types_of(leaf) for leaf in free)
 
     def __call__(self, text: str) -> Any:
-        """Return the value of a text, given without quotes.
-
-        Raises:
-            ValueError: The text is not a value of the schema; the message is the reason.
-        """
+        """Return the value of an unquoted string; ValueError with the reason."""
         choice = self._by_spelling.get(text, _NOTHING)
         if choice is not _NOTHING:
             return choice
@@ -80,7 +71,7 @@ class ValueReader:
 
 
 def takes_text(schema: Any, root: Mapping[str, Any]) -> bool:
-    """Return whether any text is a value of a schema, according to its types alone."""
+    """Return whether a schema's types allow any string."""
     return any(
         choices_of(leaf) is None and ("string" in types_of(leaf) or not types_of(leaf))
         for leaf in leaves_of(schema, root)
@@ -88,7 +79,7 @@ def takes_text(schema: Any, root: Mapping[str, Any]) -> bool:
 
 
 def shown(text: str) -> str:
-    """Return a text, shortened and quoted for a message."""
+    """Return ``text``, shortened and quoted for a message."""
     short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
     return repr(short)
 
@@ -99,12 +90,12 @@ def spelled(value: Any) -> str:
 
 
 def _in_ascii(text: str) -> str:
-    """Return a number with ASCII digits and signs; the empty string if it is too long."""
+    """Return a number with ASCII digits and signs; "" if it is too long."""
     if len(text) > _DIGITS:
         return ""
     if text.isascii():
         return text
-    # Superscripts and circled digits do not count as digits: `10²` is not 102.
+    # Superscripts and circled digits are not digits: `10²` is not 102.
     return "".join(
         str(unicodedata.decimal(sign)) if sign.isdecimal() else _WIDE.get(sign, sign) for sign in text
     )

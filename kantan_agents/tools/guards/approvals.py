@@ -1,7 +1,6 @@
-"""Approval policies of a run, in addition to the ``needs_approval`` of the tools themselves.
+"""Approval policies of a run, in addition to the tools' own ``needs_approval``.
 
-The SDK calls ``needs_approval`` of the tools it got for a turn. In a run with policies, it gets copies of the
-tools whose ``needs_approval`` also asks the policies.
+In a run with policies, the SDK gets copies of tools whose ``needs_approval`` also queries the policies.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class ApprovalPolicy(Protocol):
 
     @property
     def asks_while_called(self) -> bool:
-        """Whether it asks for approval during the call itself, so that the run need not pause."""
+        """Whether it requests approval during the call, so that the run need not pause."""
         ...
 
     def concerns(self, tool: ToolFacts) -> bool:
@@ -47,7 +46,7 @@ class ApprovalPolicy(Protocol):
         ...
 
     def may_concern_tools_of(self, server: str) -> bool:
-        """Whether calls of tools that a hosted MCP server does not list may need an approval."""
+        """Whether calls of a hosted MCP server's unlisted tools may need an approval."""
         ...
 
     async def needs_approval(self, agent: str, tool: ToolFacts, arguments: str, call_id: str) -> bool:
@@ -56,12 +55,12 @@ class ApprovalPolicy(Protocol):
 
 
 def add_approval_policy(run: Run, policy: ApprovalPolicy) -> None:
-    """Add an approval policy for the tool calls of a run."""
+    """Add an approval policy to a run."""
     run.state.setdefault(_POLICIES, []).append(policy)
 
 
 async def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list[Tool]:
-    """Return the tools of a turn; tools that a policy concerns are copies that ask the policy.
+    """Return the tools of a turn, as copies that query the policies.
 
     Raises:
         InvalidOptionError: E75, a tool needs an approval, but runs at the provider without one.
@@ -69,7 +68,7 @@ async def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list
     policies: list[ApprovalPolicy] = run.state.get(_POLICIES, []) if run is not None else []
     if run is None or not policies:
         return tools
-    # The same copies each turn: the SDK compares tools by identity when a run is resumed.
+    # The same copies each turn: a resumed run compares tools by identity.
     copies: dict[Any, tuple[Tool, Tool]] = run.state.setdefault(_COPIES, {})
     checked: list[Tool] = []
     for tool in tools:
@@ -91,7 +90,6 @@ async def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list
 
 
 async def _check_hosted(agent: str, tool: Tool, policies: list[ApprovalPolicy]) -> None:
-    """Raise if a tool that runs at the provider needs an approval."""
     for policy in policies:
         for facts in _known_tools(tool):
             # A policy that depends on the arguments must decide without them.
@@ -107,14 +105,13 @@ async def _check_hosted(agent: str, tool: Tool, policies: list[ApprovalPolicy]) 
 
 
 def approval_impossible(tool: str, reason: str) -> InvalidOptionError:
-    """Return the error for a tool that needs an approval which cannot be requested."""
+    """Return the error for a tool whose approval cannot be requested."""
     return InvalidOptionError(
         option="policy", reason=f"no approval can be requested for the tool {tool}: {reason}"
     )
 
 
 def _known_tools(tool: Tool) -> list[ToolFacts]:
-    """Return the tools that calls of a tool at the provider are known to be of."""
     if not isinstance(tool, HostedMCPTool):
         return [facts_of(tool)]
     if _asks_itself(tool):
@@ -123,7 +120,7 @@ def _known_tools(tool: Tool) -> list[ToolFacts]:
 
 
 def tools_of_hosted(tool: HostedMCPTool) -> list[ToolFacts]:
-    """Return the tools of a hosted MCP server that are known: those that ``allowed_tools`` names."""
+    """Return the known tools of a hosted MCP server: its ``allowed_tools``."""
     allowed: Any = tool.tool_config.get("allowed_tools") or []
     names = allowed.get("tool_names") or [] if isinstance(allowed, dict) else allowed
     return [hosted_mcp_facts(label_of(tool), str(name)) for name in names]
@@ -146,7 +143,7 @@ def _runs_here(tool: Tool) -> bool:
 
 
 def can_wait(tool: Any) -> bool:
-    """Return whether the SDK can pause a run until a call of the tool is approved."""
+    """Return whether the SDK can pause a run until a call is approved."""
     return _runs_here(tool) and not isinstance(tool, (LocalShellTool, ComputerTool))
 
 
@@ -157,7 +154,7 @@ def _with_check(tool: Any, question: _ApprovalCheck) -> Tool:
 
 
 class _ApprovalCheck:
-    """Replaces ``needs_approval`` of a tool: asks the tool first, then the policies."""
+    """Replaces ``needs_approval`` of a tool: queries the tool, then the policies."""
 
     def __init__(
         self, run: Run, agent: str, tool: Any, facts: ToolFacts, policies: list[ApprovalPolicy]
@@ -169,7 +166,6 @@ class _ApprovalCheck:
         self._policies = policies
 
     async def ask(self, wrapper: Any, given: Any, call_id: str) -> bool:
-        """Return whether the tool itself or a policy requires an approval for this call."""
         own = self._own(wrapper, given, call_id) if callable(self._own) else self._own
         if await own if inspect.isawaitable(own) else own:
             return True
@@ -178,7 +174,7 @@ class _ApprovalCheck:
                 if await policy.needs_approval(self._agent, self._tool, _as_text(given), call_id):
                     return True
         except Exception as error:
-            end_run_with(self._run, error)  # the SDK would replace it by another error
+            end_run_with(self._run, error)  # the SDK would replace it with another error
             raise
         return False
 

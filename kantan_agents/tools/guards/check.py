@@ -1,4 +1,4 @@
-"""Checks one call against the rules in force without blocking the event loop for long."""
+"""Checks one call without blocking the event loop for long."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DENSE_VALUES = 2_000
 
 
 async def check_layers(layers: RuleLayers, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
-    """Decide about a call by layers and limits: the first refusal, or the decision of the layers."""
+    """Decide by layers and limits: the first denial, or the layers' decision."""
     decision = await check_call(layers.rules, tool, arguments)
     awaited = decision.awaited
     for name, rules in layers.limits if decision.allowed else ():
@@ -43,16 +43,7 @@ async def check_layers(layers: RuleLayers, tool: ToolFacts, arguments: str | Map
 
 
 async def check_call(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
-    """Decide about a call as ``decide_call`` does, without blocking the event loop.
-
-    Args:
-        rules: The rules in force.
-        tool: The tool that is called.
-        arguments: The model's JSON text, or the parsed arguments.
-
-    Returns:
-        The decision. Invalid arguments are a refusal with E10, they do not raise.
-    """
+    """Like ``decide_call``, without blocking; invalid arguments are a denial (E10)."""
     decision = decide_tool(rules, tool)
     if not decision.allowed or not needs_arguments(rules, tool):
         return decision
@@ -63,7 +54,7 @@ async def check_call(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping
 
 
 async def denies(rules: ToolRules, tool: ToolFacts, arguments: str) -> bool:
-    """Return whether a rule set denies a call; arguments that cannot be read may be any."""
+    """Return whether rules deny a call; unreadable arguments may be any."""
     if not rules.denied_calls(tool.names):
         return rules.denying(tool.names) is not None
     if not (await check_call(rules, tool, arguments)).allowed:
@@ -73,13 +64,11 @@ async def denies(rules: ToolRules, tool: ToolFacts, arguments: str) -> bool:
 
 
 def _moved_to(arguments: str) -> str | None:
-    """Return the new path of a file that a patch also moves."""
     moved = json.loads(arguments).get("move_to") if '"move_to"' in arguments else None
     return moved if isinstance(moved, str) else None
 
 
 async def _decided(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
-    """Decide about what the model wrote, then about what the function receives."""
     if not isinstance(arguments, str):
         return await _decide_both(rules, tool, arguments, arguments)
     if not _is_dense(arguments):
@@ -122,7 +111,7 @@ async def _decide_both(
 
 
 def _needs_arguments_here(rules: ToolRules, tool: ToolFacts) -> bool:
-    """Return whether functions of the tool must see the arguments; another process cannot call them."""
+    """Return whether the tool's functions need the arguments; another process cannot call them."""
     return _compares_here(tool) or (tool.received is not None and rules.checks(tool.names) is not None)
 
 
@@ -131,7 +120,6 @@ def _compares_here(tool: ToolFacts) -> bool:
 
 
 def _is_dense(text: str) -> bool:
-    """Return whether parsing a JSON text takes long: it has many values, not only long ones."""
     return len(text) > _DENSE_LENGTH and text.count(",") + text.count("{") > _DENSE_VALUES
 
 
@@ -144,14 +132,14 @@ async def _decide_in_subprocess(
 ) -> Decision:
     """Decide in a separate process, for decisions that may take milliseconds or seconds.
 
-    A thread would block the event loop, because the validator holds the interpreter lock. This is rare, for
-    example a long text and a large pattern. Starting Python takes a tenth of a second, but does not block.
+    The validator holds the interpreter lock, so a thread would block the event loop. Starting Python takes a
+    tenth of a second, but this is rare: a long string and a large pattern, for example.
     """
     task = task_of(rules, tool, arguments, written=written)
     await anyio.lowlevel.checkpoint()  # the code before has used up the time of this step
     try:
         return decision_of(json.loads(await run_worker(PROGRAM, json.dumps(task).encode())), tool)
     except (OSError, ValueError, subprocess.SubprocessError, TimeoutError) as error:
-        # A call that cannot be checked is refused.
+        # A call that cannot be checked is denied.
         reason = f"they could not be checked ({type(error).__name__})"
         raise ToolInputError(tool_name=tool.name, reason=reason) from error

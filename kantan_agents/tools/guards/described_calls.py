@@ -1,7 +1,6 @@
-"""Sends calls of tools other than function tools through the middleware, and emits their events.
+"""Sends calls of other tools than function tools through the middleware, and emits their events.
 
-The input of such a tool is an SDK object. Middleware and observers get a description of it: the arguments
-that the rules see, as JSON text.
+The input is an SDK object. Middleware and observers get the arguments for the rules, as JSON.
 """
 
 from __future__ import annotations
@@ -30,14 +29,9 @@ _COUNT = object()
 async def describe_call(
     tool: Tool, wrapper: Any, arguments: Mapping[str, Any], call_id: str | None, invoke: ToolNext
 ) -> Any:
-    """Make a call through the middleware of its run.
+    """Send a call through its run's middleware; ``invoke`` applies the rules and runs the tool.
 
-    Args:
-        tool: The user's tool.
-        wrapper: The SDK's context of the call or of the run.
-        arguments: The arguments that the rules see.
-        call_id: The model's id of the call; None if the SDK does not provide it, then an id is generated.
-        invoke: Applies the rules and runs the tool.
+    Without ``call_id``, an id is generated.
     """
     for note in tool_call_notes:
         note(call_id or "")
@@ -86,27 +80,19 @@ def _generated_id(state: dict[Any, Any], tool: Tool) -> str:
 
 
 async def apply_rules(call: ToolCall, question: Callable[[], Awaitable[Any]]) -> Any:
-    """Await ``question``, the check of a call by the rules, and record a refusal on the call."""
+    """Await ``question``, the check by the rules, and record a denial on the call."""
     with checking_rules(call):
         return await question()
 
 
 def check_unchanged(call: ToolCall, arguments: Mapping[str, Any]) -> None:
-    """Refuse a call whose description a middleware has changed: the change would have no effect.
-
-    Raises:
-        MiddlewareResultError: E80, the description has been changed.
-    """
+    """Raise E80 if a middleware has changed the description, which has no effect."""
     if call.arguments != json.dumps(arguments, ensure_ascii=False, default=str):
         raise _refused(call, f"the arguments of a call of {call.name!r} cannot be replaced")
 
 
 def input_of(call: ToolCall) -> str:
-    """Return the input of a custom tool's call, which a middleware may have replaced.
-
-    Raises:
-        MiddlewareResultError: E80, the arguments are not a JSON object with a string ``input``.
-    """
+    """Return a custom tool's input; E80 if a middleware replaced it with anything but ``{"input": str}``."""
     try:
         text = json.loads(call.arguments)["input"]
     except (ValueError, TypeError, KeyError):
@@ -119,5 +105,5 @@ def input_of(call: ToolCall) -> str:
 
 def _refused(call: ToolCall, reason: str) -> MiddlewareResultError:
     error = MiddlewareResultError(middleware="around a tool call", reason=reason)
-    end_run_with(call.run, error)  # the SDK would report it to the model as a failure of the tool
+    end_run_with(call.run, error)  # the SDK would report a failure of the tool to the model
     return error

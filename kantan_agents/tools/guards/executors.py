@@ -1,4 +1,4 @@
-"""Guards a tool of any kind: shells, editors, custom tools and computers apply the rules before they act."""
+"""Guards tools of any kind: shells, editors, custom tools and computers apply the rules before they act."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ _ACTIONS = ("screenshot", "click", "double_click", "scroll", "type", "wait", "mo
 
 
 def guard(tool: Tool, book: Rulebook | None = None) -> Tool:
-    """Return a copy of a tool that applies the rules in force before each call.
+    """Return a copy of a tool that applies the rules before each call.
 
-    Tools that run on the provider's servers are returned unchanged; for them, the rules decide whether they
-    are shown (see ``listing``). Tools that are already guarded are returned unchanged as well.
+    Guarded tools and tools at the provider are returned unchanged; ``listing`` hides denied ones.
     """
     if isinstance(tool, FunctionTool):
         return guard_function(tool, book)
@@ -106,7 +105,7 @@ def _shell_executor(tool: ShellTool | LocalShellTool, guard: ToolGuard) -> Calla
 
 
 class _GuardedEditor:
-    """Wraps the editor of an apply_patch tool and applies the rules before each operation."""
+    """Applies the rules before each operation of an editor."""
 
     def __init__(self, tool: ApplyPatchTool, guard: ToolGuard) -> None:
         self._tool = tool
@@ -114,15 +113,12 @@ class _GuardedEditor:
         self._guard = guard
 
     async def create_file(self, operation: Any) -> Any:
-        """Create a file, if the rules allow it."""
         return await self._edit(self._editor.create_file, operation)
 
     async def update_file(self, operation: Any) -> Any:
-        """Change a file, if the rules allow it."""
         return await self._edit(self._editor.update_file, operation)
 
     async def delete_file(self, operation: Any) -> Any:
-        """Delete a file, if the rules allow it."""
         return await self._edit(self._editor.delete_file, operation)
 
     async def _edit(self, edit: Callable[[Any], Any], operation: Any) -> Any:
@@ -154,9 +150,9 @@ class _GuardedEditor:
 
 
 class _GuardedComputer(AsyncComputer):
-    """Wraps the computer of a run and applies the rules before each action.
+    """Applies the rules before each action of a computer.
 
-    An action returns a screenshot, so a refusal cannot be reported to the model and ends the run instead.
+    An action returns a screenshot, so a denial cannot be shown: it aborts the run.
     """
 
     def __init__(self, computer: Any, tool: ComputerTool[Any], guard: ToolGuard, run_context: Any) -> None:
@@ -168,12 +164,10 @@ class _GuardedComputer(AsyncComputer):
 
     @property
     def environment(self) -> Any:
-        """The environment of the guarded computer."""
         return self.guarded.environment
 
     @property
     def dimensions(self) -> Any:
-        """The dimensions of the guarded computer."""
         return self.guarded.dimensions
 
     def __getattr__(self, attribute: str) -> Any:
@@ -182,7 +176,7 @@ class _GuardedComputer(AsyncComputer):
         return getattr(self.guarded, attribute)
 
 
-# The actions are set on each instance, with the signatures of the guarded computer.
+# Each instance gets the actions, with the guarded computer's signatures.
 _GuardedComputer.__abstractmethods__ = frozenset()
 
 
@@ -208,10 +202,9 @@ def _guarded_action(
 
 
 def _guard_computer(tool: ComputerTool[Any], guard: ToolGuard) -> ComputerTool[Any]:
-    """Return a copy of a computer tool with a guarded computer, whether fixed or created for each run."""
     given = tool.computer
     facts = guard.facts
-    # The SDK holds the factory for as long as the tool exists, so it must not hold the agent.
+    # The SDK holds the factory as long as the tool, so it must not hold the agent.
     find_book = weakref.ref(guard.book) if guard.book is not None else None
 
     async def create(*, run_context: Any) -> Any:

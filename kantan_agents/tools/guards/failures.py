@@ -1,8 +1,7 @@
 """Exceptions of function tools in a run with tool middleware.
 
-The SDK converts an exception to a text for the model inside the function that runs the tool. With middleware,
-the conversion happens around the middleware instead: the middleware sees the exception, and an exception
-that no middleware handles is converted as usual.
+The SDK converts an exception to an answer inside the tool's function. With middleware, this happens around
+the middleware, which sees the exception first.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from kantan_agents.errors import (
     ProtectedPathError,
 )
 
-# Errors of the toolkit, whose messages are written for the model that has made the call.
+# Toolkit errors, whose messages are written for the model.
 _FOR_THE_MODEL = (
     OutsideRootError,
     FileNotUsableError,
@@ -42,16 +41,16 @@ _FOR_THE_MODEL = (
     ProtectedPathError,
 )
 
-# Private. Without it, a text in place of the result ends the run if the tool declares its output.
+# Private. Without it, an answer as the result aborts the run if the tool declares its output.
 _MARK: str | None = getattr(agents.tool, "_DEFAULT_FAILURE_HANDLED_ATTR", None)
 
 
 class UncertainCallError(Exception):
-    """A tool may have been executed or not; the text says so to the model, which must not just try again."""
+    """A tool may or may not have been executed, so the model must not simply try again."""
 
 
 def uncertainty(error: BaseException | None) -> UncertainCallError | None:
-    """Return the ``UncertainCallError`` among an exception and its causes; None if there is none."""
+    """Return the ``UncertainCallError`` among an exception and its causes."""
     seen: set[int] = set()  # an exception may be its own cause
     while error is not None and id(error) not in seen:
         if isinstance(error, UncertainCallError):
@@ -62,18 +61,15 @@ def uncertainty(error: BaseException | None) -> UncertainCallError | None:
 
 
 def mark_answer(tool: FunctionTool, tool_context: Any, *, is_answer: bool = True) -> None:
-    """Mark for the SDK whether the next output replaces a tool's result.
-
-    Such an output need not match the output that the tool declares.
-    """
+    """Set for the SDK whether the next output is an answer, which need not match the declared output."""
     if _MARK is not None and tool.output_json_schema is not None:
         setattr(tool_context, _MARK, is_answer)
 
 
 def answer_of_toolkit(tool_context: Any, error: Exception) -> str:
-    """Return the SDK's answer to an exception; with its message if that was written for the model.
+    """Return the SDK's answer to an exception, with a toolkit error's message.
 
-    Newer versions of the SDK answer nothing about an error, whatever it is.
+    Newer versions of the SDK omit it.
     """
     if isinstance(error, _FOR_THE_MODEL):
         return f"An error occurred while running the tool. Please try again. Error: {error}"
@@ -81,23 +77,23 @@ def answer_of_toolkit(tool_context: Any, error: Exception) -> str:
 
 
 DEFAULT_ANSWERS = (default_tool_error_function, answer_of_toolkit)
-"""What answers exceptions of a tool if its user has not chosen anything else."""
+"""The answers if the user has not chosen another."""
 
 
 def answers_by_default(tool: FunctionTool, tool_context: Any) -> bool:
-    """Return whether the exceptions of a tool are answered by default, not by a function of the user."""
+    """Return whether a tool has no error function of the user."""
     return resolve_function_tool_failure_error_function(tool, tool_context) in DEFAULT_ANSWERS
 
 
 def answering_with(tool: FunctionTool, answer: Callable[[Any, Exception], Any]) -> FunctionTool:
-    """Let ``answer`` answer the exceptions of a tool, unless they end the run."""
+    """Let ``answer`` answer a tool's exceptions, unless they abort the run."""
     if tool._use_default_failure_error_function or tool._failure_error_function is not None:
         set_function_tool_failure_error_function(tool, answer)
     return tool
 
 
 class Failures:
-    """Handles the exceptions of one function tool around its middleware.
+    """Handles a function tool's exceptions around its middleware.
 
     Attributes:
         invoke: Runs the tool and lets its exceptions propagate.
@@ -105,18 +101,17 @@ class Failures:
 
     def __init__(self, tool: FunctionTool, invoke: Callable[..., Awaitable[Any]]) -> None:
         self._tool = tool
-        # The SDK's own invoker can be bound to a tool without error function. A custom invoker raises
-        # anyway, and the SDK does not convert its exceptions.
+        # The SDK's invoker can be bound to a tool without error function. A custom invoker raises anyway.
         bind = getattr(invoke, "__agents_bind_function_tool__", None)
         self._is_answered = bind is not None
         self.invoke: Callable[..., Awaitable[Any]] = invoke
         if bind is not None:
             self.invoke = bind(set_function_tool_failure_error_function(copy.copy(tool), None))
-        # Private. Without it, only the error mark on the tool's span is lost.
+        # Private. Without it, only the span's error is lost.
         self._report = getattr(invoke, "_on_handled_error", None)
 
     async def settle(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Call the middleware, and convert the tool's exception if no middleware has handled it."""
+        """Call the middleware, and convert an exception that it has not handled."""
         mark_answer(self._tool, call.tool_context)  # until the tool itself returns a result
         try:
             output = await call_next(call)
@@ -133,7 +128,6 @@ class Failures:
         return output
 
     async def _answer(self, error: Exception, call: ToolCall) -> Any:
-        """Return the text that the SDK would send to the model."""
         text = None
         if self._is_answered:
             text = await maybe_invoke_function_tool_failure_error_function(

@@ -1,4 +1,4 @@
-"""Function tools whose calls are checked: the rules apply before each call, failures are counted after it."""
+"""Function tools: rules apply before each call, failures are counted after it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _LONGEST = 8_192
 
 
 class GuardedInvoker:
-    """Replaces ``on_invoke_tool`` of a function tool and applies the rules before each call."""
+    """Replaces ``on_invoke_tool`` and applies the rules before each call."""
 
     __slots__ = ("_failures", "_guard", "_invoke", "_signature", "_tool", "original")
 
@@ -63,14 +63,14 @@ class GuardedInvoker:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        # At each call, the SDK reads from the first parameter which context the invoker wants. Few of many
-        # tools are called; reading all adds 45 % to a first turn (`python -m benchmarks --only once_100`).
+        # At each call, the SDK inspects the invoker's first parameter. Few of many tools are called;
+        # inspecting all adds 45 % to a first turn (`python -m benchmarks --only once_100`).
         if self._signature is None:
             self._signature = inspect.signature(self._invoke)
         return self._signature
 
     async def __call__(self, tool_context: Any, arguments: str) -> Any:
-        """Run the tool, or return the reason for a refusal as its result."""
+        """Run the tool, or return the reason for a denial."""
         record_call(self._guard.facts.name)
         for note in tool_call_notes:
             note(getattr(tool_context, "tool_call_id", ""))
@@ -138,7 +138,7 @@ class GuardedInvoker:
             raise
 
     def answer_failure(self, tool_context: Any, error: Exception) -> Any:
-        """Return the answer for the model to an exception of the tool, as the user's tool would answer it."""
+        """Return the answer that the user's tool gives the model."""
         self._record_failed_call(tool_context, error)
         answer = resolve_function_tool_failure_error_function(self.original, tool_context)
         if answer is None:
@@ -146,15 +146,15 @@ class GuardedInvoker:
         if answer in DEFAULT_ANSWERS:
             mark_answer(self._tool, tool_context)
             uncertain = uncertainty(error)
-            if uncertain is not None:  # the SDK's text asks the model to try again
+            if uncertain is not None:  # the SDK's answer suggests that the model try again
                 return str(uncertain)
             if describe_wrong_arguments(error, self._tool, getattr(tool_context, "tool_arguments", "")):
-                # Newer versions of the SDK answer nothing about an error, whatever it is.
+                # Newer versions of the SDK omit the error from the answer.
                 return f"An error occurred while running the tool. Please try again. Error: {error}"
         return answer(tool_context, error)
 
     def _record_timeout(self, tool_context: Any) -> None:
-        # The SDK cancels a tool that exceeds its timeout. If the run itself is cancelled, nothing follows.
+        # The SDK cancels a tool that exceeds its timeout. If the run itself is canceled, nothing follows.
         if self._tool.timeout_seconds is not None:
             record_failed_call(current_run.get(), self._guard.facts.name, tool_context, reason="it timed out")
 
@@ -167,7 +167,7 @@ class GuardedInvoker:
             return await self._refusal(call.tool_context, call.arguments)
 
     async def _refusal(self, tool_context: Any, arguments: str) -> str | None:
-        # The SDK does not check again whether a tool outside of Agent.tools is enabled before it runs.
+        # For a tool outside Agent.tools, the SDK does not check again whether it is enabled.
         switched_on = is_switched_on(self._tool) and await self._is_enabled_now(tool_context)
         refusal = await self._guard.refusal(tool_context, arguments, switched_on=switched_on)
         invalid = malformed_arguments(self._guard.facts.name, self._tool.params_json_schema, arguments)
@@ -185,7 +185,7 @@ class GuardedInvoker:
         return refusal
 
     async def _is_enabled_now(self, tool_context: Any) -> bool:
-        # On a plain SDK agent, the SDK checks the user's own tool, and this copy is not on the agent.
+        # On a plain SDK agent, the SDK checks the user's own tool instead of this copy.
         enabled = self.original.is_enabled
         if self._guard.book is not None or not callable(enabled):
             return True
@@ -199,19 +199,19 @@ class GuardedInvoker:
 
     @property
     def facts(self) -> ToolFacts:
-        """The tool, as the rules know it."""
+        """The tool's facts for the rules."""
         return self._guard.facts
 
     def __getattr__(self, attribute: str) -> Any:
-        # The SDK sets marks on invokers, for sync functions for example. Binding is excluded: bound again to
-        # a copy, the original invoker would replace this guard.
+        # The SDK sets attributes on invokers. Binding is excluded: bound again to a copy, the original
+        # invoker would replace this guard.
         if attribute == "__agents_bind_function_tool__" or attribute in GuardedInvoker.__slots__:
             raise AttributeError(attribute)  # the slots are not set yet while an instance is copied
         return getattr(self._invoke, attribute)
 
 
 def is_switched_on(tool: FunctionTool) -> bool:
-    """Return whether both a guarded tool and the user's tool it was copied from are enabled."""
+    """Return whether both a guarded tool and its original are enabled."""
     original: FunctionTool | None = getattr(tool.on_invoke_tool, "original", None)
     return bool(tool.is_enabled) and (original is None or bool(original.is_enabled))
 
@@ -219,12 +219,9 @@ def is_switched_on(tool: FunctionTool) -> bool:
 def guard_function(
     tool: FunctionTool, book: Rulebook | None = None, fields: Mapping[str, Any] | None = None
 ) -> FunctionTool:
-    """Return a guarded copy of a function tool: a plain function, a tool of an MCP server, an agent as tool.
+    """Return a guarded copy of a function tool, or an already guarded tool unchanged.
 
-    Args:
-        tool: The tool; returned unchanged if it is already guarded.
-        book: The agent whose rules are the layers below the explicit ones.
-        fields: An earlier ``vars(tool)`` to copy instead of the current one.
+    ``fields`` is an earlier ``vars(tool)`` to copy.
     """
     if isinstance(tool.on_invoke_tool, GuardedInvoker):
         return tool
@@ -235,19 +232,14 @@ def guard_function(
 
 
 def copy_function(tool: FunctionTool, fields: Mapping[str, Any] | None = None) -> FunctionTool:
-    """Return a copy equal to ``copy.copy(tool)``.
+    """Return a copy equal to ``copy.copy(tool)``, faster.
 
-    For each copy, the SDK converts the parameter schema to its strict form again. This function converts
-    equal schemas once.
-
-    Args:
-        tool: The tool.
-        fields: An earlier ``vars(tool)`` to copy instead of the current one; ignored for tools that are
-            copied by the SDK.
+    The SDK converts the schema of each copy to its strict form again; this converts equal schemas once.
+    ``fields`` is an earlier ``vars(tool)``, ignored for tools that the SDK copies.
     """
     # `copy.copy` adds 24 % to the first turn of 100 tools (`python -m benchmarks --only once_100`).
 
-    # Subclasses may define their own copying, and the SDK binds a bound method again to the copy.
+    # Subclasses may define their own copying, and the SDK binds a bound method to the copy.
     if type(tool) is not FunctionTool or type(tool.on_invoke_tool) is MethodType:
         return copy.copy(tool)
     plain = FunctionTool.__new__(FunctionTool)
@@ -262,7 +254,7 @@ def copy_function(tool: FunctionTool, fields: Mapping[str, Any] | None = None) -
 
 
 def _strict(schema: Any) -> dict[str, Any] | None:
-    """Return the strict form of a schema as a new dict; None if it is not plain data or too long."""
+    """Return a schema's strict form; None if it is not plain data or too long."""
     data = packed(schema)
     return unpacked(_strict_schema(data)) if data is not None and len(data) <= _LONGEST else None
 
@@ -277,4 +269,4 @@ def _strict_schema(schema: bytes) -> bytes:
 
 
 async def _not_called(*_: Any) -> None:
-    """Placeholder for the function of a tool of which only the schema is needed."""
+    """Replaces the function of a tool if only its schema is needed."""

@@ -1,8 +1,7 @@
-"""Applies the tool rules at the moment a tool is called, whatever the model was shown before.
+"""Applies the tool rules when a tool is called, whatever the model was shown.
 
-A guard replaces the executor of a tool. Everything else (approval, timeout, guardrails, deferred loading,
-failure handling) does not change: the tool is copied and one part is replaced, it is never built anew field
-by field.
+A guard replaces the executor of a copied tool. The tool is never rebuilt field by field, so that approval,
+timeout, guardrails, deferred loading and failure handling stay.
 """
 
 from __future__ import annotations
@@ -41,34 +40,26 @@ class Rulebook(Protocol):
 
 @attrs.frozen(eq=False)
 class ToolGuard:
-    """Applies the rules in force to the calls of one tool.
+    """Applies the rules in force to one tool's calls.
 
     Attributes:
-        facts: The tool, as the rules know it.
-        book: The agent the tool belongs to; None for a plain SDK agent, which is under the rules of the
-            agent that was run.
+        book: The tool's agent; None for a plain SDK agent, under the rules of the started agent.
     """
 
     facts: ToolFacts
     book: Rulebook | None
 
     def layers(self, context: Any) -> RuleLayers:
-        """Return the rules in force for a run with this context."""
+        """Return the rules in force for a run."""
         book = self.book or _running_agent()
         return rules_in_force(context, book.standing_rules if book is not None else NO_LAYERS)
 
     async def refusal(
         self, wrapper: Any, arguments: str | Mapping[str, Any], *, switched_on: bool = True
     ) -> str | None:
-        """Return the text the model gets instead of a result, or None if the call is allowed.
+        """Return the answer that replaces a denied call's result; raise the violation under "raise".
 
-        Args:
-            wrapper: The SDK's context of the run or of the tool call.
-            arguments: The arguments of the call.
-            switched_on: Whether the tool is enabled.
-
-        Raises:
-            KantanAgentsError: The violation, if the policy says "raise".
+        ``wrapper`` is the SDK's context of the run or of the tool call.
         """
         layers, decision = await self._decide(wrapper, arguments, switched_on=switched_on)
         if decision is None or decision.error is None:
@@ -76,21 +67,13 @@ class ToolGuard:
         return await self.refuse(decision, layers, wrapper, arguments)
 
     async def require(self, wrapper: Any, arguments: str | Mapping[str, Any]) -> None:
-        """Raise if the call is not allowed, whatever the policy: for calls whose result cannot be a text.
-
-        Raises:
-            KantanAgentsError: The violation.
-        """
+        """Raise a violation whatever the policy: the result cannot be a string."""
         layers, decision = await self._decide(wrapper, arguments)
         if decision is not None and decision.error is not None:
             await self.refuse(decision, layers, wrapper, arguments, policy="raise")
 
     async def report(self, wrapper: Any) -> None:
-        """Record the violation of a call that has already been made, if the rules refuse the tool.
-
-        Raises:
-            KantanAgentsError: The violation, if the policy says "raise".
-        """
+        """Record the violation of a past call; raise it under "raise"."""
         layers = NO_LAYERS
         try:
             layers = self.layers(getattr(wrapper, "context", None))
@@ -144,7 +127,7 @@ class ToolGuard:
         arguments: str | Mapping[str, Any],
         policy: RuleViolationPolicy | None = None,
     ) -> str:
-        """Record a refusal and return the text for the model; raise if the policy says "raise"."""
+        """Record a denial and return the answer; raise it under "raise"."""
         if decision.error is None:
             raise TypeError("only a decision against a call can be refused")
         run = current_run.get()
@@ -164,7 +147,7 @@ class ToolGuard:
             policy or (book.on_rule_violation if book is not None else "feedback"),
             sensitive=bool(getattr(config, "trace_include_sensitive_data", True)),
             hint=_hint_for(decision, layers.rules_behind(decision), self.facts),
-            # The model's own arguments: a middleware may have inserted values that must not be traced.
+            # The model's own arguments: values from a middleware must not be traced.
             recorded=getattr(wrapper, "tool_arguments", None),
         )
 
@@ -175,13 +158,7 @@ def _running_agent() -> Rulebook | None:
 
 
 def _hint_for(decision: Decision, rules: ToolRules, facts: ToolFacts) -> str:
-    """Return which rule refused a call, and which calls are allowed, for the model to correct its call.
-
-    Args:
-        decision: The refusal.
-        rules: The rule set that refused the call.
-        facts: The tool.
-    """
+    """Return the denying rule and the allowed calls, for the model."""
     error = decision.error
     if isinstance(error, ToolParameterError):
         return _about_value(error)
@@ -210,7 +187,6 @@ def _about_rule(decision: Decision) -> str:
 
 
 def _about_other_calls(decision: Decision, rules: ToolRules, facts: ToolFacts) -> list[str]:
-    """Return what may be called instead, as far as the same rule set says."""
     if rules.denying(facts.names) is not None:
         return []
     allowed = rules.allowed_calls(facts.names, facts.origin)

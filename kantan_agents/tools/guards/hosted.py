@@ -1,4 +1,4 @@
-"""Applies the tool rules to tools that run on the provider's servers, as far as that is possible."""
+"""Applies the tool rules to tools on the provider's servers, as far as possible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kantan_agents.tools.facts import facts_of, label_of
 from kantan_agents.tools.guards.guard import Rulebook, ToolGuard
 from kantan_agents.tools.server_names import ANY_TOOL, Surroundings, hosted_mcp_facts
 
-# Items in a provider's answer for tools it has run itself: type of the item, names of the tool.
+# Item types of tools that a provider has run itself, and the names of these tools.
 _HOSTED_CALLS = {
     "web_search_call": ("web_search", "web_search_preview"),
     "file_search_call": ("file_search",),
@@ -26,12 +26,11 @@ _HOSTED_CALLS = {
 def rule_hosted_mcp(
     tool: HostedMCPTool, layers: RuleLayers, book: Rulebook | None, around: Surroundings
 ) -> HostedMCPTool | None:
-    """Return the tool as the rules permit it to be shown, or None if they hide it.
+    """Return the tool as the rules permit it, or None if they hide it.
 
-    The names of a hosted MCP server are ``hosted_mcp`` and ``mcp__LABEL``. Its tools have these, their own
-    name and ``mcp__LABEL__TOOL``. The provider calls these tools itself, unless an approval is required. So
-    if a rule may concern single tools of the server, an approval is required for each call and answered by
-    the rules.
+    A hosted MCP server has the names ``hosted_mcp`` and ``mcp__LABEL``; its tools also have their own name
+    and ``mcp__LABEL__TOOL``. The provider calls them itself unless an approval is required. So if a rule may
+    concern single tools, each call requires an approval, which the rules answer.
     """
     server = facts_of(tool, around)
     narrowing = [rules for rules in layers.rule_sets if _is_about_tools_of(server, rules)]
@@ -41,7 +40,7 @@ def rule_hosted_mcp(
     if not all(_may_be_used(rules, server, any_tool) for rules in narrowing):
         return None
     if tool.on_approval_request is None and _requires_approval(tool):
-        # Its approvals are answered by a person, who does not see the rules.
+        # A person answers its approvals, without seeing the rules.
         return None
     ruled = copy.copy(tool)
     ruled.tool_config = cast("Any", {**tool.tool_config, "require_approval": "always"})
@@ -68,7 +67,7 @@ def _requires_approval(tool: HostedMCPTool) -> bool:
 
 
 class _ApprovalByRules:
-    """Answers the approval requests of a hosted MCP server: by the rules, then by the tool's own handler."""
+    """Answers approval requests: by the rules, then by the tool's own handler."""
 
     def __init__(self, tool: HostedMCPTool, book: Rulebook | None, around: Surroundings) -> None:
         self._tool = tool
@@ -95,13 +94,10 @@ class _ApprovalByRules:
 
 
 async def refuse_hosted_calls(result: Any, book: Rulebook) -> None:
-    """Record hosted tool calls that the provider has made although the rules refuse them.
+    """Record calls that the provider has made although the rules deny them.
 
-    Refused hosted tools are not sent to the provider. If the provider uses one anyway, the call has already
-    happened when the answer arrives; it can only be recorded, or end the run.
-
-    Raises:
-        KantanAgentsError: The violation, if the policy says "raise".
+    Denied tools are not sent to the provider. A call that it makes anyway is over when the answer arrives; it
+    can only be recorded, or abort the run under "raise".
     """
     for response in getattr(result, "raw_responses", None) or ():
         for item in getattr(response, "output", None) or ():

@@ -1,4 +1,4 @@
-"""Invalid tool calls (unknown tools, malformed arguments): hints for the model, and a limit on such turns."""
+"""Invalid tool calls: hints for the model, and a limit on turns with nothing else."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kantan_agents.support.nearest import most_similar
 from kantan_agents.tools.guards.repeated_failures import begin_turn_after_failures
 
 INVALID_TURNS: Final = 5
-"""A run ends after this many consecutive turns in which all tool calls are invalid."""
+"""A run fails after this many consecutive turns with invalid calls only."""
 
 NAMES_LISTED: Final = 20
-"""Largest number of tool names in a hint for the model."""
+"""Largest number of tool names in a hint."""
 
 _LONGEST: Final = 200
 _INVALID_CALLS = object()
@@ -24,13 +24,7 @@ _INVALID_CALLS = object()
 
 @attrs.define
 class _InvalidCalls:
-    """The invalid calls of a run.
-
-    Attributes:
-        turns: Number of consecutive turns with invalid calls only.
-        error: Error of the latest invalid call of this turn, if any.
-        has_valid: Whether this turn has had a valid call.
-    """
+    """A run's invalid calls; ``turns`` counts consecutive turns with nothing else."""
 
     turns: int = 0
     error: Exception | None = None
@@ -38,14 +32,14 @@ class _InvalidCalls:
 
 
 def record_invalid_call(error: Exception) -> None:
-    """Record that the model has made an invalid call."""
+    """Record an invalid call of the model."""
     run = current_run.get()
     if run is not None:
         run.state.setdefault(_INVALID_CALLS, _InvalidCalls()).error = error
 
 
 def record_valid_call() -> None:
-    """Record that the model has called an existing tool with well-formed arguments."""
+    """Record a call of an existing tool with well-formed arguments."""
     run = current_run.get()
     invalid: _InvalidCalls | None = run.state.get(_INVALID_CALLS) if run is not None else None
     if invalid is not None:
@@ -56,9 +50,8 @@ def begin_turn() -> None:
     """Count the previous turn if it had invalid calls only.
 
     Raises:
-        UnknownToolError, ToolInputError: E21, E10, the limit of ``INVALID_TURNS`` is reached; the error of
-            the latest invalid call.
-        RepeatedFailureError: E27, the same call has failed in the same way in too many turns.
+        UnknownToolError, ToolInputError: E21, E10, the latest error, at ``INVALID_TURNS``.
+        RepeatedFailureError: E27, the same call has failed too often.
     """
     run: Run | None = current_run.get()
     if run is None or not run.state:
@@ -79,10 +72,7 @@ def begin_turn() -> None:
 
 
 def malformed_arguments(tool_name: str, schema: Any, arguments: Any) -> ToolInputError | None:
-    """Return an error for arguments that are not a JSON object although the schema needs one.
-
-    Only the first character is checked; the tool itself reports errors further on.
-    """
+    """Return an error if the schema needs a JSON object and the first character shows another value."""
     if not isinstance(arguments, str) or not arguments or arguments[0] == "{":
         return None
     begin = arguments.lstrip()[:1]
@@ -95,7 +85,7 @@ def malformed_arguments(tool_name: str, schema: Any, arguments: Any) -> ToolInpu
 
 
 def usable_tools_sentence(names: Collection[str], wanted: str) -> str:
-    """Return a sentence for the model with the names of its tools, those nearest to ``wanted`` first."""
+    """Return a sentence with the tool names, those nearest to ``wanted`` first."""
     if len(names) <= NAMES_LISTED:
         return f"Tools you may use: {', '.join(names) or 'none'}."
     known = list(names)

@@ -1,4 +1,4 @@
-"""Ends a run whose model makes the same failing call again and again."""
+"""Aborts a run whose model repeats the same failing call."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import RepeatedFailureError
 
 FAILED_TURNS: Final = 5
-"""A run ends after this many turns in which the same call has failed in the same way, without progress."""
+"""A run fails after this many turns in which the same call failed in the same way, without progress."""
 
 WARNED_FROM: Final = 3
-"""From this failure on, the model reads that the same call has failed before."""
+"""From this failure on, the model is warned."""
 
 _FAILURES = object()
 _LONGEST_REASON: Final = 500
@@ -27,12 +27,7 @@ _NUMBER = re.compile(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)*(?!\.?[0-9])(?![ \u00a0]?%|
 
 @attrs.frozen
 class UnknownCall:
-    """Stands for the SDK's context of a call that has none.
-
-    Attributes:
-        tool_call_id: The model's id of the call.
-        tool_arguments: The arguments as JSON text; empty if they are unknown.
-    """
+    """Replaces the SDK's context of a call that has none."""
 
     tool_call_id: str
     tool_arguments: str = ""
@@ -40,16 +35,9 @@ class UnknownCall:
 
 @attrs.define
 class _Streak:
-    """The failures of one call.
+    """The failures of one call; ``reason`` and ``error`` are redacted.
 
-    Attributes:
-        kind: The type of the latest error.
-        reason: The text of the latest error, redacted.
-        turn: The latest turn in which it has failed.
-        count: Number of turns in which it has failed.
-        failed_calls: Ids of the calls that have failed in the latest turn.
-        error: The latest exception, if any, redacted.
-        before: Type, text and count of the turn before, if it has failed there, too.
+    ``before`` describes the failure in the previous turn.
     """
 
     kind: str
@@ -61,7 +49,7 @@ class _Streak:
     before: tuple[str, str, int] | None = None
 
     def record(self, turn: int, kind: str, reason: str, error: BaseException | None) -> None:
-        """Record a failure. In a turn, the latest one counts: the others may be attempts of a middleware."""
+        """Record a failure; a turn's latest counts, because others may be a middleware's attempts."""
         if self.turn != turn:
             self.before = (self.kind, self.reason, self.count)
             self.turn, self.failed_calls = turn, set()
@@ -76,22 +64,16 @@ class _Streak:
 
 @attrs.define
 class _Failures:
-    """The failing calls of a run, each with its tool and its arguments.
-
-    Attributes:
-        turn: Number of the turn.
-        streaks: The failing calls.
-        worked: Hashes of the calls that have worked since the first failure.
-    """
+    """A run's failing calls; ``worked`` has hashes of successful calls since the first failure."""
 
     turn: int = 0
     streaks: dict[tuple[str, str], _Streak] = attrs.field(factory=dict)
     worked: set[int] = attrs.field(factory=set)
 
     def record_success(self, key: tuple[str, str]) -> None:
-        """Record that a call has worked. All counts start again if it is one that has not worked before.
+        """Record a success; a new one resets all counts.
 
-        A model that changes a file and then runs the failing tests again makes progress.
+        A model that changes a file and then repeats the failing tests makes progress.
         """
         self.streaks.pop(key, None)
         if hash(key) in self.worked:
@@ -112,15 +94,7 @@ def record_failed_call(
     reason: str,
     error: BaseException | None = None,
 ) -> None:
-    """Record that a call has failed. Calls of the same turn count once.
-
-    Args:
-        run: The run; None outside of a run.
-        tool_name: Name of the tool.
-        tool_context: The SDK's context of the call.
-        reason: What the model reads, or the message of the error.
-        error: The exception of the tool, if it has raised one.
-    """
+    """Record a failed call, once per turn; ``reason`` is the model's answer or the error's message."""
     if run is None:
         return
     failures: _Failures = run.state.setdefault(_FAILURES, _Failures())
@@ -136,14 +110,14 @@ def record_failed_call(
 
 
 def record_working_call(run: Run | None, tool_name: str, tool_context: Any) -> None:
-    """Record that a tool has returned a result, perhaps at a later attempt of a middleware."""
+    """Record a result of a tool, perhaps at a middleware's later attempt."""
     failures: _Failures | None = run.state.get(_FAILURES) if run is not None else None
     if failures is not None:
         failures.streaks.pop(_key(tool_name, tool_context), None)
 
 
 def end_call(run: Run, tool_name: str, tool_context: Any, output: Any) -> Any:
-    """Return the output of a call; add a warning if the call fails repeatedly."""
+    """Return a call's output, with a warning if it fails repeatedly."""
     failures: _Failures | None = run.state.get(_FAILURES)
     if failures is None:  # the usual case
         return output
@@ -163,11 +137,7 @@ def end_call(run: Run, tool_name: str, tool_context: Any, output: Any) -> Any:
 
 
 def begin_turn_after_failures(run: Run) -> None:
-    """Begin a turn: end the run if a call has failed too often.
-
-    Raises:
-        RepeatedFailureError: E27, the limit of ``FAILED_TURNS`` is reached.
-    """
+    """Start a turn; E27 if a call has failed in ``FAILED_TURNS`` turns."""
     failures: _Failures | None = run.state.get(_FAILURES)
     if failures is None:
         return
@@ -181,7 +151,7 @@ def begin_turn_after_failures(run: Run) -> None:
                 reason=_shortened(streak),
                 count=streak.count,
             )
-            end_run_with(run, error)  # also if this turn belongs to an agent used as a tool
+            end_run_with(run, error)  # even if this turn belongs to an agent as a tool
             raise error from streak.error
 
 
@@ -196,8 +166,8 @@ def _call_id(tool_context: Any) -> str:
 
 
 def _key(tool_name: str, tool_context: Any) -> tuple[str, str]:
-    """Return a key that is equal for two calls with equal arguments, however they are written."""
-    # What the model wrote: a middleware may have inserted values that must not be reported.
+    """Return a key that is equal for equal arguments, whatever their spelling."""
+    # The model's arguments: values from a middleware must not be reported.
     arguments = getattr(tool_context, "tool_arguments", None) or ""
     try:
         return tool_name, json.dumps(json.loads(arguments), sort_keys=True, ensure_ascii=False)

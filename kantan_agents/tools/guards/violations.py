@@ -1,4 +1,4 @@
-"""Handles a call that the rules refuse: applies the violation policy and records the refusal."""
+"""Handles a call that the rules deny: applies the violation policy and records the denial."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Answer = Literal["feedback", "raise"]
 
 @attrs.frozen
 class RuleViolation:
-    """A call that the rules refuse, the argument of ``on_rule_violation``.
+    """A call that the rules deny, the argument of ``on_rule_violation``.
 
     Attributes:
         tool: Name of the tool.
-        error: The error of the refused call; ``error.code`` is the E-code.
+        error: The error of the denied call; ``error.code`` is the E-code.
         rule: The deciding rule, such as ``"deny: fs.*"`` or ``"params: search.query.maxLength"``.
         layers: The layers that contain this rule: ``"base"``, ``"provider NAME"``, ``"explicit"``.
         agent: Name of the agent that called the tool, if known.
@@ -64,23 +64,15 @@ async def refuse(
     hint: str = "",
     recorded: str | None = None,
 ) -> str:
-    """Record a violation and return the text the model gets instead of a result.
+    """Record a violation and return the answer that replaces the result; under "raise", raise its error.
 
-    Args:
-        violation: The violation.
-        policy: The violation policy.
-        sensitive: Whether arguments may be recorded.
-        hint: Further text for the model.
-        recorded: The arguments to record, if not those of the violation.
-
-    Raises:
-        KantanAgentsError: The violation's own error, if the policy says "raise". The SDK may wrap it or
-            convert it to text; ``pending_error`` returns it for the code that ends the run.
+    ``sensitive`` permits recording arguments: ``recorded``, or else the violation's. The SDK may wrap a
+    raised error or convert it to an answer; ``pending_error`` returns it for the code that aborts the run.
     """
     try:
         answer = await _answer(violation, policy)
     except Exception as error:
-        end_run(error)  # the SDK would convert it to a text for the model
+        end_run(error)  # the SDK would convert it to an answer for the model
         raise
     _record(violation, answer, (recorded or violation.arguments) if sensitive else None)
     record_refusal(violation.error)
@@ -91,7 +83,7 @@ async def refuse(
 
 
 def end_run(error: Exception) -> None:
-    """End the run of this task with ``error``, even if the SDK converts the exception to text."""
+    """Abort this task's run with ``error``, even if the SDK converts the exception to an answer."""
     run = current_run.get()
     if run is not None:
         end_run_with(run, error)

@@ -1,4 +1,4 @@
-"""Runs a short Python program in another process, which ends with the task that waits for it."""
+"""Runs a short Python program in another process, which ends with the waiting task."""
 
 from __future__ import annotations
 
@@ -22,11 +22,8 @@ _running: set[Process] = set()
 async def run_worker(program: str, task: bytes) -> bytes:
     """Run a program with ``task`` as its input and return its output.
 
-    The process is killed if this task is cancelled, if it takes too long, and when this interpreter exits.
-
-    Args:
-        program: Python code. ``parent`` is the id of this process.
-        task: The input.
+    The process is killed if this task is canceled, after a timeout, and when this interpreter exits. In
+    ``program``, ``parent`` is the id of this process.
 
     Raises:
         OSError: The process cannot be started.
@@ -52,7 +49,7 @@ async def _communicate(process: Process, task: bytes) -> bytes:
     stdin, stdout = process.stdin, process.stdout
     if stdin is None or stdout is None:
         raise OSError("the process has no pipes")
-    # Its exit code says why. Before 4.12, anyio raises the error of the pipe itself.
+    # Its exit code gives the reason. Before 4.12, anyio raises the pipe's error.
     with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         await stdin.send(task)
         await stdin.aclose()
@@ -61,9 +58,9 @@ async def _communicate(process: Process, task: bytes) -> bytes:
 
 
 async def _end(process: Process) -> None:
-    """Kill a process if it still runs, and release what it holds.
+    """Kill a process if it still runs, and release its resources.
 
-    A cancellation by asyncio arrives only once, so waiting for the process first would wait for its answer.
+    asyncio cancels only once, so waiting for the process first would wait for its answer.
     """
     try:
         _kill(process)
@@ -80,7 +77,6 @@ def _kill(process: Process) -> None:
 
 
 def _limiter() -> anyio.CapacityLimiter:
-    """Return the limiter for the number of processes that one event loop starts at the same time."""
     try:
         return _limiters.get()
     except LookupError:

@@ -1,4 +1,4 @@
-"""Names what is wrong with arguments that a tool cannot read: parameter, value, expected type."""
+"""Describes mistakes in unreadable arguments: parameter, value, expected type."""
 
 from __future__ import annotations
 
@@ -40,17 +40,9 @@ _TYPE_ERRORS: Final = ("_type", "_parsing", "_from_float")
 
 
 def describe_wrong_arguments(error: Exception, tool: FunctionTool, text: str) -> bool:
-    """Add the mistakes to the SDK's error for arguments that a tool cannot read; ignore other errors.
+    """Add the mistakes to the SDK's error for unreadable arguments; return whether it has any.
 
-    The SDK's own message names only the tool. The error keeps its type.
-
-    Args:
-        error: The error that the call has raised.
-        tool: The tool.
-        text: The arguments of the call as JSON text.
-
-    Returns:
-        Whether the error describes the mistakes.
+    The SDK's message names only the tool. Type and other errors stay unchanged.
     """
     if hasattr(error, _DESCRIBED):  # a middleware may have redacted the description
         return True
@@ -60,7 +52,7 @@ def describe_wrong_arguments(error: Exception, tool: FunctionTool, text: str) ->
     if not problems:
         return False
     more = [f"and {len(problems) - _LISTED} more"] if len(problems) > _LISTED else []
-    # Only the arguments of the exception: `Redact` removes personal data from them.
+    # In the exception's arguments, from which `Redact` removes personal data.
     error.args = (f"{_PREFIX} {tool.name}: {'; '.join([*problems[:_LISTED], *more])}",)
     setattr(error, _DESCRIBED, True)
     return True
@@ -94,7 +86,7 @@ def _problems(tool: FunctionTool, text: str) -> Iterator[str]:
 
 
 def _problems_by_schema(tool: FunctionTool, arguments: dict[str, Any]) -> Iterator[str]:
-    """Yield the mistakes that only the JSON Schema shows: the tool is not made from a function."""
+    """Yield the mistakes that only the JSON Schema shows, for a tool without a function."""
     try:
         found = list(islice(compiled(tool.params_json_schema).iter_errors(arguments), _LISTED + 1))
     except (ValueError, RecursionError):
@@ -106,7 +98,6 @@ def _problems_by_schema(tool: FunctionTool, arguments: dict[str, Any]) -> Iterat
 
 
 def _described(problem: Any) -> str:
-    """Return one mistake of a validation error as a sentence."""
     path = _path(problem["loc"])
     kind, value = problem["type"], _shown(problem["input"])
     if kind == "missing":
@@ -146,7 +137,6 @@ def _unknown(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterato
 
 
 def _shown(value: Any) -> str:
-    """Return a value as JSON, cut short."""
     try:
         return _short(json.dumps(value, ensure_ascii=False, default=str), _LONGEST_VALUE)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""MCP servers: how a run lives with one that fails, and what a server offers besides tools."""
+"""MCP servers: how a run handles one that fails, and what a server offers in addition to tools."""
 
 from __future__ import annotations
 

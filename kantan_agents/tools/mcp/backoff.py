@@ -1,4 +1,4 @@
-"""How often, how fast and how long a lost connection to an MCP server is made again, and when it rests."""
+"""The limits for reconnecting to an MCP server, and its rest after a failure."""
 
 from __future__ import annotations
 
@@ -14,15 +14,12 @@ from kantan_agents.tools.mcp.unavailable import UnavailableError
 
 @attrs.frozen
 class Backoff:
-    """The limits of one reconnection, and the rest after one that failed. All times are in seconds.
+    """The limits of one reconnection, and the rest after a failed one, in seconds.
 
     Attributes:
-        attempts: How many attempts one reconnection makes; a single one right after a failed reconnection.
-        first_wait: The wait before the second attempt. Each further wait is twice as long.
-        attempt: How long one attempt may take.
-        total: How long all attempts and waits may take.
-        first_rest: How long nobody tries again after a failed reconnection. Each further one doubles it.
-        longest_rest: The longest such time.
+        attempts: Attempts in one reconnection; only one right after a failed reconnection.
+        first_wait: The wait before the second attempt; doubled for each further one.
+        first_rest: The rest after a failed reconnection; doubled for each further one.
     """
 
     attempts: int = 3
@@ -33,16 +30,16 @@ class Backoff:
     longest_rest: float = 60.0
 
     def wait(self, attempt: int) -> float:
-        """Return the wait before an attempt, 1 for the second one."""
+        """Return the wait before an attempt, 1 for the second."""
         return _jittered(self.first_wait * 2 ** (attempt - 1))
 
     def rest(self, failures: int) -> float:
-        """Return the rest after so many failed reconnections in a row."""
+        """Return the rest after consecutive failed reconnections."""
         return _jittered(min(self.first_rest * 2.0 ** min(failures - 1, 30), self.longest_rest))
 
 
 def _jittered(seconds: float) -> float:
-    # So that the processes of a service do not all try at the same moment.
+    # So that a service's processes do not all try at the same moment.
     return seconds * random.uniform(0.8, 1.2)  # noqa: S311 - no secret depends on it
 
 
@@ -50,34 +47,29 @@ BACKOFF = Backoff()
 
 
 def limits_for(server: Any) -> Backoff:
-    """Return the limits for one server object, which may have its own time to start."""
+    """Return the limits for a server object, which may set its own start limit."""
     seconds = getattr(server, "kantan_start_seconds", None)
     if not isinstance(seconds, float):
         return BACKOFF
-    # A server that fails at once is tried again; one that has used up its time is not.
+    # Only a server that fails quickly is tried again.
     return attrs.evolve(BACKOFF, attempt=seconds, total=seconds)
 
 
 class Rest:
-    """The rest of one server object, so that each run does not wait again; none at first.
+    """A server object's rest, so that not each run waits again.
 
     Attributes:
-        failures: How many reconnections in a row have failed.
-        until: When it ends, on the monotonic clock.
+        until: The end, on the monotonic clock.
     """
 
     def __init__(self) -> None:
         self.failures = 0
         self.until = 0.0
-        self._session: Any = None  # that the server had when the rest began
+        self._session: Any = None  # the server's session at the start of the rest
         self._error: BaseException | None = None
 
     def check(self, server: Any) -> None:
-        """Check that the server may be asked.
-
-        Raises:
-            UnavailableError: It rests.
-        """
+        """Raise UnavailableError if the server rests."""
         remaining = self.until - time.monotonic()
         if remaining <= 0:
             return
@@ -88,7 +80,7 @@ class Rest:
         raise UnavailableError(reason) from self._error
 
     def begin(self, server: Any, error: BaseException) -> UnavailableError:
-        """Begin a rest, or go on with the present one; return the error to raise."""
+        """Start or continue a rest; return the error to raise."""
         self._error = error
         if self.until > time.monotonic():  # another run has seen the same failure
             return UnavailableError(self._reason())

@@ -1,4 +1,4 @@
-"""What the library knows about the connection of one MCP server, and how it makes a lost one again."""
+"""The state of one MCP server's connection, and its restoration after a loss."""
 
 from __future__ import annotations
 
@@ -29,16 +29,11 @@ _log = get_logger("kantan_agents.mcp")
 class Connection:
     """The connection of one server object, shared by all agents and runs of the process.
 
-    The user makes the first connection, and usually no other is needed. If it is lost, the next listing or
-    call makes a new one, and concurrent runs wait for that one. After a failed reconnection the server rests,
-    so that each run does not wait again.
-
-    Args:
-        server: The server object.
-        forget: Called when the server object is gone.
+    The user makes the first connection. After a loss, the next listing or call makes a new one, and
+    concurrent runs wait for it. After a failure the server rests, so that not every run waits again.
 
     Attributes:
-        last_tools: The tools that it listed last, for whichever agent; None if it never did.
+        last_tools: The latest listing, for any agent.
     """
 
     def __init__(self, server: Any, forget: Callable[[Connection], None]) -> None:
@@ -51,7 +46,7 @@ class Connection:
         self._attempt_loop: asyncio.AbstractEventLoop | None = None
         self._attempt_task: asyncio.Task[None] | None = None
         self._seen: tuple[Any, asyncio.AbstractEventLoop | None] = (None, None)
-        self._lost: Any = None  # the session of which the connection was lost
+        self._lost: Any = None  # the session whose connection was lost
         self._closes_with_server = False
         self._rest = Rest()
         self._is_suspect = False
@@ -62,34 +57,21 @@ class Connection:
         return self._server() is server
 
     async def ask(self, question: Callable[[], Awaitable[T]], agent_name: str) -> T:
-        """Ask the server something that may be asked twice, over a new connection if the old one is lost.
-
-        Args:
-            question: Asks it, for its tools for example.
-            agent_name: Name of the agent, for errors.
+        """Send a request that may be repeated, over a new connection if the old one is lost.
 
         Raises:
             UnavailableError: The server cannot be reached, is silent, or rests.
             MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
-            Exception: Any other exception of the server.
         """
         server = self._server()
         return await self._on_some_loop(lambda: self._ask(server, question, agent_name), agent_name)
 
     async def call(self, send: Callable[[], Awaitable[T]], agent_name: str) -> T:
-        """Send a call to the server, over a new connection if the old one is known to be lost.
-
-        A call that may have reached the server is not repeated.
-
-        Args:
-            send: Sends it.
-            agent_name: Name of the agent, for errors.
+        """Send a call, over a new connection if the old one is known to be lost; never send it twice.
 
         Raises:
-            UnavailableError: The server cannot be reached.
             LostInCallError: The connection was lost during the call.
-            MCPServerLoopError: E37, as for ``ask``.
-            Exception: Any other exception of the call.
+            UnavailableError, MCPServerLoopError: As for ``ask``.
         """
         server = self._server()
         was_sent = False
@@ -114,9 +96,9 @@ class Connection:
                 return await self._answered(question)
             except Exception as error:
                 if is_silent(error) and not is_lost(error):
-                    # The silences of questions that were asked at once are one.
+                    # Concurrent requests without an answer count as one.
                     if not self._is_suspect or silences != self._silences:
-                        # It may only be slow, and a new connection would lose what it remembers of this one.
+                        # It may only be slow, and a new connection would lose its session.
                         self._is_suspect = True
                         self._silences += 1
                         raise self._rest.begin(server, error) from error
@@ -152,14 +134,14 @@ class Connection:
                 if not is_refused:
                     raise LostInCallError from error
         self._rest.check(server)
-        if self._needs_connection(server):  # otherwise another run has made it
+        if self._needs_connection(server):  # otherwise another run has connected it
             await self._reconnect(server)
         return await self._at_home(send, agent_name)
 
-    # -- whether there is a connection
+    # -- whether a connection exists
 
     def _needs_connection(self, server: Any) -> bool:
-        """Return whether the server is certainly not connected."""
+        """Return True only if the server is certainly not connected."""
         if not has_session(server):
             return False
         session = server.session
@@ -169,18 +151,13 @@ class Connection:
         return loop is not None and loop is not asyncio.get_running_loop() and is_gone(loop)
 
     def _note_loss(self, server: Any, session: Any, error: BaseException) -> None:
-        # Only of the session that was used: another run may have connected the server again since.
+        # Only for the used session: another run may have connected the server since.
         self._lost = session
         _log.warning("mcp_connection_lost", server=server.name, error=text_of(error))
 
     # -- a new connection
 
     async def _reconnect(self, server: Any) -> None:
-        """Make a new connection, or wait for the one that another run makes.
-
-        Raises:
-            UnavailableError: That failed.
-        """
         with self._lock:
             attempt, loop = self._attempt, self._attempt_loop
             # An attempt on an event loop that has ended is never done.
@@ -188,7 +165,7 @@ class Connection:
                 attempt = self._attempt = Future()
                 self._attempt_loop = asyncio.get_running_loop()
                 self._attempt_task = start_task(self._try_again(server, attempt))
-        # Not cancelled with this run: others may wait for it.
+        # Not canceled with this run: others may wait for it.
         longest = 2 * limits_for(server).total
         await asyncio.wait({asyncio.wrap_future(attempt)}, timeout=longest)
         if not attempt.done():
@@ -229,7 +206,7 @@ class Connection:
         _log.info("mcp_server_connected", server=server.name)
 
     def _close_with(self, server: Any) -> None:
-        """Make the user's ``cleanup`` close what is made here."""
+        """Let the user's ``cleanup`` close this connection, too."""
         if not self._closes_with_server:
             self._closes_with_server = True
             server.exit_stack.push_async_callback(self._close)
@@ -247,7 +224,6 @@ class Connection:
             await self._keeper.close()
 
     def _close_soon(self, _: Any) -> None:
-        """Close the connection made here, as the server object is gone."""
         self._forget(self)
         if self._keeper is not None:
             self._keeper.close_soon()
@@ -257,11 +233,9 @@ class Connection:
     async def _on_some_loop(
         self, work: Callable[[], Awaitable[T]], agent_name: str, may_repeat: Callable[[], bool] = lambda: True
     ) -> T:
-        """Await ``work()`` on the event loop of the connection, and on the next one if that ends meanwhile.
+        """Await ``work()`` on the connection's event loop, and on the next one if that ends.
 
-        Raises:
-            LoopEndedError: An event loop ended, and the work must not be repeated.
-            UnavailableError: One event loop after the other ended.
+        Raises LoopEndedError if the work must not be repeated.
         """
         for _ in range(_MOST_LOOPS):
             try:
@@ -279,7 +253,7 @@ class Connection:
         return await run_on(home, work, getattr(self._server(), "name", "?"), agent_name)
 
     def _home(self) -> asyncio.AbstractEventLoop | None:
-        """Return the event loop that has to talk to the server; None if the running one can."""
+        """Return the event loop that must talk to the server; None if the running one can."""
         attempt, loop = self._attempt, self._attempt_loop
         if attempt is not None and not attempt.done() and loop is not None and loop.is_running():
             return None if loop is asyncio.get_running_loop() else loop
@@ -298,19 +272,18 @@ class Connection:
 
 
 async def _is_refused(server: Any, session: Any, error: Exception) -> bool:
-    """Return whether a call was refused as the server does not know the session, so it was not executed.
+    """Return whether the server rejected a call's session, so that the call was not executed.
 
-    A tool may answer with the same words about sessions of its own. So the server is asked once more.
+    A tool may answer with the same words about its own sessions, so the server is queried again.
     """
     if not is_session_gone(error, server):
         return False
     try:
         await asyncio.wait_for(session.send_ping(), _PING_SECONDS)
-    except Exception as answer:  # noqa: BLE001 - whatever it is, it says whether the session is gone
+    except Exception as answer:  # noqa: BLE001 - any error shows whether the session is gone
         return is_session_gone(answer, server)
     return False
 
 
 def _is_final(error: BaseException) -> bool:
-    """Return whether the next attempt would fail in the same way: the command does not exist, for example."""
     return isinstance(error, OSError) and not isinstance(error, (ConnectionError, TimeoutError))

@@ -1,4 +1,4 @@
-"""The task that owns a connection which the library has made."""
+"""The task that owns a connection made by the library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = get_logger("kantan_agents.mcp")
 
 
 def start_task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    """Return a task of its own context: it outlives the run that starts it."""
+    """Return a task with a separate context: it outlives its run."""
     return contextvars.Context().run(asyncio.create_task, work)
 
 
@@ -29,7 +29,6 @@ class ConnectionKeeper:
 
     Attributes:
         twin: The connected object; None before and after.
-        loop: The event loop of the task.
     """
 
     def __init__(self, server: Any) -> None:
@@ -44,21 +43,20 @@ class ConnectionKeeper:
 
     @property
     def is_over(self) -> bool:
-        """Whether the task has ended, and with it the connection."""
+        """Whether the task and its connection have ended."""
         return self._task.done()
 
     async def connected(self, seconds: float) -> Any:
-        """Return the connected object; at most once, and in the event loop of the task.
+        """Return the connected object; call once, in the task's event loop.
 
         Raises:
             TimeoutError: It takes longer than ``seconds``.
-            Exception: The exception of the server's ``connect``.
         """
         waiting = asyncio.ensure_future(self._ready.wait())
         try:
             await asyncio.wait({waiting, self._task}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
-            # A process that is just being started is not closed if its task is cancelled: it connects first.
+            # Cancellation does not close a starting process: it connects first.
             self._closing.set()
             raise
         finally:
@@ -75,13 +73,13 @@ class ConnectionKeeper:
         raise TimeoutError(f"it did not accept the connection within {seconds:.3g} seconds{note}")
 
     async def close(self) -> None:
-        """Close the connection and wait for the end of the task, from any event loop."""
+        """Close the connection and wait for the task's end, from any event loop."""
         if self._task.done():
             return
         if self.loop is asyncio.get_running_loop():
             self._closing.set()
             if self._is_connecting:
-                # It connects, and closes then. One that never does must not keep the caller waiting.
+                # It connects, and then closes. One that never does must not block the caller.
                 await asyncio.wait({self._task}, timeout=_STARTING_SECONDS)
                 if self._is_connecting:
                     self._task.cancel()
@@ -111,5 +109,5 @@ class ConnectionKeeper:
             self.twin = None
             try:
                 await twin.cleanup()
-            except Exception as error:  # noqa: BLE001 - nobody waits for it, and the connection is over
+            except Exception as error:  # noqa: BLE001 - no one waits for it, and the connection is over
                 _log.debug("mcp_server_cleanup_failed", error=repr(error))

@@ -1,4 +1,4 @@
-"""``on_mcp_failure``: what a run does without an MCP server that it cannot use."""
+"""``on_mcp_failure``: whether a run continues without an MCP server that fails."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import Any, Literal, TypeAlias
 from kantan_agents.errors import InvalidOptionError
 
 MCPFailureChoice: TypeAlias = Literal["raise", "continue"]
-"""What a run does without an MCP server: it fails, or it continues without the server's tools."""
+"""Whether a run fails, or continues without the server's tools."""
 
 MCPFailurePolicy: TypeAlias = MCPFailureChoice | Mapping[str, MCPFailureChoice]
-"""One choice for all MCP servers of an agent, or a mapping from names of servers to choices. A server that
-the mapping does not name has ``"raise"``."""
+"""One choice for all MCP servers of an agent, or choices by name, ``"raise"`` by default."""
 
 
 def checked_mcp_failure(policy: Any, servers: Sequence[Any]) -> MCPFailurePolicy:
-    """Return ``policy``, a mapping as a copy; E75 if it is wrong, or names a server that the agent lacks."""
+    """Return ``policy``, a mapping copied; E75 if it is wrong, or names an unknown server."""
     if policy in ("raise", "continue"):
         return policy  # type: ignore[no-any-return]
     if isinstance(policy, Mapping) and all(
@@ -34,7 +33,7 @@ def checked_mcp_failure(policy: Any, servers: Sequence[Any]) -> MCPFailurePolicy
 
 
 def policy_for(policy: MCPFailurePolicy, servers: Sequence[Any]) -> MCPFailurePolicy:
-    """Return the part of a policy that is about some servers; the same object if all of it is."""
+    """Return the part of a policy about some servers; unchanged if that is all."""
     if isinstance(policy, str):
         return policy
     names = {server.name for server in servers}
@@ -42,5 +41,5 @@ def policy_for(policy: MCPFailurePolicy, servers: Sequence[Any]) -> MCPFailurePo
 
 
 def choice_for(policy: MCPFailurePolicy, server: str) -> MCPFailureChoice:
-    """Return what a run does without a server."""
+    """Return the choice for a server."""
     return policy.get(server, "raise") if isinstance(policy, Mapping) else policy

@@ -1,4 +1,4 @@
-"""What an exception of an MCP server means: a lost connection, a server that is silent, or something else."""
+"""The meaning of an MCP server's exception: a lost connection, a silent server, or neither."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _LOST: tuple[type[BaseException], ...] = (
     anyio.ClosedResourceError,
     anyio.EndOfStream,
 )
-# `mcp` brings httpx or httpx2, depending on its version, so their classes are known by name.
+# `mcp` depends on httpx or httpx2, by version, so classes are known by name.
 _HTTP_PACKAGES = ("httpx", "httpx2")
 _HTTP_LOST = ("ConnectError", "ReadError", "WriteError", "RemoteProtocolError")
 _HTTP_SILENT = ("ConnectTimeout", "ReadTimeout", "WriteTimeout", "PoolTimeout")
 _CLOSED = "connection closed"
 _SILENT = "timed out"
 _SESSION_GONE = ("session terminated", "session not found", "no valid session", "session expired")
-# As servers and the `mcp` package answer a request for a session that they do not have.
+# Answers of servers and the `mcp` package to an unknown session.
 _SESSION_CODES = (-32600, 32600, -32001, -32000)
 _MOST_LETTERS = 300
 
 
 def is_lost(error: BaseException) -> bool:
-    """Return whether an exception says that the connection to the server is gone."""
+    """Return whether the connection to the server is gone."""
     return any(
         isinstance(one, _LOST) or _is_http(one, _HTTP_LOST) or _CLOSED in _mcp_message(one)
         for one in _with_causes(error)
@@ -35,7 +35,7 @@ def is_lost(error: BaseException) -> bool:
 
 
 def is_silent(error: BaseException) -> bool:
-    """Return whether an exception says that the server did not answer in time."""
+    """Return whether the server did not answer in time."""
     return any(
         isinstance(one, TimeoutError) or _is_http(one, _HTTP_SILENT) or _SILENT in _mcp_message(one)
         for one in _with_causes(error)
@@ -43,10 +43,7 @@ def is_silent(error: BaseException) -> bool:
 
 
 def is_session_gone(error: BaseException, server: Any) -> bool:
-    """Return whether an HTTP server has refused a request because it does not know the session.
-
-    It has restarted, for example. It has not executed the request.
-    """
+    """Return whether an HTTP server rejected an unknown session, without executing the request."""
     if getattr(server, "session_id", None) is None or _mcp_code(error) not in _SESSION_CODES:
         return False
     message = _mcp_message(error)
@@ -54,7 +51,7 @@ def is_session_gone(error: BaseException, server: Any) -> bool:
 
 
 def text_of(error: BaseException) -> str:
-    """Return the type and the message of an exception in one short line; of a group, of its first member."""
+    """Return an exception's type and message in one line; for a group, its first member's."""
     first = next(iter(_leaves(error)), error)
     message = " ".join(str(first).split())
     if len(message) > _MOST_LETTERS:

@@ -1,6 +1,6 @@
-"""Work on the event loop that owns the connection of an MCP server, from another event loop.
+"""Work on the event loop that owns an MCP server's connection.
 
-A sync ``run`` that waits blocks its event loop: no work can be sent there.
+A waiting sync ``run`` blocks its event loop: no work can be sent there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CLOSING_SECONDS = 15.0
 
 
 class LoopEndedError(Exception):
-    """The event loop that was to do the work has ended; ``has_begun`` says whether the work had begun."""
+    """The event loop for the work has ended; ``has_begun`` is whether the work had started."""
 
     def __init__(self, *, has_begun: bool) -> None:
         super().__init__("the event loop of its connection has ended")
@@ -34,7 +34,7 @@ class LoopEndedError(Exception):
 
 
 def is_gone(loop: asyncio.AbstractEventLoop) -> bool:
-    """Return whether an event loop never runs again: it is closed, or a fork has not copied its thread."""
+    """Return whether an event loop never runs again: closed, or without its thread after a fork."""
     if loop.is_closed():
         return True
     thread = getattr(loop, "_thread_id", None)  # set while it runs, by asyncio's own loops
@@ -44,13 +44,13 @@ def is_gone(loop: asyncio.AbstractEventLoop) -> bool:
 async def run_on(
     home: asyncio.AbstractEventLoop, work: Callable[[], Awaitable[T]], server: str, agent: str
 ) -> T:
-    """Await ``work()`` on ``home``, another event loop than the running one, and return its result.
+    """Await ``work()`` on ``home``, another event loop than the running one.
 
-    The work sees the caller's context variables. If the caller is cancelled, so is the work.
+    The work sees the caller's context variables, and is canceled with the caller.
 
     Raises:
-        MCPServerLoopError: E37, that event loop does not run, or does not begin within some seconds.
-        LoopEndedError: It ended before the work did, as at the end of an ``asyncio.run`` in another thread.
+        MCPServerLoopError: E37, that event loop does not run, or does not start the work within some seconds.
+        LoopEndedError: It ended before the work did, as ``asyncio.run`` in another thread may.
     """
     if is_blocked(home):
         raise MCPServerLoopError(server=server, agent=agent, reason="agent.run blocks until it returns")
@@ -69,7 +69,7 @@ async def run_on(
         while True:
             await asyncio.wait({waiting}, timeout=_LOOK_SECONDS)
             if waiting.cancelled() or (is_gone(home) and not waiting.done()):
-                # Not cancelled by the caller: that would be raised by the wait.
+                # Not canceled by the caller: the wait would raise that.
                 await _ended(home, _CLOSING_SECONDS)
                 raise LoopEndedError(has_begun=has_begun)
             if waiting.done():
@@ -94,13 +94,11 @@ def _submitted(work: Coroutine[Any, Any, T], home: asyncio.AbstractEventLoop) ->
 
 
 async def _is_moving(loop: asyncio.AbstractEventLoop) -> bool:
-    """Return whether an event loop runs, or ends soon."""
     # Between two steps of its end, an event loop neither runs nor is closed.
     return loop.is_running() or await _ended(loop, _PAUSE_SECONDS)
 
 
 async def _ended(loop: asyncio.AbstractEventLoop, seconds: float) -> bool:
-    """Wait for the end of an event loop; return False if that takes longer."""
     for _ in range(int(seconds / _STEP_SECONDS)):
         if is_gone(loop):
             return True
@@ -119,7 +117,7 @@ _blocks: ContextVar[tuple[_Block, ...]] = ContextVar("kantan_agents_blocked_loop
 
 @contextmanager
 def blocking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """Mark ``loop`` as blocked for all code that sees the context variables of this code."""
+    """Flag ``loop`` as blocked for all code that sees this code's context variables."""
     block = _Block(loop)
     token = _blocks.set((*_blocks.get(), block))
     try:
@@ -130,5 +128,5 @@ def blocking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
 
 
 def is_blocked(loop: asyncio.AbstractEventLoop) -> bool:
-    """Return whether a sync ``run`` that waits for the calling code blocks this event loop."""
+    """Return whether a sync ``run`` that waits for the caller blocks this event loop."""
     return any(block.loop is loop and not block.is_over for block in _blocks.get())

@@ -15,7 +15,7 @@ from kantan_agents.tools.mcp.offers import as_data, check_server, reason_of
 from kantan_agents.tools.mcp.server_connections import ask_server
 
 _VERSION_DIGITS = 12
-_ASKER = "(none)"  # in errors about event loops, in place of the name of an agent
+_ASKER = "(none)"  # replaces the agent's name in errors about event loops
 
 
 @attrs.frozen
@@ -26,7 +26,7 @@ class MCPPrompt:
         server: Name of the server.
         name: Name of the prompt.
         items: Its messages as input items of the SDK: ``agent.run_async(prompt.items)``.
-        description: What the prompt is for; "" if the server does not say it.
+        description: The purpose of the prompt; "" if the server does not give it.
     """
 
     server: str
@@ -36,7 +36,7 @@ class MCPPrompt:
 
     @property
     def text(self) -> str:
-        """The texts of its messages, with an empty line between two; images are left out."""
+        """The text of its messages, separated by empty lines; images are omitted."""
         texts = (text for item in self.items for text in _texts(item))
         return "\n\n".join(texts)
 
@@ -44,8 +44,8 @@ class MCPPrompt:
         """Return the text as instructions for an agent, with the name and the version that traces record.
 
         Args:
-            version: Version of the prompt; by default the beginning of the hash of its text, because servers
-                do not give one.
+            version: Version of the prompt; by default the start of the hash of its text, because servers give
+                none.
 
         Raises:
             EmptyPromptTextError: E2, the prompt has no text.
@@ -67,15 +67,16 @@ async def mcp_prompt(server: MCPServer, name: str, arguments: Mapping[str, str] 
         context = await agent.run_async(prompt.items)
 
     Args:
-        server: The server. If it is not connected, or the connection is lost, it is connected.
+        server: The server. It is connected if it is not, or if its connection is lost.
         name: Name of the prompt.
-        arguments: Its arguments, all of them texts.
+        arguments: Its arguments, all strings.
 
     Raises:
-        PromptNotFetchedError: E39, the server does not know the prompt, refuses the arguments or answers
-            without a message; or the server cannot be used.
+        PromptNotFetchedError: E39, the server does not know the prompt, rejects the arguments, answers
+            without a message, or cannot be used.
         MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
-        InvalidOptionError: E75, ``arguments`` is not a mapping of texts, or ``server`` is not an MCP server.
+        InvalidOptionError: E75, ``arguments`` is not a mapping of strings, or ``server`` is not an MCP
+            server.
     """
     check_server(server)
     given = {} if arguments is None else arguments

@@ -1,4 +1,4 @@
-"""The tools for the resources of an MCP server: their definitions, and the form of their answers."""
+"""The tools for an MCP server's resources: their definitions, and the form of their answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LISTED = ("uri", "uriTemplate", "name", "title", "description", "mimeType", "si
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):[^\s\\]+")
 _SEPARATOR = re.compile(r"[/\\?#]")
 _NORMALIZED_SCHEMES = ("file", "ftp", "http", "https", "ws", "wss")  # by each library that reads URLs
-# Letters, digits, `-`, `.`, `_` and `~` mean the same without it; the others are control characters.
+# Letters, digits, `-`, `.`, `_` and `~` need no encoding; the others are control characters.
 _NEEDLESSLY_ENCODED = re.compile(
     r"%(2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7[EF]|[01][0-9A-F])", re.IGNORECASE
 )
@@ -57,14 +57,7 @@ RESOURCE_TOOLS: tuple[dict[str, Any], ...] = (
 def shown_content(
     content: Mapping[str, Any], offset: int, max_characters: int, max_image_bytes: int
 ) -> list[dict[str, Any]]:
-    """Return one content of a resource as content of a tool: a text or an image, or a text about it.
-
-    Args:
-        content: The content, as the protocol has it.
-        offset: Number of characters of a text to skip.
-        max_characters: Largest number of characters of a text.
-        max_image_bytes: Largest size of an image.
-    """
+    """Return a resource's content as tool content: text, an image, or a description."""
     if isinstance(content.get("text"), str):
         text, more = cut(content["text"], offset, max_characters)
         end = offset + len(text)
@@ -80,20 +73,20 @@ def shown_content(
 
 
 def cut(text: str, offset: int, length: int) -> tuple[str, int]:
-    """Return a part of a text, and the number of characters after it."""
+    """Return a part of ``text``, and the number of later characters."""
     end = offset + length
     return text[offset:end], max(len(text) - end, 0)
 
 
 def listed_entry(one: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the model needs to know about a resource or a template."""
+    """Return the fields of a resource or template for the model."""
     return {key: one[key] for key in _LISTED if key in one}
 
 
 def why_unsafe(uri: Any) -> str | None:
-    """Return why a URI is refused, None if it is not.
+    """Return why a URI is unsafe.
 
-    Rules compare the text of a URI. A text that a server or a library reads as another URI would bypass them.
+    Rules compare URIs as strings. A string that a server or library reads as another URI would bypass them.
     """
     found = _SCHEME.fullmatch(uri) if isinstance(uri, str) and uri.isprintable() else None
     if found is None:
@@ -112,7 +105,7 @@ def why_unsafe(uri: Any) -> str | None:
 
 
 def _is_normal(uri: str) -> bool:
-    """Return whether a library that reads URLs leaves a URI as it is, apart from characters to be encoded."""
+    """Return whether URL libraries leave a URI unchanged except for encoding."""
     try:
         normal = unquote(str(AnyUrl(uri)))
     except ValueError:
@@ -121,7 +114,7 @@ def _is_normal(uri: str) -> bool:
 
 
 def text_content(text: str) -> dict[str, Any]:
-    """Return a text as content."""
+    """Return text as content."""
     return {"type": "text", "text": text}
 
 

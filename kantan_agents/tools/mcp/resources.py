@@ -1,4 +1,4 @@
-"""Resources of MCP servers: two more tools of the same server for the model, and a function for code."""
+"""Resources of MCP servers: two more tools for the model, and a function for code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kantan_agents.tools.mcp.resource_tools import (
 )
 from kantan_agents.tools.mcp.server_connections import ask_server
 
-_ASKER = "(none)"  # in errors about event loops, in place of the name of an agent
+_ASKER = "(none)"  # replaces the agent's name in errors about event loops
 _log = get_logger("kantan_agents.mcp")
 
 
@@ -42,13 +42,13 @@ def with_resources(
         async with server:
             agent = Agent("helper", "Help.", mcp_servers=[server])
 
-    They are tools of the same server. So its name in tool rules, approvals and budgets covers them, its
-    ``tool_filter`` applies to them, and a failure is one of this server. A server that declares that it has
-    no resources gets no further tools. A tool of the server itself with one of these names is kept instead.
+    Both are tools of the same server: its name in tool rules, approvals and budgets covers them, its
+    ``tool_filter`` applies, and their failures are this server's. A server that declares no resources gets no
+    further tools. A tool of the server itself with one of these names takes precedence.
 
     Args:
-        server: The server, connected or not. Use the returned object in its place.
-        max_characters: Largest number of characters of a text that a call returns; ``offset`` reads further.
+        server: The server, connected or not. Use the returned object instead of it.
+        max_characters: Most characters of text that a call returns; ``offset`` reads further.
         max_image_bytes: Largest size of an image that is shown to the model.
 
     Raises:
@@ -68,12 +68,12 @@ async def resource_text(server: MCPServer, uri: str) -> str:
         context = {"guide": await resource_text(server, "docs://guide")}
 
     Args:
-        server: The server. If it is not connected, or the connection is lost, it is connected.
+        server: The server. It is connected if it is not, or if its connection is lost.
         uri: URI of the resource.
 
     Raises:
-        ResourceNotReadError: E38, the server does not know the resource, or it is not a text; or the server
-            cannot be used.
+        ResourceNotReadError: E38, the server does not know the resource, the resource is not text, or the
+            server cannot be used.
         MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
         InvalidOptionError: E75, ``server`` is not an MCP server.
     """
@@ -94,15 +94,15 @@ async def resource_text(server: MCPServer, uri: str) -> str:
 class ServerWithResources(MCPServer):
     """An MCP server with tools for its resources; ``with_resources`` returns it.
 
-    All its other attributes are those of the server.
+    All other attributes are the server's.
     """
 
     def __init__(self, server: MCPServer, max_characters: int, max_image_bytes: int) -> None:
-        # Not `super().__init__`: it would set the defaults of attributes that the server has values for.
+        # Not `super().__init__`: it would overwrite the server's attributes with defaults.
         self._server = server
         self._max_characters = max_characters
         self._max_image_bytes = max_image_bytes
-        self._taken: frozenset[str] = frozenset()  # names that the server has tools of
+        self._taken: frozenset[str] = frozenset()  # names of the server's own tools
 
     def __getattr__(self, name: str) -> Any:
         if name == "_server":  # a copy that is not filled yet
@@ -143,7 +143,7 @@ class ServerWithResources(MCPServer):
     async def list_tools(
         self, run_context: RunContextWrapper[Any] | None = None, agent: Any = None
     ) -> list[Tool]:
-        """Return the server's tools, then those for its resources."""
+        """Return the server's tools, then those for resources."""
         listed = await self._server.list_tools(run_context, agent)
         if not may_offer(self._server, "resources"):
             return listed
@@ -158,7 +158,7 @@ class ServerWithResources(MCPServer):
     async def call_tool(
         self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
     ) -> CallToolResult:
-        """Call a tool of the server, or read or list its resources."""
+        """Call a tool, or read or list resources."""
         if tool_name not in (LIST_RESOURCES, READ_RESOURCE) or tool_name in self._taken:
             more = {} if meta is None else {"meta": meta}
             return await self._server.call_tool(tool_name, arguments, **more)
@@ -184,7 +184,7 @@ class ServerWithResources(MCPServer):
         return await self._server.list_resource_templates(cursor)
 
     async def read_resource(self, uri: str) -> Any:
-        """Return the contents of a resource."""
+        """Return the content of a resource."""
         return await self._server.read_resource(uri)
 
     def _added(self) -> list[Tool]:
@@ -221,7 +221,7 @@ class ServerWithResources(MCPServer):
         except Exception as error:
             if not is_answer(error) or is_session_gone(error, self._server):
                 raise  # the server is connected again
-            # The SDK's newer versions leave out what the server has answered.
+            # Newer versions of the SDK omit the server's answer.
             return refusal(f"Cannot read {uri}: {reason_of(error)}")
         limits = self._max_characters, self._max_image_bytes
         parts = [part for one in contents for part in shown_content(one, offset, *limits)]

@@ -1,4 +1,4 @@
-"""Lists the MCP servers of an agent in a turn. A server that fails ends the run or is left out, as chosen."""
+"""Lists an agent's MCP servers in a turn; a failing server aborts the run or is omitted."""
 
 from __future__ import annotations
 
@@ -26,17 +26,15 @@ _NOT_WAITED_FOR = "another server ended the run before it had listed its tools"
 _log = get_logger("kantan_agents.mcp")
 
 servers_away: ContextVar[frozenset[str]] = ContextVar("kantan_agents_servers_away", default=frozenset())
-"""Names of the MCP servers that were left out when this task listed the servers of an agent last."""
+"""MCP servers omitted from this task's latest listing."""
 
 
 @attrs.frozen(eq=False)
 class Served:
-    """What a server offers in a turn.
+    """The tools of a server in a turn.
 
     Attributes:
-        server: The server.
-        tools: Its tools; if it is away, those that it offered last.
-        is_away: Whether it is left out of the turn.
+        tools: Its tools; while it is away, the latest.
     """
 
     server: Tended
@@ -45,19 +43,13 @@ class Served:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether it is away and has never listed its tools."""
+        """Whether it is away and was never listed."""
         return self.is_away and self.server.last_tools is None
 
 
 @attrs.frozen(eq=False)
 class _Answer:
-    """What a server has answered.
-
-    Attributes:
-        tools: Its tools.
-        failure: That it cannot be used, with ``message``, the text for people, and ``reason``.
-        error: Another error, which ends the run.
-    """
+    """A server's answer; ``failure``: it cannot be used, ``error``: the run fails."""
 
     tools: Sequence[Any] = ()
     failure: MCPServerUnavailableError | None = None
@@ -66,26 +58,21 @@ class _Answer:
     error: KantanAgentsError | None = None
 
     def ends_run(self, tended: Tended, policy: MCPFailurePolicy) -> bool:
-        """Return whether the run ends without the tools of the server."""
+        """Return whether the run cannot continue without the server."""
         is_away = self.failure is not None
         return self.error is not None or (is_away and choice_for(policy, tended.server.name) == "raise")
 
 
 async def list_servers(agent: Any, wrapper: RunContextWrapper[Any], policy: MCPFailurePolicy) -> list[Served]:
-    """Return what the MCP servers of an agent offer now.
-
-    Args:
-        agent: The SDK agent.
-        wrapper: The SDK's context of the run.
-        policy: Whether a server that fails ends the run or is left out.
+    """Return what the agent's MCP servers offer now; ``policy`` decides about failing ones.
 
     Raises:
-        MCPServerUnavailableError: E28, a server cannot be used, and the policy says "raise".
+        MCPServerUnavailableError: E28, a server cannot be used, and the policy is "raise".
         MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
     """
     tended = tended_servers(agent)
-    # One that is slow to start or to answer must not keep the others waiting. An object of another class may
-    # connect itself, and has to do so in this task.
+    # A slow server must not delay the others. A server of another class may connect itself, which must happen
+    # in this task.
     together = [one for one in tended if is_of_sdk(one.server)]
     answers = await _ask_all(together, agent, wrapper, policy) if len(together) > 1 else {}
     served: list[Served] = []
@@ -103,11 +90,6 @@ async def list_servers(agent: Any, wrapper: RunContextWrapper[Any], policy: MCPF
 async def _ask_all(
     servers: Sequence[Tended], agent: Any, wrapper: RunContextWrapper[Any], policy: MCPFailurePolicy
 ) -> dict[Tended, _Answer]:
-    """Ask servers at the same time; if one of them ends the run, do not wait for the others.
-
-    Raises:
-        MCPServerUnavailableError, MCPServerLoopError: E28, E37, as ``list_servers``.
-    """
     run = current_run.get()
     is_played = run is not None and run._tape is not None
     answers: dict[Tended, _Answer] = {}
@@ -122,7 +104,7 @@ async def _ask_all(
             tasks.start_soon(ask, one)
     ending = [one for one, answer in answers.items() if answer.ends_run(one, policy)]
     if ending:
-        # The record must have something about each server that a replay will ask for.
+        # A replay needs an entry for each server.
         for one in servers:
             if one not in answers and run is not None and run._capture is not None:
                 run._capture.listed(one.server.name, None, _NOT_WAITED_FOR)
@@ -132,7 +114,6 @@ async def _ask_all(
 
 
 async def _ask(tended: Tended, agent: Any, wrapper: RunContextWrapper[Any]) -> _Answer:
-    """Return the tools of a server, or the error of the listing."""
     server, run = tended.server, current_run.get()
     with mcp_tools_span(server=shown_name(server)) as span:
         try:
@@ -151,7 +132,6 @@ async def _ask(tended: Tended, agent: Any, wrapper: RunContextWrapper[Any]) -> _
 
 
 async def _settle(tended: Tended, agent: Any, policy: MCPFailurePolicy, answer: _Answer) -> Served:
-    """Note what a server has answered, in the order of the servers."""
     server, run = tended.server, current_run.get()
     if answer.error is not None:
         raise answer.error
@@ -189,7 +169,7 @@ async def _listed(
 async def _note_left_out(
     run: Run | None, agent: Any, tended: Tended, failure: MCPServerUnavailableError, message: str
 ) -> None:
-    """Log and emit that a server is left out, once for each time that it goes away in a run."""
+    """Log and emit that a server is omitted, once for each time that it becomes unavailable."""
     if run is not None:
         noted: set[Any] = run.state.setdefault(_LEFT_OUT, set())
         if (agent.name, tended) in noted:
@@ -203,6 +183,6 @@ async def _note_left_out(
 
 
 def shown_name(server: Any) -> str:
-    """Return the name of a server without the password and the query of a URL in it."""
-    # The SDK's name for messages; it has no public one.
+    """Return a server's name without a URL's password and query."""
+    # The SDK's private name for messages.
     return str(getattr(server, "_error_name", server.name))

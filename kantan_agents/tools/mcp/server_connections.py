@@ -1,4 +1,4 @@
-"""The MCP servers of an agent, and the connection of each: one for each server object of this process."""
+"""The MCP servers of an agent, and one connection for each server object of this process."""
 
 from __future__ import annotations
 
@@ -14,19 +14,16 @@ from kantan_agents.tools.mcp.twins import has_session
 T = TypeVar("T")
 
 TENDED = "_kantan_tended_servers"
-"""Attribute of an SDK agent for its ``Tended`` servers; left out of copies."""
+"""Attribute of an SDK agent for its ``Tended`` servers; not copied."""
 
 _known: dict[int, Connection] = {}
 _known_lock = threading.Lock()
 
 
 class Tended:
-    """A server object of an agent whose calls go through its ``Connection``; otherwise the object itself.
+    """A server object whose calls go through its ``Connection``; it has the object's attributes.
 
-    A server object that wraps another names it as ``wrapped_server``: that one has the connection.
-
-    Attributes:
-        server: The server object.
+    A wrapper names the real server, which has the connection, as ``wrapped_server``.
     """
 
     def __init__(self, server: Any, agent_name: str) -> None:
@@ -37,23 +34,23 @@ class Tended:
 
     @property
     def connection(self) -> Connection:
-        """The connection of the server, or of the one that it wraps."""
+        """The connection of the server, or of the wrapped one."""
         return connection_of(self._inner)
 
     @property
     def last_tools(self) -> Sequence[Any] | None:
-        """The tools that it listed last; None if it never did."""
+        """The tools of the latest listing."""
         return self._last_tools if self._inner is not self.server else self.connection.last_tools
 
     def remember(self, tools: Sequence[Any]) -> None:
-        """Remember the tools that it has listed."""
+        """Store the tools that it has listed."""
         if self._inner is not self.server:
             self._last_tools = tools
         else:
             self.connection.last_tools = tools
 
     def __getattr__(self, name: str) -> Any:
-        if name == "server" or name.startswith("__"):  # of a copy that is being made
+        if name == "server" or name.startswith("__"):  # of an unfinished copy
             raise AttributeError(name)
         return getattr(self.server, name)
 
@@ -64,7 +61,7 @@ class Tended:
 
 
 def tended_servers(agent: Any) -> list[Tended]:
-    """Return the servers of an SDK agent; the same objects each time."""
+    """Return an SDK agent's servers; the same objects each time."""
     known: dict[int, Tended] = vars(agent).setdefault(TENDED, {})
     found = []
     for server in agent.mcp_servers:
@@ -76,29 +73,21 @@ def tended_servers(agent: Any) -> list[Tended]:
 
 
 async def ask_server(server: Any, question: Callable[[], Awaitable[T]], agent_name: str) -> T:
-    """Ask a server something that may be asked twice, in the event loop of its connection.
+    """Send a request that may be repeated, in the event loop of the connection.
 
-    Args:
-        server: The server object.
-        question: Asks it, for its prompts for example.
-        agent_name: Name of the agent, for errors.
-
-    Raises:
-        UnavailableError: The server cannot be reached.
-        MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
-        Exception: Any other exception of the server.
+    Raises like ``Connection.ask``.
     """
     return await Tended(server, agent_name).connection.ask(question, agent_name)
 
 
 def _forget(key: int, connection: Connection) -> None:
-    """Forget a connection whose server object is gone, unless another object has its id by now."""
+    """Forget a deleted server object's connection, unless another object has its id by now."""
     if _known.get(key) is connection:
         del _known[key]
 
 
 def _forget_all() -> None:
-    """Forget everything in a forked process: the connections belong to its parent."""
+    """In a forked process, the connections belong to the parent."""
     global _known_lock  # noqa: PLW0603 - another thread of the parent may have held it
     _known_lock = threading.Lock()
     _known.clear()
@@ -109,7 +98,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def connection_of(server: Any) -> Connection:
-    """Return what is known about the connection of a server object."""
+    """Return the connection of a server object."""
     known = _known.get(id(server))
     if known is not None and known.is_of(server):
         return known
@@ -122,7 +111,7 @@ def connection_of(server: Any) -> Connection:
 
 
 def is_of_sdk(server: Any) -> bool:
-    """Return whether the library connects a server object, so that it may be asked in any task."""
+    """Return whether the library connects a server object, so that any task may use it."""
     return has_session(_innermost(server))
 
 

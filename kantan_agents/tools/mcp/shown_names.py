@@ -1,4 +1,4 @@
-"""The names that a model sees for the tools of MCP servers, and what happens to those that collide."""
+"""The names that a model sees for tools of MCP servers, without collisions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agents.mcp import MCPUtil
 
 from kantan_agents.tools.mcp.served import Served
 
-# (place of the server, place of the tool on it), as the SDK counts them
+# (index of the server, index of its tool), as the SDK counts them
 Place = tuple[int, int]
 
 
@@ -25,23 +25,12 @@ def named_tools(
     may_be_used: Callable[[Iterable[FunctionTool]], list[bool]],
     left_out: Callable[[Iterable[str]], None],
 ) -> tuple[list[FunctionTool], frozenset[str]]:
-    """Return the tools of the servers, each with a name of its own.
+    """Return the tools of the servers, each with a unique name, and the names that several had.
 
-    A tool keeps the name that its server gave it. If two servers have a tool of one name, each gets the SDK's
-    name with the server in it, as with ``include_server_in_tool_names``; but one of which the rules hide all
-    others keeps its name. The last tools of a server that is away count as well, so that the names do not
-    change when it goes and comes.
-
-    Args:
-        agent: The SDK agent.
-        served: What the servers offer.
-        local: Names of the agent's own tools and hand-offs; a server's tool of such a name is left out.
-        reserved: Names that no prefixed name may have.
-        may_be_used: Takes tools and returns whether the rules permit to show each.
-        left_out: Takes the names that are left out.
-
-    Returns:
-        The tools, and the names that the tools of several servers had.
+    A tool has its server's name for it. If several servers use it, each tool gets the SDK's name with the
+    server in it, unless the rules hide all but one. Tools of a server that is away count too, so that names
+    do not change meanwhile. Names in ``local`` are omitted, which calls ``left_out``; no prefixed name may be
+    in ``reserved``.
     """
     naming = _Naming(agent, served)
     if agent.mcp_config.get("include_server_in_tool_names", False):
@@ -70,7 +59,7 @@ def named_tools(
 
 
 class _Naming:
-    """The tools of the servers by place, and the SDK's functions that name and make them."""
+    """The tools by index, and the SDK's functions that name and make them."""
 
     def __init__(self, agent: Any, served: Sequence[Served]) -> None:
         self._agent = agent
@@ -101,7 +90,7 @@ class _Naming:
             mine = [place for place in places if place[0] == number]
             order += mine
             batches.append((number, one.server, [one.tools[place[1]] for place in mine]))
-        # Private, but the names must be the SDK's: rules, approvals and stored runs know them.
+        # Private, but rules, approvals and stored runs know the SDK's names.
         names = MCPUtil._build_prefixed_tool_name_overrides(batches, reserved_names=set(reserved))
         counts: Counter[int] = Counter()
         found: dict[Place, str] = {}
@@ -121,7 +110,7 @@ class _Naming:
             failure_error_function=self._failure_error_function,
             tool_name_override=name,
         )
-        # Newer SDKs compare it when they resume a run: which server of the agent the call was approved for.
+        # When a run is resumed, newer SDKs compare the server of an approved call.
         binding = getattr(made, "_mcp_tool_binding", None)
         if binding is not None:
             made._mcp_tool_binding = (*binding[:2], place[0])  # type: ignore[attr-defined]
@@ -129,7 +118,7 @@ class _Naming:
 
 
 def handoff_names(agent: Any) -> frozenset[str]:
-    """Return the names of the tools by which a model hands over to the targets of an agent."""
+    """Return the tool names of an agent's handoffs."""
     return frozenset(
         target.tool_name if isinstance(target, Handoff) else Handoff.default_tool_name(target)
         for target in agent.handoffs

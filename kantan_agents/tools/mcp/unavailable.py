@@ -6,7 +6,7 @@ from kantan_agents.tools.guards.failures import UncertainCallError
 
 
 class UnavailableError(Exception):
-    """A server cannot be used now; the message says why, and the cause is its exception."""
+    """A server cannot be used now, for the reason in the message."""
 
 
 class LostInCallError(UnavailableError, UncertainCallError):

@@ -1,4 +1,4 @@
-"""The installed tool providers, collected once per process; new ones of an environment are logged."""
+"""The installed tool providers, collected once per process; new ones are logged."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _log = get_logger("kantan_agents.tools")
 
 
 class _Cache:
-    """The providers of this process, collected on first use for each set of permitted names."""
+    """The providers of this process, by permitted names."""
 
     def __init__(self) -> None:
-        self._lock = RLock()  # reentrant, so that a provider that requests the providers gets an error
+        self._lock = RLock()  # reentrant: a provider that requests the providers gets an error
         self._collecting = False
         self._collected: tuple[_Key, Collected] | None = None
         self._remembered: Collected | None = None
@@ -47,7 +47,7 @@ class _Cache:
 
     @property
     def loaded(self) -> Collected | None:
-        """What was collected last, or None."""
+        """The latest collection."""
         return None if self._collected is None else self._collected[1]
 
     def clear(self) -> None:
@@ -85,11 +85,7 @@ def loaded_providers() -> tuple[ToolProvider, ...]:
 
 
 def collected_providers() -> Collected:
-    """Return all installed providers that the process permits; they are collected once per process.
-
-    Raises:
-        InvalidOptionError: E75, the environment variable that limits them is not valid.
-    """
+    """Return all permitted providers; E75 if the environment variable is invalid."""
     return cache.get()
 
 
@@ -103,10 +99,9 @@ def refresh_tool_providers() -> None:
 
 
 def log_new_providers(collected: Collected) -> None:
-    """Log each loaded provider that the environment did not have at an earlier start, and remember it.
+    """Log each loaded provider that is new since an earlier start, and store it.
 
-    The first start in an environment only remembers. If the state file cannot be read or written, that is
-    logged at level debug, and nothing else happens.
+    The first start in an environment only stores. Problems with the state file are debug messages.
     """
     try:
         path = _path()
@@ -137,7 +132,6 @@ def _keys(declared: Iterable[Declaration]) -> set[tuple[str, str]]:
 
 
 def _path() -> Path:
-    """Return the state file of this environment."""
     directory = os.environ.get(DIRECTORY_VARIABLE)
     if directory:
         base = Path(directory)
@@ -149,7 +143,6 @@ def _path() -> Path:
 
 
 def _read(path: Path) -> set[tuple[str, str]] | None:
-    """Return what is remembered; None without a usable file."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))["providers"]
         return {(str(name), str(distribution)) for name, distribution in stored}
@@ -161,7 +154,7 @@ def _read(path: Path) -> set[tuple[str, str]] | None:
 
 
 def _write(path: Path, keys: set[tuple[str, str]]) -> None:
-    """Replace the file at once, so that programs that start at the same time read either state."""
+    """Replace the file atomically, for concurrent starts."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = path.with_name(f".{secrets.token_hex(8)}.part")
     try:

@@ -1,4 +1,4 @@
-"""Which tool providers are installed, and which of them this process permits. Loads no provider."""
+"""The installed tool providers, and those that this process permits. Loads none."""
 
 from __future__ import annotations
 
@@ -19,12 +19,10 @@ VARIABLE = "KANTAN_AGENTS_TOOL_PROVIDERS"
 
 @attrs.frozen
 class Declaration:
-    """The entry point of a provider. ``str()`` is name and version of the distribution.
+    """A provider's entry point; ``str()`` is the distribution's name and version.
 
     Attributes:
-        name: Name of the entry point.
         distribution: Name of the distribution; None if its metadata cannot be read.
-        version: Its version.
     """
 
     name: str
@@ -33,7 +31,7 @@ class Declaration:
 
     @classmethod
     def of(cls, entry: EntryPoint) -> Declaration:
-        """Read an entry point; damaged metadata of a distribution does not raise."""
+        """Read an entry point; damaged metadata does not raise."""
         try:
             distribution, version = (entry.dist.name, entry.dist.version) if entry.dist else (None, None)
         except Exception:  # noqa: BLE001 - whatever the parser of a damaged file raises
@@ -47,21 +45,18 @@ class Declaration:
 
 
 def declared_providers() -> list[tuple[Declaration, EntryPoint]]:
-    """Return the entry points of all installed providers, ordered by name, without loading them."""
+    """Return all providers' entry points, ordered by name, without loading them."""
     declared = [(Declaration.of(entry), entry) for entry in _entries()]
     return sorted(declared, key=lambda pair: (pair[0].name, str(pair[0])))
 
 
 def entry_points_function() -> Any:
-    """Return the function that lists entry points: that of the standard library, or a test's replacement."""
+    """Return the standard library's function that lists entry points, or a test's."""
     return importlib.metadata.entry_points
 
 
 def _entries() -> Iterable[EntryPoint]:
-    """Return the entry points of the group.
-
-    A test's replacement may take no arguments, as ``lambda: entry_points``, because 0.1.x passed none.
-    """
+    """A test's replacement may take no arguments, because 0.1.x passed none."""
     listed = entry_points_function()
     try:
         inspect.signature(listed).bind(group=GROUP)
@@ -84,14 +79,14 @@ class _ProcessChoice:
 def use_tool_providers(*names: str | None) -> None:
     """Limit the tool providers that this process may use.
 
-    The limit applies to agents that are created from now on; existing agents keep their tools and rules. Call
-    it before the first agent, so that no other provider is loaded at all. An agent's ``tool_providers`` can
-    only choose among the permitted ones. The call cannot permit what the environment variable
-    ``KANTAN_AGENTS_TOOL_PROVIDERS`` (``none``, ``all`` or names separated by commas) does not.
+    The limit applies to agents created from now on; existing agents are unchanged. Call it before the first
+    agent, so that no other provider is loaded at all. An agent's ``tool_providers`` can only choose among the
+    permitted ones. The environment variable ``KANTAN_AGENTS_TOOL_PROVIDERS`` (``none``, ``all`` or names
+    separated by commas) limits this call, too.
 
         use_tool_providers("acme")  # only this one
         use_tool_providers()  # none
-        use_tool_providers(None)  # no limit, apart from that of the environment variable
+        use_tool_providers(None)  # no limit except the environment variable
 
     Names of providers that are not installed are logged once, as a warning.
 
@@ -113,11 +108,7 @@ def use_tool_providers(*names: str | None) -> None:
 
 
 def permitted_providers() -> frozenset[str] | None:
-    """Return the names of the providers that this process permits; None for all.
-
-    Raises:
-        InvalidOptionError: E75, the environment variable is not valid.
-    """
+    """Return the permitted names, None for all; E75 if the environment variable is invalid."""
     value = os.environ.get(VARIABLE)
     if value is None:
         return _ProcessChoice.permitted

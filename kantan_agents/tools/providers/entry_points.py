@@ -1,7 +1,7 @@
 """Loads the tool providers that installed distributions declare (spec 9.1, 9.4).
 
-A provider is an object with ``list_tools()`` and ``get_tool_rules()``, or a class or function that returns
-one, declared as an entry point of the group ``kantan_agents.tools``.
+An entry point of the group ``kantan_agents.tools`` is an object with ``list_tools()`` and
+``get_tool_rules()``, or a class or function that returns one.
 """
 
 from __future__ import annotations
@@ -27,13 +27,7 @@ logger = get_logger("kantan_agents.tools")
 
 @attrs.frozen(eq=False)
 class ToolProvider:
-    """A loaded provider.
-
-    Attributes:
-        declared: Its entry point.
-        tools: Its tools, as SDK tools.
-        rules: Its recommended rules for them.
-    """
+    """A loaded provider."""
 
     declared: Declaration
     tools: tuple[Any, ...]
@@ -50,7 +44,6 @@ class ProviderFailure:
     """A provider that cannot be used.
 
     Attributes:
-        declared: Its entry point.
         error: The reason: E7, E20 or E22.
     """
 
@@ -68,9 +61,7 @@ class Collected:
     """All installed providers, ordered by name.
 
     Attributes:
-        providers: The loaded providers.
-        failures: The providers that could not be loaded.
-        withheld: The providers that the process does not permit. They are not loaded.
+        withheld: Providers that the process does not permit; not loaded.
     """
 
     providers: tuple[ToolProvider, ...] = ()
@@ -85,11 +76,7 @@ class Collected:
 
 
 def collect(permitted: Collection[str] | None = None) -> Collected:
-    """Load the installed providers; a failure is logged and does not affect the others.
-
-    Args:
-        permitted: Names of the providers that may be loaded; None for all.
-    """
+    """Load the permitted providers; a failure is logged and does not affect the others."""
     outcomes: list[ToolProvider | ProviderFailure] = []
     withheld: list[Declaration] = []
     pairs = declared_providers()
@@ -100,7 +87,7 @@ def collect(permitted: Collection[str] | None = None) -> Collected:
             withheld.append(declaration)
     installed = {declaration.name for declaration, _ in pairs}
     missing = sorted(set(permitted or ()) - installed)
-    if missing:  # a misspelt name permits nothing
+    if missing:  # a misspelled name permits nothing
         known = ", ".join(sorted(installed)) or "none"
         message = f"permitted tool providers are not installed: {', '.join(missing)} (installed: {known})"
         logger.warning(message, providers=missing)
@@ -126,7 +113,7 @@ def _outcome(declared: Declaration, entry: EntryPoint) -> ToolProvider | Provide
 
 
 def _load(declared: Declaration, entry: EntryPoint) -> ToolProvider:
-    # Imported here: without a provider, its rules are read without the SDK.
+    # Imported here, so that rules can be read without the SDK.
     from kantan_agents.tools.coerce import coerce_tools
     from kantan_agents.tools.facts import facts_of
 
@@ -138,7 +125,7 @@ def _load(declared: Declaration, entry: EntryPoint) -> ToolProvider:
             raise ToolProviderInterfaceError(provider=declared.name, distribution=str(declared))  # noqa: TRY301
         tools = tuple(coerce_tools(provider.list_tools()))
         for tool in tools:
-            facts_of(tool)  # a wrong declaration is reported as the provider's failure, not by each Agent
+            facts_of(tool)  # reports a wrong declaration as the provider's failure, not in each Agent
         return ToolProvider(declared, tools, _rules(provider.get_tool_rules()))
     except InvalidToolRulesError as error:
         where = f"provider {declared.name} of {declared}"

@@ -38,11 +38,7 @@ ProviderChoice = Literal["available", "all"] | Iterable[str] | None
 
 
 def providers_of_agent(choice: ProviderChoice) -> tuple[ToolProvider, ...]:
-    """Do the same as ``choose_providers``, and log providers that are new since an earlier start.
-
-    Raises:
-        KantanAgentsError: As ``choose_providers``.
-    """
+    """Like ``choose_providers``, and log providers that are new since an earlier start."""
     providers = choose_providers(choice)
     if choice is not None and permitted_providers() != frozenset():
         cache.remember(collected_providers())
@@ -52,16 +48,13 @@ def providers_of_agent(choice: ProviderChoice) -> tuple[ToolProvider, ...]:
 def choose_providers(choice: ProviderChoice) -> tuple[ToolProvider, ...]:
     """Return the providers of an agent: never more than the process permits.
 
-    Args:
-        choice: ``"available"``: all that can be loaded, failures are logged; ``"all"``: all, and a failure
-            is an error; a list of names: only these; None: no provider.
+    With ``"available"``, failures to load are logged; ``"all"`` and names are strict. A provider without a
+    method or with mistakes in its rules always raises, because its tools would be unrestricted.
 
     Raises:
         InvalidOptionError: E75, ``choice`` is something else, or names a provider that is not permitted.
-        ToolProviderInterfaceError: E7, a chosen provider lacks a method; also with ``"available"``.
-        ToolProviderFailedError: E22, a chosen provider cannot be loaded.
-        InvalidToolRulesError: E20, the rules of a chosen provider have mistakes; also with ``"available"``,
-            because without its rules its tools would be unrestricted.
+        ToolProviderInterfaceError, ToolProviderFailedError: E7, E22, a provider cannot be used.
+        InvalidToolRulesError: E20, a provider's rules have mistakes.
         UnknownToolProviderError: E24, a name is not installed.
     """
     if choice is None:
@@ -106,7 +99,7 @@ def _named(name: str, collected: Collected) -> list[ToolProvider]:
 
 
 def _fresh(error: KantanAgentsError) -> KantanAgentsError:
-    # A copy, because an error that is raised again and again collects the frames of all its tracebacks.
+    # A copy, because an error raised repeatedly collects the frames of all its tracebacks.
     again = copy.copy(error)
     again.__cause__ = error.__cause__
     return again
@@ -115,7 +108,7 @@ def _fresh(error: KantanAgentsError) -> KantanAgentsError:
 def provider_layers(providers: Iterable[ToolProvider]) -> RuleLayers:
     """Return the layers below the explicit rules: base, then each provider (spec 9.3).
 
-    The same providers give the same object, so that agents share its caches.
+    Agents with the same providers share one object and its caches.
     """
     return _layers(tuple(providers))
 
@@ -132,13 +125,13 @@ def _layers(providers: tuple[ToolProvider, ...]) -> RuleLayers:
 
 
 def tools_with_providers(tools: Iterable[Any], providers: Collection[ToolProvider]) -> list[Any]:
-    """Return an agent's tools and those of its providers; with equal names, the agent's own tool wins.
+    """Return an agent's and its providers' tools; the agent's own tool wins.
 
     Raises:
         ToolNameRequiredError: E4, a tool has no name.
         DuplicateToolError: E23, two providers have a tool of the same name.
     """
-    # Imported here, as below: rules are read without the SDK.
+    # Imported here, as below, so that rules can be read without the SDK.
     from kantan_agents.tools.coerce import coerce_tools
 
     own = coerce_tools(tools)
@@ -210,7 +203,7 @@ def get_effective_tool_rules(
 
     Args:
         context: A context; its ``tool_rules`` are the explicit rules.
-        tool_rules: Explicit rules or a mode; used instead of those of ``context``.
+        tool_rules: Explicit rules or a mode; used instead of the context's.
 
     Raises:
         ContextTypeError: E5, ``context`` is not a dict.
@@ -228,16 +221,12 @@ def get_effective_tool_rules(
 
 
 def explicit_rules(context: object, tool_rules: object) -> ToolRules:
-    """Return the explicit rules: ``tool_rules`` if given, else those of ``context`` (spec 9.7).
-
-    Raises:
-        KantanAgentsError: E5, E9, E18, E20, as ``get_effective_tool_rules``.
-    """
+    """Return ``tool_rules`` if given, else the context's (spec 9.7)."""
     if tool_rules is not None:
         return ToolRules.parse(rules_of(tool_rules))
     rules = check_context(context).get("tool_rules") if context is not None else None
     if rules is None:
         return NO_RULES
-    if not isinstance(rules, dict):  # as in a run: a mode in a context is refused
+    if not isinstance(rules, dict):  # as in a run: a mode in a context is invalid
         raise ToolRulesTypeError(got=type(rules).__name__)
     return ToolRules.parse(rules)

@@ -1,4 +1,4 @@
-"""Creates an agent's tool index, and its ``find_tools``: the tool that finds tools not shown to the model."""
+"""Creates an agent's tool index, and ``find_tools``."""
 
 from __future__ import annotations
 
@@ -41,16 +41,9 @@ def index_for_agent(
 ) -> AgentToolIndex:
     """Return the tool index of an agent.
 
-    Args:
-        options: The retrieval options.
-        held: The guarded tools to choose from.
-        others: The other tools of the agent, which are always shown.
-        owner: The agent.
-        has_servers: Whether it has MCP servers, whose tools are known only during a run.
-
     Raises:
         UnknownRetrievedToolError: E58, ``always`` names an unknown tool.
-        InvalidOptionError: E75, another tool of the agent has the name of ``find_tools``.
+        InvalidOptionError: E75, another tool has the name of ``find_tools``.
     """
     names = [tool.qualified_name for tool in held]
     always = own_names(options.always, names) if has_servers else known_names(options.always, names)
@@ -65,7 +58,7 @@ def index_for_agent(
 
 
 def find_tools_tool(name: str) -> FunctionTool:
-    """Return the tool that searches an index and shows the results from the next turn on."""
+    """Return the tool that searches an index; the results are shown from the next turn on."""
 
     async def find(tool_context: Any, arguments: str) -> str:
         try:

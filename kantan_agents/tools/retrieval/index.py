@@ -1,4 +1,4 @@
-"""The tool index of one agent: chooses the tools to show in each turn, and keeps the view of each run."""
+"""The tool index of one agent: chooses the tools of each turn, and stores the view of each run."""
 
 from __future__ import annotations
 
@@ -33,21 +33,17 @@ from kantan_agents.tools.retrieval.search import ToolSearch, first_matching
 from kantan_agents.tools.unshown_tools import in_view
 
 _GROWTH = 8
-"""Factor by which the search limit grows while too many of the matches may not be used."""
+"""Growth of the search limit while too many matches may not be used."""
 
 
 class AgentToolIndex:
-    """Holds the plain function tools of one agent and chooses from them, turn by turn.
+    """The plain function tools of one agent, and the choice among them.
 
-    No turn does work for each tool, so an agent with 10,000 tools runs as fast as one with 8.
+    No turn does work for each tool, so 10,000 tools are as fast as 8.
 
     Args:
-        options: The retrieval options.
-        tools: The guarded tools, in the order they were given.
-        owner: The agent they belong to.
-        always: Names of the tools that are always shown.
-        base: The index of the agent's own tools, if ``tools`` contains those of MCP servers as well. Both
-            have the same views of runs and the same ``find_tools``.
+        base: The index of the agent's own tools, if ``tools`` also contains tools of MCP servers. Both share
+            the views and ``find_tools``.
     """
 
     def __init__(
@@ -64,7 +60,6 @@ class AgentToolIndex:
         self._by_name: MutableMapping[str, FunctionTool] = {tool.qualified_name: tool for tool in tools}
         self._places = {name: place for place, name in enumerate(self._by_name)}
         changing = [name for name, tool in self._by_name.items() if changes_each_turn(tool)]
-        # Dicts: ordered, with fast lookups.
         self._always = dict.fromkeys((*always, *changing))
         self._chosen_from = {name: None for name in self._by_name if name not in self._always}
         names = frozenset(self._chosen_from)
@@ -82,7 +77,7 @@ class AgentToolIndex:
         self._few: WeakKeyDictionary[RuleLayers, list[str] | None] = WeakKeyDictionary()
 
     def in_this_turn(self, tools: Sequence[FunctionTool], served: Iterable[FunctionTool]) -> AgentToolIndex:
-        """Return this index with the objects of this turn: the SDK creates tools of MCP servers anew."""
+        """Return this index with this turn's objects: the SDK recreates tools of MCP servers."""
         turn = copy.copy(self)
         turn.tools = tools
         turn._by_name = ChainMap({tool.qualified_name: tool for tool in served}, self._by_name)
@@ -91,13 +86,7 @@ class AgentToolIndex:
     async def tools_now(
         self, wrapper: Any, layers: RuleLayers, tool_choice: Any = None
     ) -> list[FunctionTool]:
-        """Return the tools for this turn: those always shown, then those in view, oldest first.
-
-        Args:
-            wrapper: The SDK's context of the run.
-            layers: The rules in force.
-            tool_choice: The model setting ``tool_choice``; a tool that it names is shown.
-        """
+        """Return the tools for this turn: always shown or in ``tool_choice``, then those in view."""
         if not self.is_needed:
             return [tool for tool in self.tools if is_switched_on(tool)]
         view = self._view(wrapper)
@@ -110,11 +99,10 @@ class AgentToolIndex:
         few = await self._all_usable(layers) if _may_be_few(view, layers) else None
         view.has_more = few is None
         shown = map(self._by_name.get, (*self._always, *(view.names if few is None else few)))
-        # A server may have withdrawn a tool that was found in an earlier turn.
+        # A server may have withdrawn a tool found earlier.
         return [tool for tool in shown if tool is not None and is_switched_on(tool)]
 
     async def _all_usable(self, layers: RuleLayers) -> list[str] | None:
-        """Return all permitted tools if there are no more than ``top_n``, else None."""
         if layers not in self._few:
 
             def is_permitted(name: str) -> bool:
@@ -127,11 +115,7 @@ class AgentToolIndex:
     async def best(
         self, text: str, layers: RuleLayers, count: int, excluded: Iterable[str] = ()
     ) -> list[ToolMatch]:
-        """Return the best matches that may be used, at most ``count`` and none of ``excluded``.
-
-        Raises:
-            RetrievalError: E57, the retriever failed.
-        """
+        """Return at most ``count`` usable matches, best first; E57 if the retriever fails."""
         known, limit = set(excluded), 2 * count
         while True:
             requested = min(limit + len(known), len(self.tools))
@@ -151,7 +135,7 @@ class AgentToolIndex:
         if view is None or view.shows_all:
             return []
         in_view.set(RunView(self, view))
-        # It runs nothing and names no hidden tool, so it need not be in an allow list.
+        # It runs nothing and names no hidden tool, so allow need not list it.
         if self.finder is None or not view.has_more:
             return []
         may_ask = layers.permits_all or layers.decide_tool(facts_of(self.finder)).key != "deny"
@@ -170,7 +154,7 @@ class AgentToolIndex:
         return self._by_name.get(name)
 
     def in_view_with(self, names: Iterable[str]) -> Iterator[str]:
-        """Yield the names of the tools shown if these are found, in the order the model sees them."""
+        """Yield the names shown if these are found, in the order the model sees them."""
         yield from self._always
         yield from self._in_order(names)
 
@@ -182,7 +166,7 @@ class AgentToolIndex:
             view = self._views[wrapper] = self._view_of_state(resumed)
         elif view is None:
             view = self._views[wrapper] = ToolView(self.options.most_shown)
-            # The SDK resumes a stored run, which may have called any tool; its input is unknown here.
+            # A resumed run may have called any tool; its input is unknown.
             view.shows_all = run is None and not wrapper.turn_input and wrapper.usage.requests > 0
         return view
 
@@ -210,7 +194,7 @@ class AgentToolIndex:
             conversation = await earlier_items(wrapper)
             self._seed(view, conversation)
         top_n = self.options.top_n
-        # Later searches, after calls, add fewer tools and leave space for requested ones.
+        # Later searches add fewer tools and leave space for requested ones.
         count = top_n if view.last_query is None else min(max(top_n // 2, 1), 2 * top_n - len(view.names))
         is_first = view.last_query is None
         view.last_query = text
@@ -221,7 +205,7 @@ class AgentToolIndex:
             return
         try:
             matches = await self._found(text, layers, count, view)
-            if not matches and is_first:  # "yes, please": the text before it names the subject
+            if not matches and is_first:  # "yes, please": the message before it names the subject
                 matches = await self._found(earlier_text(conversation, text), layers, count, view)
         except RetrievalError:
             view.shows_all = True
@@ -239,7 +223,7 @@ class AgentToolIndex:
 
     def _about(self, wrapper: Any) -> str:
         run = current_run.get()
-        if isinstance(wrapper, ToolContext):  # an agent as tool: the arguments of its call
+        if isinstance(wrapper, ToolContext):  # an agent as a tool: the arguments of its call
             return newest_text(wrapper.tool_input or parsed(wrapper.tool_arguments))
         given = run.input if run is not None and run.agent is self.owner else None
         if isinstance(given, RunState):
@@ -260,7 +244,7 @@ class AgentToolIndex:
 
 
 def _may_be_few(view: ToolView, layers: RuleLayers) -> bool:
-    # Checking every tool is worth it only then; the check stops as soon as there are too many.
+    # Only then is it worth checking every tool; it stops as soon as there are too many.
     if layers.permits_all:
         return False
     before = view.searched_under
@@ -275,39 +259,32 @@ class RunView:
     view: ToolView
 
     def record_call(self, name: str) -> None:
-        """Record a call of a tool."""
+        """Record a call."""
         if self.tool_index.tool_named(name) is not None:
             self.view.calls.append(name)
 
     def unshown_tool(self, name: str) -> FunctionTool | None:
-        """Return the tool of this name if it is not in view, else None."""
+        """Return the tool of this name if it is not in view."""
         if self.view.shows_all or name in self.view.names or self.tool_index.is_always_shown(name):
             return None
         return self.tool_index.tool_named(name)
 
     def show(self, name: str) -> bool:
-        """Show a tool from the next turn on; return False if too many tools are added to it already."""
+        """Show a tool from the next turn on; return False if too many are added."""
         return self.tool_index.is_always_shown(name) or self.view.request(name)
 
 
 @attrs.define(eq=False)
 class ToolView:
-    """The tools retrieved in one run of one agent, in order of retrieval.
+    """The tools retrieved in one run of one agent.
 
-    New tools are appended, so that the provider's cached prefix of the request stays valid. Beyond ``most``
-    tools, the oldest ones that were never called are removed.
+    New tools are appended, so that the provider's cached prefix stays valid. Beyond ``most`` tools, the
+    oldest that were never called are removed.
 
     Attributes:
-        most: Largest number of tools.
         names: Names of the tools, oldest first.
         requested: Names to show from the next turn on.
-        calls: Names of the tools called so far.
-        last_query: The text of the last search; None before the first.
-        shows_all: Whether all tools are shown, because retrieval has failed for example.
-        is_seeded: Whether the calls of the earlier conversation have been added.
-        searched_under: The rules of the first search; None before it.
-        is_short: Whether the first search found fewer tools than it should have.
-        has_more: Whether there may be tools that are not shown.
+        shows_all: Whether all tools are shown, such as after a failed search.
     """
 
     most: int
@@ -322,7 +299,7 @@ class ToolView:
     has_more: bool = True
 
     def add(self, names: Iterable[str]) -> None:
-        """Append tools to the view; tools already in it stay in place."""
+        """Append tools that are not in the view yet."""
         wanted = dict.fromkeys(names)
         self.names.update(dict.fromkeys(name for name in wanted if name not in self.names))
         excess = len(self.names) - self.most
@@ -334,8 +311,8 @@ class ToolView:
                 del self.names[name]
 
     def request(self, name: str) -> bool:
-        """Show a tool from the next turn on; return False if too many tools are requested already."""
-        # One place is reserved for a tool that `tool_choice` names.
+        """Show a tool from the next turn on; return False if too many are requested."""
+        # One slot is reserved for a tool that `tool_choice` names.
         if name not in self.requested and len(self.requested) >= self.most - 1:
             return False
         if name not in self.requested:

@@ -60,38 +60,37 @@ class ToolRetrieval:
 
         Agent("desk", "Help.", tools=thousands, tool_retrieval=ToolRetrieval(top_n=8, always=["find_order"]))
 
-    The tool rules still apply: hidden tools are not found and take no slot, and denied calls are denied. An
-    ``allow`` list need not name ``find_tools``; a ``deny`` list may. If the retriever fails or exceeds its
-    time, all tools are shown, and the reason is logged once (E57). An agent with at most ``top_n`` tools
-    shows them all, without ``find_tools``.
+    Tool rules still apply: hidden tools are not found and take no slot. An ``allow`` list need not name
+    ``find_tools``; a ``deny`` list may. If the retriever fails or exceeds its time, all tools are shown, and
+    the reason is logged once (E57). An agent with at most ``top_n`` tools shows them all, without
+    ``find_tools``.
 
-    It selects among plain function tools and tools of MCP servers. Hosted tools, agents as tools, ``Task``
-    and tools with a function as ``is_enabled`` are always shown. Each agent has its own option, also the
-    target of a handoff; subagents have that of ``task_tool(..., tool_retrieval=...)``.
+    Retrieval selects among plain function tools and tools of MCP servers. Hosted tools, agents as tools,
+    ``Task`` and tools with a function as ``is_enabled`` are always shown. Each agent has its own option, even
+    as the target of a handoff; subagents use ``task_tool(..., tool_retrieval=...)``.
 
-    The query is the user's latest message, or the one before if nothing matches it. The selection grows
-    during a run: by tools that ``find_tools`` finds, by tools called in the latest 50 items of the input and
-    the session, by the tool in ``tool_choice``, and by a hidden tool that the model calls (that call does not
-    run). Tools are only appended, so prompt caches stay valid. Beyond four times ``top_n``, the oldest tools
-    that were never called are dropped.
+    The query is the user's latest message, or the previous one if nothing matches. During a run, the
+    selection grows by tools that ``find_tools`` finds, tools called in the latest 50 items of the input and
+    the session, the tool in ``tool_choice``, and a hidden tool that the model calls (that call does not run).
+    Tools are only appended, so prompt caches stay valid. Beyond four times ``top_n``, the oldest tools that
+    were never called are dropped.
 
-    MCP servers are listed in each turn; ``cache_tools_list=True`` asks each server once. With
+    MCP servers are listed in each turn; ``cache_tools_list=True`` lists each server once. With
     ``Runner.run(agent.sdk_agent, ...)``, the first turn shows only ``always`` and ``find_tools``. A run
     restored with ``RunState.from_json`` starts with all tools.
 
     Args:
         top_n: Number of tools to choose for an input; 1 to 1,000.
-        retriever: The retriever that finds them.
-        always: Names of tools that are shown in addition, for any input. For tools of MCP servers, these are
-            names and patterns as in tool rules, such as ``mcp__files__read`` or ``mcp__files__*``; names that
-            no server offers are logged.
+        retriever: Finds the tools.
+        always: Names of tools that are shown for any input. For tools of MCP servers, these are names and
+            patterns as in tool rules, such as ``mcp__files__read`` or ``mcp__files__*``; names that no server
+            offers are logged.
         find_tools: Name of the tool with which the model searches for more tools; None for no such tool.
-        timeout: Seconds a search may take; after that, all tools are shown.
+        timeout: Seconds that a search may take; after that, all tools are shown.
         index_timeout: Seconds that indexing all tools may take on first use.
-        provider_search: Leave the search to OpenAI: all tools except ``always`` are sent with deferred
-            loading, together with the SDK's ``ToolSearchTool``. Only some models of the Responses API
-            support this; ``retriever`` and ``top_n`` are not used then. All definitions are sent and paid
-            for.
+        provider_search: Let OpenAI search: all tools except ``always`` are sent with deferred loading,
+            together with the SDK's ``ToolSearchTool``. Only some models of the Responses API support this;
+            ``retriever`` and ``top_n`` are then unused. All definitions are sent and billed.
 
     Raises:
         InvalidOptionError: E75, an option has an invalid value.
@@ -112,12 +111,7 @@ class ToolRetrieval:
 
 
 def checked_retrieval(value: object) -> ToolRetrieval | None:
-    """Return the ``tool_retrieval`` option of an agent.
-
-    Raises:
-        InvalidOptionError: E75, it is not a ToolRetrieval or None.
-        ExtraMissingError: E198, its retriever needs the extra ``retrieval``.
-    """
+    """Return the option; E75 if it is invalid, E198 if its retriever needs the extra ``retrieval``."""
     if isinstance(value, ToolRetrieval):
         if not value.provider_search and isinstance(value.retriever, (BM25Retriever, EmbeddingRetriever)):
             require_extra("retrieval")
@@ -130,11 +124,7 @@ def checked_retrieval(value: object) -> ToolRetrieval | None:
 
 
 def known_names(names: Iterable[str], tools: Sequence[str]) -> list[str]:
-    """Return ``names`` as a list if all of them are in ``tools``.
-
-    Raises:
-        UnknownRetrievedToolError: E58, some are not; the error suggests similar names.
-    """
+    """Return ``names`` as a list; E58, with similar names, if some are unknown."""
     names, known = list(names), frozenset(tools)
     problems = [_problem(name, tools) for name in names if name not in known]
     if problems:
@@ -143,7 +133,7 @@ def known_names(names: Iterable[str], tools: Sequence[str]) -> list[str]:
 
 
 def own_names(names: Iterable[str], tools: Sequence[str]) -> list[str]:
-    """Return those of ``names`` that are in ``tools``; MCP servers may offer the others."""
+    """Return the ``names`` in ``tools``; MCP servers may offer the others."""
     known = frozenset(tools)
     return [name for name in names if name in known]
 

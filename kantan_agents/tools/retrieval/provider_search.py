@@ -1,4 +1,4 @@
-"""Leaves the tool search to OpenAI: the Responses API loads deferred tools when its own search finds them."""
+"""Leaves the tool search to OpenAI: the Responses API loads deferred tools that its search finds."""
 
 from __future__ import annotations
 
@@ -14,15 +14,9 @@ from kantan_agents.tools.retrieval.options import ToolRetrieval, known_names, ow
 
 
 def defer_loading_of(tools: Sequence[Any], options: ToolRetrieval, *, has_servers: bool = False) -> list[Any]:
-    """Return the tools with deferred loading for all plain ones except ``always``, and OpenAI's search tool.
+    """Return the tools, all plain ones except ``always`` deferred, and OpenAI's search tool.
 
-    Args:
-        tools: The agent's own tools.
-        options: The retrieval options.
-        has_servers: Whether the agent has MCP servers, which may offer other tools that ``always`` names.
-
-    Raises:
-        UnknownRetrievedToolError: E58, ``always`` names an unknown tool.
+    E58 if ``always`` names an unknown tool, unless MCP servers (``has_servers``) may offer it.
     """
     names = [tool.name for tool in tools]
     always = own_names(options.always, names) if has_servers else known_names(options.always, names)
@@ -31,12 +25,7 @@ def defer_loading_of(tools: Sequence[Any], options: ToolRetrieval, *, has_server
 
 
 def defer_loading_of_served(tools: Iterable[Any], options: ToolRetrieval) -> None:
-    """Defer the loading of tools of MCP servers, except of those that ``always`` names.
-
-    Args:
-        tools: The tools as the SDK has created them for this turn.
-        options: The retrieval options.
-    """
+    """Defer this turn's tools of MCP servers, except those in ``always``."""
     always = NamePatterns(options.always)
     for tool in tools:
         if isinstance(tool, FunctionTool) and not any(map(always.covering, facts_of(tool).names)):
@@ -44,14 +33,14 @@ def defer_loading_of_served(tools: Iterable[Any], options: ToolRetrieval) -> Non
 
 
 def with_search_tool(tools: list[Any]) -> list[Any]:
-    """Return the tools with OpenAI's search tool, if some are deferred and it is not among them."""
+    """Return the tools, with OpenAI's search tool if some are deferred."""
     has_search = any(isinstance(tool, ToolSearchTool) for tool in tools)
     needs_search = any(getattr(tool, "defer_loading", False) for tool in tools)
     return [*tools, ToolSearchTool()] if needs_search and not has_search else tools
 
 
 def _deferred(tool: Any) -> Any:
-    # A subclass may give its fields another meaning; a tool in a namespace is found with its namespace.
+    # A subclass may redefine its fields; a tool in a namespace is found with its namespace.
     if type(tool) is not FunctionTool or getattr(tool, "_tool_namespace", None) is not None:
         return tool
     copied = copy.copy(tool)

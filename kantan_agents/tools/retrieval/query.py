@@ -1,4 +1,4 @@
-"""The text to search by: from the input of a run, or from the conversation before it if that is too short."""
+"""The search query: from a run's input, or from the conversation before it if that is too short."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from kantan_agents.core.pipeline import current_run, loggable
 from kantan_agents.support.log import get_logger
 
 LONGEST = 4_000
-"""Largest number of characters of a text to search by."""
+"""Largest number of characters of a query."""
 
 _CALLS = 3
 _log = get_logger("kantan_agents.retrieval")
 _NEWEST = 50
-"""Number of newest items of a conversation that are read."""
+"""Number of latest items of a conversation that are read."""
 
 
 def cut(text: str) -> str:
-    """Return a text, or the beginning and the end of one longer than ``LONGEST``."""
+    """Return ``text``, or the start and end of a long one."""
     half = LONGEST // 2
     return text if len(text) <= LONGEST else f"{text[:half]}\n{text[-half:]}"
 
 
 def newest_text(given: Any) -> str:
-    """Return the newest text of the user in a run's input: a str, input items, or a tool's arguments."""
+    """Return the user's latest text in a str, input items, or a tool's arguments."""
     if isinstance(given, str):
         return cut(given)
     if isinstance(given, dict):
@@ -38,7 +38,7 @@ def newest_text(given: Any) -> str:
 
 
 def texts_of_user(items: Sequence[Any]) -> Iterator[str]:
-    """Yield the user's texts in input items, newest first."""
+    """Yield the user's messages in input items, latest first."""
     for item in reversed(items):
         if isinstance(item, dict) and item.get("role") == "user":
             text = text_of(item.get("content"))
@@ -47,12 +47,12 @@ def texts_of_user(items: Sequence[Any]) -> Iterator[str]:
 
 
 def with_calls(text: str, calls: Sequence[str]) -> str:
-    """Return the search text after tool calls: it includes the names of the latest called tools."""
+    """Return the query with the names of the latest called tools."""
     return f"{text}\n{' '.join(dict.fromkeys(calls[-_CALLS:]))}" if calls else text
 
 
 def calls_in(items: Iterable[Any]) -> list[str]:
-    """Return the names of the function tools called in items of the SDK."""
+    """Return the function tools called in items of the SDK."""
     raw = (getattr(item, "raw_item", item) for item in items)
     names = (get(one, "name") for one in raw if is_call(one))
     return [name for name in names if isinstance(name, str)]
@@ -68,12 +68,8 @@ def _as_text(value: Any) -> str:
 
 
 async def earlier_items(wrapper: Any) -> Sequence[Any]:
-    """Return the newest items of the conversation before a run: of its session, then of its input.
-
-    Args:
-        wrapper: The SDK's context of the run.
-    """
-    if isinstance(wrapper, ToolContext):  # an agent as tool starts a new conversation
+    """Return the latest items before a run: of its session, then of its input."""
+    if isinstance(wrapper, ToolContext):  # an agent as a tool starts a new conversation
         return ()
     run = current_run.get()
     if run is None or wrapper.turn_input:  # if the SDK sets it, it contains the session's items
@@ -92,7 +88,7 @@ async def earlier_items(wrapper: Any) -> Sequence[Any]:
 
 
 def earlier_text(items: Sequence[Any], text: str) -> str:
-    """Return the user's text before ``text`` in these items or the context's history, "" if there is none."""
+    """Return the user's text before ``text`` in the items or the context's history, or ""."""
     run = current_run.get()
     said = [*texts_of_user(items), *_history(run.context if run is not None else {})]
     return next((cut(one) for one in said if cut(one) != text), "")

@@ -1,4 +1,4 @@
-"""Searches an agent's tools with the retriever's index, which is created once, on first use."""
+"""Searches an agent's tools with the retriever's index, created on first use."""
 
 from __future__ import annotations
 
@@ -33,16 +33,14 @@ _Result = TypeVar("_Result")
 ItemT = TypeVar("ItemT")
 
 _STEP_SIZE: Final = 100
-"""Items checked without a break for the event loop: about a millisecond of rule checks."""
+"""Items checked without a break for the event loop: about a millisecond."""
 
 
 class ToolSearch:
     """Searches an agent's tools, and logs each reason for a failure once.
 
     Args:
-        options: The retrieval options.
         documents: Returns the documents of the tools; called on first use, in a thread.
-        names: The known names; matches with other names are dropped.
     """
 
     def __init__(
@@ -64,7 +62,7 @@ class ToolSearch:
         return isinstance(self._index, BM25Index) and self._index.is_quick
 
     async def search(self, text: str, limit: int) -> list[ToolMatch]:
-        """Return the matches for a text, best first; unknown and duplicate names are dropped.
+        """Return the known, unique matches, best first.
 
         Raises:
             RetrievalError: E57, the retriever failed or took too long; logged once per reason.
@@ -101,7 +99,7 @@ class ToolSearch:
                     self._in_progress = object()
             if waiting is None:
                 return await self._make()
-            # Runs in other event loops may wait as well, so an event of one loop cannot be used.
+            # Runs in other event loops may wait too, so one loop's event cannot be used.
             while self._in_progress is waiting:  # noqa: ASYNC110
                 await anyio.sleep(_STEP)
 
@@ -120,7 +118,7 @@ class ToolSearch:
             with self._lock:
                 self._index = made
             return made
-        finally:  # if this run is cancelled, a waiting run creates the index
+        finally:  # if this run is canceled, a waiting run creates the index
             with self._lock:
                 self._in_progress = None
 
@@ -154,7 +152,7 @@ class ToolSearch:
 
 
 async def first_matching(matches: Callable[[ItemT], bool], items: Iterable[ItemT], count: int) -> list[ItemT]:
-    """Return the first ``count`` matching items, letting other tasks run while it checks many."""
+    """Return the first ``count`` matching items, letting other tasks run."""
     found: list[ItemT] = []
     for number, item in enumerate(items, 1):
         if len(found) >= count:

@@ -30,7 +30,7 @@ class ToolSelection:
 
 
 async def select_tools(tool_index: AgentToolIndex, text: object, layers: RuleLayers) -> ToolSelection:
-    """Return the tools that an agent with this index shows for a text under these rules."""
+    """Return the tools that the agent shows for ``text``."""
     usable = await first_matching(
         lambda tool: tool_index.may_use(tool, layers), tool_index.tools, len(tool_index.tools)
     )

@@ -1,4 +1,4 @@
-"""The tools of MCP servers in a tool index: one index for each listing of the servers."""
+"""Tools of MCP servers in a tool index: one index for each listing of the servers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kantan_agents.tools.retrieval.index import AgentToolIndex
 from kantan_agents.tools.server_names import server_of
 
 _MOST_LISTINGS = 16
-"""A function that filters a server's tools may show each user others."""
+"""A filter of a server's tools may return different ones for each user."""
 
 _log = get_logger("kantan_agents.retrieval")
 
@@ -25,11 +25,7 @@ _Listing = list[tuple[Any, ...]]
 class ServedToolIndexes:
     """Adds the tools of MCP servers to an agent's tool index.
 
-    The SDK creates these tools anew for each turn. A search index is made only when the names, descriptions
-    or parameters have changed.
-
-    Args:
-        base: The index of the agent's own tools.
+    The SDK recreates these tools in each turn; only changed ones need a new search index.
     """
 
     def __init__(self, base: AgentToolIndex) -> None:
@@ -61,7 +57,7 @@ class ServedToolIndexes:
             return index
 
     def _always(self, served: Sequence[FunctionTool]) -> list[str]:
-        """Return the names of the tools that are always shown; log entries that no tool has, once."""
+        """Return the tools that are always shown; log entries without a tool once."""
         own = [name for name in self._base.options.always if self._base.tool_named(name) is not None]
         found: dict[str, None] = dict.fromkeys(own)
         for entry in self._base.options.always:

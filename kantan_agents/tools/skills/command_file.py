@@ -38,17 +38,17 @@ _SHOWN: Final = 200
 class CommandFile:
     """A slash command whose text is sent to the model.
 
-    Created by `load` and `loads` from a Markdown file, or in Python. Nothing in the text is executed: shell
-    lines (``!`git status` ``) and mentions of files (``@README.md``) stay text.
+    Created by `load` and `loads` from a Markdown file, or in Python. Nothing is executed: shell lines
+    (``!`git status` ``) and file mentions (``@README.md``) stay text.
 
     Attributes:
-        name: The name after the prefix; that of the file without ``.md``.
-        body: The text for the model. ``$ARGUMENTS`` stands for all arguments, ``$1`` for the first one.
+        name: The name after the prefix: the name of the file without ``.md``.
+        body: The text for the model. ``$ARGUMENTS`` is replaced by all arguments, ``$1`` by the first one.
         description: What the command does; by default the first line of the text.
         argument_hint: ``argument-hint`` of the file, such as ``[issue] [priority]``.
         allowed_tools: The only tools that may be used in the run; ``"*"`` for no limit.
         disallowed_tools: Tools that may not be used in the run.
-        model: ``model`` of the file: the model of the run; None for that of the agent.
+        model: ``model`` of the file: the model of the run; None for the agent's.
         extra: Other keys of the file with their values. They have no effect.
         path: The file it was read from.
         notes: Warnings from reading the file.
@@ -80,7 +80,7 @@ class CommandFile:
 
     @cached_property
     def rules(self) -> ToolRules:
-        """The tool rules that hold in the run of the command, below all other rules."""
+        """The tool rules that hold in the command's run, below all other rules."""
         return grants_for(self.allowed_tools, self.disallowed_tools).rules
 
     @property
@@ -91,14 +91,14 @@ class CommandFile:
         return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
     def expand(self, arguments: str) -> str:
-        """Return the text with the arguments in it.
+        """Return the text with the arguments inserted.
 
-        They are inserted once: what they contain is never read as a placeholder or as a template. A text
-        without placeholders is followed by the arguments.
+        They are inserted once, and never read as a placeholder or template themselves. Without placeholders
+        in the text, they follow it.
 
         Args:
-            arguments: What was typed after the name. ``$1`` and the following are its words; quotes keep
-                words together. Of a word that was not typed nothing is inserted.
+            arguments: The text typed after the name. ``$1`` and the following are its words; quotes join
+                words. A missing word inserts nothing.
         """
         checked_text("arguments", arguments)
         words = _words(arguments)
@@ -112,7 +112,7 @@ class CommandFile:
         """Read a command.
 
         Args:
-            path: The Markdown file. Frontmatter is not required; invalid YAML is repaired.
+            path: The Markdown file. Frontmatter is optional; invalid YAML is repaired.
 
         Raises:
             CommandFileError: E191; the file cannot be read or is not a valid command.
@@ -131,7 +131,7 @@ class CommandFile:
 
         Args:
             text: The text, or its bytes in UTF-8.
-            path: The source; its name without the suffix is that of the command.
+            path: The source; its name without the suffix is the command's name.
             name: The name of the command, if there is no path.
 
         Raises:
@@ -158,14 +158,14 @@ class CommandFile:
 
 
 def _from_fields(cls: type[CommandFile], name: str, fields: dict[str, Any]) -> CommandFile:
-    """Return the command in the fields of a file; raise E31, which the reader completes with the line."""
+    """Return the command in a file's fields; the reader adds the line to E31."""
     extra = dict(fields.get("extra", {}))
-    # Fields of subagent files that mean nothing in a command.
+    # Fields of subagent files without a meaning in a command.
     extra |= {
         KEY_OF[field]: value for field, value in fields.items() if field in KEY_OF and field not in _OWN
     }
     hint = extra.pop("argument-hint", extra.pop("argument_hint", None))
-    if isinstance(hint, list):  # as YAML reads `[issue]`
+    if isinstance(hint, list):  # YAML's reading of `[issue]`
         hint = f"[{', '.join(map(str, hint))}]"
     try:
         return cls(
@@ -194,7 +194,7 @@ def _value(number: str | None, arguments: str, words: list[str]) -> str:
 def _words(arguments: str) -> list[str]:
     try:
         return shlex.split(arguments)
-    except ValueError:  # a quote that is not closed, such as an apostrophe
+    except ValueError:  # an unpaired quote, such as an apostrophe
         return arguments.split()
 
 
@@ -212,7 +212,7 @@ def _mistakes(command: CommandFile) -> Iterator[str]:
 
 
 def _inert(text: str, path: Path | None) -> Iterator[Problem]:
-    """Yield a warning for each line with something that other programs execute or read."""
+    """Yield a warning for each line that other programs would execute or include."""
     count = 0
     for number, line in enumerate(text.splitlines(), start=1):
         for pattern, what in (

@@ -1,7 +1,7 @@
-"""Reads files below one folder without following links, so that nothing outside of it can be reached.
+"""Reads files below one folder without following links, so that nothing outside can be reached.
 
-Each part of a path is opened relative to the descriptor of the one before. A link that replaces a part in the
-meantime is refused by the system, not by an earlier check.
+Each part of a path is opened relative to the descriptor of the previous one. So the system rejects a link
+that replaces a part meanwhile.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
-"""A larger file is refused."""
+"""A larger file is rejected."""
 
 _LONGEST_PATH: Final = 1024
 _DEEPEST: Final = 32
@@ -35,19 +35,15 @@ _LINK: Final = (errno.ELOOP, errno.EMLINK)
 
 
 class RefusedPathError(Exception):
-    """A path that is not read; the message is the reason."""
+    """A path that is not read; the message gives the reason."""
 
 
 def read_below(folder: Path, path: str) -> str:
-    """Return the text of a file below a folder.
-
-    Args:
-        folder: The folder, which is not a link itself. Links above it are followed.
-        path: The path relative to it, with ``/`` between the parts.
+    """Return the text of a file below ``folder``, which must not be a link itself.
 
     Raises:
         RefusedPathError: The path leaves the folder or contains a link, or the file is missing, not a regular
-            file, too large, or not a text in UTF-8.
+            file, too large, or not UTF-8 text.
     """
     data = read_bytes_below(folder, path, MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
@@ -61,11 +57,7 @@ def read_below(folder: Path, path: str) -> str:
 
 
 def read_bytes_below(folder: Path, path: str, limit: int) -> bytes:
-    """Return at most ``limit`` bytes of a regular file below a folder.
-
-    Raises:
-        RefusedPathError: As ``read_below``, but for size and content.
-    """
+    """Return at most ``limit`` bytes of a regular file below a folder; raises like ``read_below``."""
     parts = _parts(path)
     if not parts:
         raise RefusedPathError("it is the folder itself; name a file in it")
@@ -74,7 +66,7 @@ def read_bytes_below(folder: Path, path: str, limit: int) -> bytes:
             return _read_by_path(folder, parts, limit)
         with _opened(folder, parts[:-1]) as directory:
             status = os.stat(parts[-1], dir_fd=directory, follow_symlinks=False)
-            _check_regular(status)  # before it is opened, because opening a device can have an effect
+            _check_regular(status)  # before opening, because opening a device can have an effect
             with open(os.open(parts[-1], _READ, dir_fd=directory), "rb") as file:  # noqa: PTH123 - the flags
                 _check_regular(os.fstat(file.fileno()))
                 return file.read(limit)
@@ -83,10 +75,7 @@ def read_bytes_below(folder: Path, path: str, limit: int) -> bytes:
 
 
 def open_file(path: str, limit: int) -> tuple[bytes, os.stat_result]:
-    """Read a regular file that is not a link itself.
-
-    Returns:
-        At most ``limit`` bytes, and the status of the file from before they were read.
+    """Return at most ``limit`` bytes of a file, and its status before the reading.
 
     Raises:
         OSError: The file cannot be read, or is a link or not a regular file.
@@ -99,9 +88,9 @@ def open_file(path: str, limit: int) -> tuple[bytes, os.stat_result]:
 
 
 def list_below(folder: Path, most: int) -> tuple[list[str], bool]:
-    """Return the paths of the files below a folder, sorted, and whether there are more than ``most``.
+    """Return the sorted paths of the files below a folder, and whether more than ``most`` exist.
 
-    Links and names that begin with a dot are left out. A folder that cannot be read has no files.
+    Links, hidden files and unreadable folders are omitted.
     """
     if not _USES_DESCRIPTORS:
         return [], False

@@ -1,4 +1,4 @@
-"""The tools for skills as the model sees them: their descriptions, their arguments and their answers."""
+"""The tools for skills as the model sees them."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def skills_text(skills: Iterable[Skill]) -> str:
 
 
 def all_skills_description(skills: Sequence[Skill]) -> str:
-    """Return the description of ``Skill`` that lists all skills."""
+    """Return the description of ``Skill`` with all skills."""
     return f"{_INTRODUCTION}\n\nSkills:\n{skills_text(skills)}"
 
 
 def some_skills_description(found: Sequence[Skill], total: int) -> str:
-    """Return the description of ``Skill`` that lists those that fit the input."""
+    """Return the description of ``Skill`` with the skills for the input."""
     others = f"There are {total} skills. Find others with {'FindSkills'}."
     if not found:
         return f"{_INTRODUCTION}\n\n{others}"
@@ -81,7 +81,7 @@ def found_text(found: Sequence[Skill]) -> str:
 
 
 def skill_text(skill: Skill, files: tuple[list[str], bool]) -> str:
-    """Return the answer of ``Skill``: the line that says what is allowed, the files, the instructions."""
+    """Return the answer of ``Skill``: the limit, the files, the instructions."""
     names, has_more = files
     lines = [head_line(choice_of(skill))]
     if skill.limits_tools:
@@ -93,7 +93,7 @@ def skill_text(skill: Skill, files: tuple[list[str], bool]) -> str:
 
 
 def part_of(text: str, offset: int, path: str) -> str:
-    """Return the part of a text that fits an answer, and how to read on."""
+    """Return the part of ``text`` that fits an answer, and how to read further."""
     part = text[offset : offset + MAX_TEXT]
     end = offset + len(part)
     if end >= len(text):
@@ -105,11 +105,7 @@ def part_of(text: str, offset: int, path: str) -> str:
 
 
 def read_text(tool: str, arguments: str, *names: str) -> tuple[str, ...]:
-    """Return the texts in the arguments of a call.
-
-    Raises:
-        ToolInputError: E10, the arguments are not a JSON object, or a text is missing or blank.
-    """
+    """Return the strings in a call's arguments; E10 if one is missing or blank."""
     given = parse_arguments(tool, arguments)
     texts: list[str] = []
     for name in names:
@@ -121,11 +117,7 @@ def read_text(tool: str, arguments: str, *names: str) -> tuple[str, ...]:
 
 
 def read_offset(tool: str, arguments: str) -> int:
-    """Return ``offset`` of the arguments of a call, 0 without one.
-
-    Raises:
-        ToolInputError: E10, it is not a whole number from 0.
-    """
+    """Return ``offset`` in a call's arguments, by default 0; E10 unless it is a whole number from 0."""
     offset = parse_arguments(tool, arguments).get("offset")
     if offset is None:
         return 0

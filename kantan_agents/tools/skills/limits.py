@@ -1,4 +1,4 @@
-"""The limit on tools that chosen skills set for the rest of a run, and the first line that says so."""
+"""The limit on tools that chosen skills set for the rest of a run, and the line that records it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kantan_agents.tools.skills.command_file import CommandFile
 from kantan_agents.tools.skills.skill import Skill
 
 SKILL_LIMIT: Final = "skill "
-"""Begins the name of the limit that chosen skills set: ``skill pdf, charts``."""
+"""Prefix of the limit of chosen skills: ``skill pdf, charts``."""
 
 SKILL_SPAN: Final = "skill"
 """Name of the span that records the choice of a skill."""
@@ -30,12 +30,10 @@ _log = get_logger("kantan_agents.skills")
 
 @attrs.frozen
 class Choice:
-    """A skill that was chosen.
+    """A chosen skill.
 
     Attributes:
-        name: Its name.
         allowed: The tools it allows; None for all.
-        denied: The tools it denies.
     """
 
     name: str
@@ -55,10 +53,9 @@ def choice_of(file: Skill | CommandFile) -> Choice:
 
 
 def head_line(choice: Choice, key: str = "skill") -> str:
-    """Return the first line of what the model reads of a skill, or of another ``key``.
+    """Return the first line of a skill's answer, or of another ``key``'s.
 
-    It says all that the limit needs. So the limit can be set again from the items of a run that is resumed,
-    even if the file of the skill has changed or is gone.
+    It contains the limit, so that a resumed run can restore it even if the skill's file has changed.
     """
     allowed = None if choice.allowed is None else list(choice.allowed)
     said: dict[str, Any] = {key: choice.name, "allowed_tools": allowed}
@@ -68,7 +65,7 @@ def head_line(choice: Choice, key: str = "skill") -> str:
 
 
 def choice_in(text: Any, key: str = "skill") -> Choice | None:
-    """Return the choice that the first line of a text states; None if it is another text."""
+    """Return the choice in the first line of ``text``."""
     if not isinstance(text, str) or not text.startswith(f'{{"{key}": '):
         return None
     try:
@@ -82,11 +79,11 @@ def choice_in(text: Any, key: str = "skill") -> Choice | None:
 
 
 def choose(run: Run, choice: Choice) -> None:
-    """Put a run under the limit of a skill, besides those of the skills chosen before.
+    """Add the limit of a skill to a run.
 
-    A tool may be used if one of the chosen skills that have a list allows it, and none of them denies it. A
-    skill without a list sets no limit and lifts none. A skill keeps the lists with which it was chosen first:
-    a tool may have changed its file since.
+    A tool may be used if one of the chosen skills with a list allows it, and none denies it. A skill without
+    a list sets no limit and lifts none. The first choice's lists stay: a tool may have changed the file
+    since.
     """
     chosen: dict[str, Choice] = run.state.setdefault(_CHOSEN, {})
     if choice.name in chosen:
@@ -99,7 +96,7 @@ def choose(run: Run, choice: Choice) -> None:
     limiting = [one for one in chosen.values() if one.limits_tools]
     if limiting:
         kept = (limit for limit in run.limits if not limit[0].startswith(SKILL_LIMIT))
-        # A new tuple: its identity says that the limits have changed.
+        # A new tuple: a new identity signals changed limits.
         run.limits = (*kept, (limit_name(limiting), rules_of_choices(limiting)))
 
 
@@ -109,19 +106,19 @@ def is_chosen(run: Run, name: str) -> bool:
 
 
 def limit_of(skill: Skill) -> tuple[tuple[str, ToolRules], ...]:
-    """Return the limit that a skill alone sets, as a name and its rules; empty if it sets none."""
+    """Return the name and rules of a skill's own limit, if it sets one."""
     choices = [choice_of(skill)]
     return ((limit_name(choices), rules_of_choices(choices)),) if skill.limits_tools else ()
 
 
 def limit_name(choices: list[Choice]) -> str:
-    """Return the name of the limit of chosen skills, as explanations and traces show it."""
+    """Return the name of the limit, as explanations and traces show it."""
     names = ", ".join(choice.name for choice in choices)
     return f"{SKILL_LIMIT}{names if len(names) <= _LONGEST else f'{names[:_LONGEST]}...'}"
 
 
 def rules_of_choices(choices: list[Choice]) -> ToolRules:
-    """Return the rules of chosen skills together: what one of them allows and none of them denies."""
+    """Return the combined rules: allowed by one skill and denied by none."""
     lists = [choice.allowed for choice in choices if choice.allowed is not None]
     allowed: ToolFilter = tuple(entry for entries in lists for entry in entries) if lists else ALL
     rules = grants_for(allowed, tuple(entry for choice in choices for entry in choice.denied)).rules

@@ -1,6 +1,6 @@
-"""The skills and commands of a project and its user: their catalogs, and the loaders that find their files.
+"""The skills and commands of a project and its user: their catalogs and loaders.
 
-Links are not followed, because what the model reads of a skill must be in its folder.
+Links are not followed: everything that the model reads of a skill must be in its folder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kantan_agents.tools.skills.skill import SKILL_FILE, Skill
 
 def _skill_files(entries: Entries) -> Chosen:
     found = [(entry, False) for entry in entries if entry.name.lower() == SKILL_FILE.lower()]
-    # What is below a skill belongs to it. Other directories group skills.
+    # Everything below a skill belongs to it. Other directories group skills.
     return found[:1] or [(entry, True) for entry in entries if is_directory(entry)]
 
 
@@ -60,16 +60,16 @@ class SkillLoader(FileLoader[Skill, SkillCatalog]):
     """Loads skills from their folders, and reads a ``SKILL.md`` again only after it has changed.
 
     A skill is a folder with a ``SKILL.md``, in one of the directories or in a folder that groups skills. If
-    two skills have the same name, the one in the directory with the higher priority is used. Links are not
-    followed below the directories. Safe to use from any number of tasks and threads.
+    two skills have the same name, the directory with the higher priority wins. Links below the directories
+    are not followed. Safe to use from any number of tasks and threads.
 
     Args:
-        directories: A directory, or several in order of priority, which need not exist. By default those of
-            the project and its user, as for `AgentLoader`: ``.kode/skills`` and ``.claude/skills``.
-        cwd: The working directory to start from; by default that of the process.
-        home: The home directory with the user's skills; by default that of the process' user.
+        directories: A directory, or several in order of priority, which need not exist. By default
+            ``.kode/skills`` and ``.claude/skills`` of the project and its user, as for `AgentLoader`.
+        cwd: The working directory to start from; by default the process's.
+        home: The home directory with the user's skills; by default the process's.
         builtin: Skills made in code, used if no file has their name.
-        cache_size: Number of parsed files to keep; by default those that the last load found.
+        cache_size: Number of parsed files to cache; by default those that the last load found.
 
     Raises:
         InvalidOptionError: E75, an argument has an invalid value, or a path needs a working or home directory
@@ -91,8 +91,8 @@ class SkillLoader(FileLoader[Skill, SkillCatalog]):
     async def load_skills(self) -> SkillCatalog:
         """Load all skills.
 
-        Files that cannot be read are listed in the catalog's ``problems`` and do not prevent the others from
-        loading. Tasks that call this while another load is running share the next one.
+        Files that cannot be read are listed in the catalog's ``problems``; the others load. Tasks that call
+        this during another load share the next one.
 
         Returns:
             The current skills; the same object as before if nothing has changed.
@@ -108,7 +108,7 @@ class SkillLoader(FileLoader[Skill, SkillCatalog]):
         return (await self.load_skills()).get(name)
 
     def load_skills_now(self) -> SkillCatalog:
-        """Load all skills, as ``load_skills`` does, without an event loop."""
+        """Load all skills, like ``load_skills``, without an event loop."""
         return self.load_now()
 
     def get_skill_now(self, name: str) -> Skill:
@@ -123,17 +123,17 @@ class SkillLoader(FileLoader[Skill, SkillCatalog]):
 class CommandLoader(FileLoader[CommandFile, CommandCatalog]):
     """Loads slash commands from Markdown files, and reads a file again only after it has changed.
 
-    The name of a command is that of its file. Directories are searched recursively; links below them are not
-    followed. If two files have the same name, the one in the directory with the higher priority is used. Safe
-    to use from any number of tasks and threads.
+    A command has the name of its file. Directories are searched recursively; links below them are not
+    followed. If two files have the same name, the directory with the higher priority wins. Safe to use from
+    any number of tasks and threads.
 
     Args:
-        directories: A directory, or several in order of priority, which need not exist. By default those of
-            the project and its user: ``.kode/commands`` and ``.claude/commands``.
-        cwd: The working directory to start from; by default that of the process.
-        home: The home directory with the user's commands; by default that of the process' user.
+        directories: A directory, or several in order of priority, which need not exist. By default
+            ``.kode/commands`` and ``.claude/commands`` of the project and its user.
+        cwd: The working directory to start from; by default the process's.
+        home: The home directory with the user's commands; by default the process's.
         builtin: Commands made in code, used if no file has their name.
-        cache_size: Number of parsed files to keep; by default those that the last load found.
+        cache_size: Number of parsed files to cache; by default those that the last load found.
 
     Raises:
         InvalidOptionError: E75, an argument has an invalid value, or a path needs a working or home directory
@@ -161,5 +161,5 @@ class CommandLoader(FileLoader[CommandFile, CommandCatalog]):
         return await self._load_async()
 
     def load_commands_now(self) -> CommandCatalog:
-        """Load all commands, as ``load_commands`` does, without an event loop."""
+        """Load all commands, like ``load_commands``, without an event loop."""
         return self.load_now()

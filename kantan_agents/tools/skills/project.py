@@ -20,27 +20,27 @@ MAX_CHARS: Final = 32_000
 def project_instructions(
     root: str | os.PathLike[str], names: Sequence[str] = NAMES, *, max_chars: int = MAX_CHARS
 ) -> str:
-    """Return the project instructions for work in a folder, to be added to an agent's instructions.
+    r"""Return the project instructions for work in a folder, to be added to an agent's instructions.
 
-        Agent("dev", f"You write code.\\n\\n{project_instructions('.')}")
+        Agent("dev", f"You write code.\n\n{project_instructions('.')}")
 
-    The first file is used that exists: in the folder itself, then in the folders above it, up to the root of
-    the repository. Nothing in it is executed, no other file is included, and markers such as
+    The first existing file is used: in the folder itself, then in the folders above it, up to the root of the
+    repository. Nothing in it is executed, no other file is included, and placeholders such as
     ``{{ $ctx.name }}`` are never filled: an invisible character (U+2060) after their braces makes them plain
-    text. Files are read only by this call, so make it where blocking is allowed, such as at start-up.
+    text. Only this call reads files, so call it where blocking is allowed, such as at start-up.
 
     Args:
         root: The folder.
         names: Names of the files; earlier names are preferred in the same folder.
-        max_chars: The most characters of the file; the rest is cut off, and the text says so.
+        max_chars: The most characters of the file; the rest is cut off, and a last line gives its length.
 
     Raises:
-        ProjectInstructionsError: E192, the file cannot be read, is not a text in UTF-8, or is a link that
-            leads out of the repository.
+        ProjectInstructionsError: E192, the file cannot be read, is not UTF-8 text, or is a link out of the
+            repository.
         InvalidOptionError: E75, an argument has an invalid value, or ``root`` is not a folder.
 
     Returns:
-        The text with a first line that names the file; empty if there is no file.
+        The text after a first line that names the file; empty if there is no file.
     """
     folder = Path(checked_path("root", root))
     limit = checked_int("max_chars", max_chars, 1)
@@ -55,7 +55,7 @@ def project_instructions(
 
 
 def nearest_file(folder: Path, names: Sequence[str] = NAMES) -> tuple[Path, Path] | None:
-    """Return the file for work in a folder, and the root of the repository; None if there is no file."""
+    """Return the file for work in a folder, and its repository's root."""
     above = up_to_the_root(folder)
     paths = (place / name for place in above for name in names)
     return next(((file, above[-1]) for file in paths if os.path.lexists(file)), None)
@@ -68,16 +68,12 @@ def _checked_name(name: object) -> str:
 
 
 def text_of(file: Path, boundary: Path) -> str:
-    """Return the text of a file, without white space around it.
-
-    Args:
-        file: The file; it may be a link.
-        boundary: The folder, without links, that the file and its target must be in.
+    """Return a file's stripped text; a link must stay below ``boundary``, itself a path without links.
 
     Raises:
-        ProjectInstructionsError: E192, it cannot be read, is not a text in UTF-8, or leads out of the folder.
+        ProjectInstructionsError: E192, it cannot be read, is not UTF-8 text, or leads out of ``boundary``.
     """
-    # A link to the file of the other name is common: `CLAUDE.md` to `AGENTS.md`.
+    # A link to the other file is common: `CLAUDE.md` to `AGENTS.md`.
     target = Path(os.path.realpath(file))
     if boundary not in target.parents:
         reason = "it is a link that leads out of the repository"
@@ -89,6 +85,6 @@ def text_of(file: Path, boundary: Path) -> str:
 
 
 def cut_to(text: str, limit: int) -> str:
-    """Return at most so many characters of a text, and a line that says how many are missing."""
+    """Return at most ``limit`` characters, and a line with the number of missing ones."""
     cut = f"\n[{len(text) - limit} more characters are left out]" if len(text) > limit else ""
     return f"{text[:limit]}{cut}"

@@ -1,4 +1,4 @@
-"""Which skills an agent may use now, and which of them its model sees."""
+"""The skills that an agent may use now, and those that its model sees."""
 
 from __future__ import annotations
 
@@ -44,8 +44,6 @@ class Available:
     """The skills that an agent may use now.
 
     Attributes:
-        skills: The skills, sorted by name.
-        search: Searches them.
         are_listed: Whether they are few enough for the model to see all of them.
     """
 
@@ -59,7 +57,7 @@ class Available:
         return next((skill for skill in self.skills if name_key(skill.name) == key), None)
 
     async def best(self, query: str, count: int) -> list[Skill]:
-        """Return the skills that match a text best; the first ones if the search fails."""
+        """Return the best matches; the first skills if the search fails."""
         try:
             matches = await self.search.search(cut(query), count) if query.strip() else []
         except RetrievalError:  # logged by the search
@@ -72,9 +70,6 @@ class SkillRoster:
     """Lists the skills of one set of tools.
 
     Args:
-        loader: Loads the skills.
-        only: Names of the skills that may be used; None for all.
-        retrieval: How skills are searched, and how many are shown.
         most_listed: With more skills, the model sees only those that match the input.
     """
 
@@ -96,14 +91,9 @@ class SkillRoster:
         self._lock = Lock()
 
     async def available(self, facts: ToolFacts, layers: RuleLayers) -> Available:
-        """Return the skills that may be used.
-
-        Args:
-            facts: The tool ``Skill``.
-            layers: The rules in force.
-        """
+        """Return the usable skills; ``facts`` describe the tool ``Skill``."""
         catalog = await self.loader.load_skills()
-        # Called every turn, and slow with a thousand skills and rules about them, so results are cached.
+        # Called every turn, and slow with a thousand skills and rules about them.
         key = (id(catalog), tuple(map(id, layers.rule_sets)))
         with self._lock:
             cached = self._cache.get(key)
@@ -118,7 +108,7 @@ class SkillRoster:
                 await anyio.lowlevel.checkpoint()
         made = self._made(tuple(found))
         with self._lock:
-            # Keep the objects alive whose ids are in the key, so that no other object gets those ids.
+            # Hold the objects whose ids are in the key, so that no other object gets those ids.
             self._cache[key] = ((catalog, layers.rule_sets), made)
         return made
 
@@ -145,8 +135,8 @@ class SkillRoster:
     async def description(self, available: Available, agent: Any, wrapper: Any) -> str:
         """Return the description of ``Skill`` for a turn.
 
-        A list of all skills is the same in every run. What matches the input is chosen once for a run, so
-        that later turns send the same bytes and the provider's cache of the conversation stays valid.
+        A list of all skills is the same in every run, and matches are fixed for a run, so that the provider's
+        cache stays valid.
         """
         if available.are_listed:
             return all_skills_description(available.skills)
@@ -160,8 +150,7 @@ class SkillRoster:
 
 
 def _query(agent: Any, wrapper: Any) -> str:
-    """Return the text of the user that a run is about."""
-    if isinstance(wrapper, ToolContext):  # an agent as tool: the arguments of its call
+    if isinstance(wrapper, ToolContext):  # an agent as a tool: the arguments of its call
         return newest_text(wrapper.tool_input or parsed(wrapper.tool_arguments))
     run = current_run.get()
     given = run.input if run is not None else None

@@ -43,26 +43,25 @@ def _tools(value: Any) -> Any:
 
 @attrs.frozen(hash=False, slots=False)
 class Skill:
-    """A skill: instructions that a model reads when it needs them, with the files beside them.
+    """A skill: instructions that a model reads when it needs them, with the files next to them.
 
     Created by `load` and `loads` from a ``SKILL.md``, or in Python. Two skills with the same content are
-    equal, whatever their source. A skill cannot be changed, because everyone who loads a file gets the same
-    object.
+    equal, whatever their source. A skill is immutable, because every load of a file returns the same object.
 
     Attributes:
         name: Lower case letters, digits and single hyphens, at most 64 characters; the name of the folder.
-        description: What the skill does and when to use it, at most 1,024 characters. The model sees it from
-            the beginning.
+        description: What the skill does and when to use it, at most 1,024 characters. The model always sees
+            it.
         body: The instructions: the text after the frontmatter, unchanged. The model reads it when it chooses
             the skill. It is never rendered as a template.
         allowed_tools: The only tools that may be used once the skill is chosen; ``"*"`` for no limit, ``()``
-            for none. Entries are those of the ``tools`` of a subagent file.
+            for none. Entries have the form of ``tools`` in a subagent file.
         disallowed_tools: Tools that may not be used once the skill is chosen.
         license: ``license`` of the file.
-        compatibility: ``compatibility`` of the file: what the skill needs, at most 500 characters.
+        compatibility: ``compatibility`` of the file: the skill's requirements, at most 500 characters.
         metadata: ``metadata`` of the file.
         extra: Other keys of the file with their values. They have no effect.
-        path: The ``SKILL.md`` it was read from; the files of the skill are those in its folder.
+        path: The ``SKILL.md`` it was read from; its folder has the files of the skill.
         notes: Warnings from reading the file, including repairs.
 
     Raises:
@@ -100,7 +99,7 @@ class Skill:
     def rules(self) -> ToolRules:
         """The tool rules that hold once the skill is chosen, below all other rules.
 
-        The tools for skills are not named in them; they may be used all the same.
+        They do not name the tools for skills, which stay usable.
         """
         return grants_for(self.allowed_tools, self.disallowed_tools).rules
 
@@ -114,8 +113,8 @@ class Skill:
         Raises:
             SkillFileError: E187; the file is missing, not a regular file, larger than 4 MiB, not UTF-8, or
                 has no frontmatter.
-            InvalidSkillError: E188; the content is not a valid skill, for example without ``description``, or
-                with another name than the folder.
+            InvalidSkillError: E188; the content is invalid, for example without ``description``, or with
+                another name than the folder.
             InvalidOptionError: E75; ``path`` is not a str or Path.
         """
         file = Path(checked_path("path", path))
@@ -125,7 +124,7 @@ class Skill:
             data = read_file(file)
         except AgentFileError as error:
             raise SkillFileError(path=file, line=error.line, reason=error.reason) from error
-        # The files beside it are read without following links, so the folder must not be one.
+        # The files next to it are read without following links, so the folder must not be one.
         return cls.loads(data, path=Path(os.path.realpath(file.parent)) / file.name)
 
     @classmethod
@@ -167,10 +166,10 @@ _CONTENT_FIELDS: Final = tuple(field.name for field in attrs.fields(Skill) if fi
 
 
 def _from_fields(**fields: Any) -> Skill:
-    """Return the skill in the fields of a file; raise E31, which the reader completes with the line."""
+    """Return the skill in a file's fields; the reader adds the line to E31."""
     path, notes = fields.pop("path"), fields.pop("notes")
     extra = dict(fields.get("extra", {}))
-    # Fields of subagent files that mean nothing in a skill.
+    # Fields of subagent files without a meaning in a skill.
     extra |= {KEY_OF[field]: value for field, value in fields.items() if field not in _OWN}
     values = {name: extra.pop(name) for name in ("license", "compatibility", "metadata") if name in extra}
     if values.get("metadata") is None:

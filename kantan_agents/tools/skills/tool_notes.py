@@ -19,11 +19,7 @@ def notes_on_tools(
 ) -> Iterator[Problem]:
     """Yield a warning for each entry of two tool lists that could not be translated exactly.
 
-    Args:
-        allowed: The tools that may be used.
-        disallowed: The tools that may not be used.
-        text: The text of the file, to find the line.
-        path: The file.
+    ``text`` is the content of ``path``, to find the line.
     """
     for remark in grants_for(allowed, disallowed).remarks:
         field = "tools" if remark.startswith("tools:") else "disallowed_tools"
@@ -31,7 +27,7 @@ def notes_on_tools(
 
 
 def in_words_of_skills(message: str) -> str:
-    """Return a message about a tool list of a subagent file with the key that skills and commands use."""
+    """Return a message about a tool list with the key of skills and commands."""
     key, colon, rest = message.partition(":")
     return f"{_KEYS.get(key, key)}{colon}{rest}"
 

@@ -68,19 +68,18 @@ def skill_tools(
 
         Agent("clerk", "Help the team.", tools=[fill_form, *skill_tools(SkillLoader("skills"))])
 
-    The model sees the name and the description of each skill in the description of ``Skill``, the same in
-    every turn and run, so that prompt caches hold. It reads the instructions of a skill with ``Skill(name)``,
-    and then the text files in the skill's folder with ``ReadSkillFile``: up to 4 MiB each, 48,000 characters
-    per call, without ``..``, absolute paths and links (E190). Nothing is executed. Once a skill with
-    ``allowed-tools`` is chosen in a run, all other tools are denied for the rest of the run, whatever the
-    rules allow; the trace has a span ``skill``. The SDK's own runner cannot enforce this, so it does not show
-    such skills. A missing skill of a file is logged with the nearest name.
+    The description of ``Skill`` lists the name and description of each skill, the same in every turn and run,
+    so that prompt caches hold. The model reads the instructions of a skill with ``Skill(name)``, and then the
+    text files in the skill's folder with ``ReadSkillFile``: up to 4 MiB each, 48,000 characters per call,
+    without ``..``, absolute paths and links (E190). Nothing is executed. Once a run chooses a skill with
+    ``allowed-tools``, all other tools are denied for the rest of the run, whatever the rules allow; the trace
+    has a span ``skill``. The SDK's own runner cannot enforce this, so it does not show such
+    skills. If a file names a missing skill, the nearest name is logged.
 
     Rules may name skills: ``deny: ["Skill(deploy)"]``.
 
     Args:
-        skills: Where to find skills: a ``SkillLoader``, skills made in Python, or None for the default
-            directories.
+        skills: A ``SkillLoader``, skills made in Python, or None for the default directories.
         only: Names of the skills that may be used; None for all.
         most_listed: With more skills, or descriptions of more than 16,000 characters, the model sees the
             ``top_n`` skills that match the input of the run, and ``FindSkills``.
@@ -92,8 +91,7 @@ def skill_tools(
         InvalidOptionError: E75, an option has an invalid value.
 
     Returns:
-        Function tools of the SDK for ``Agent(tools=[...])``. Some of them are hidden while they are not
-        needed.
+        Function tools of the SDK for ``Agent(tools=[...])``. Some are hidden while they are not needed.
     """
     names = None if only is None else tuple(checked_list("only", only))
     if names is not None and not all(isinstance(name, str) for name in names):
@@ -104,11 +102,7 @@ def skill_tools(
 
 
 def tools_of_file(skills: SkillLoader, only: Iterable[str] | None) -> list[FunctionTool]:
-    """Return the tools for an agent of a file, marked so that its subagents do not inherit them.
-
-    Raises:
-        InvalidOptionError: E75, ``skills`` is not a ``SkillLoader``.
-    """
+    """Return the tools for a file's agent, tagged so that its subagents do not inherit them."""
     if not isinstance(skills, SkillLoader):
         reason = f"must be a SkillLoader or None, not {type(skills).__name__}"
         raise InvalidOptionError(option="skills", reason=reason)
@@ -128,8 +122,6 @@ def _loader(skills: Any) -> SkillLoader:
 
 
 class _SkillTools:
-    """One set of tools; may be used by any number of agents and runs at the same time."""
-
     def __init__(self, roster: SkillRoster) -> None:
         self._roster = roster
         read = FunctionTool(READ, all_skills_description(()), SKILL_PARAMETERS, self._read_skill)
@@ -148,7 +140,7 @@ class _SkillTools:
 
     @property
     def loader(self) -> SkillLoader:
-        """Where its skills are found."""
+        """The loader of its skills."""
         return self._roster.loader
 
     async def _read_skill(self, wrapper: Any, arguments: str) -> str:
@@ -194,12 +186,9 @@ class _SkillTools:
         return found_text(await available.best(query, self._roster.retrieval.top_n))
 
     async def _skill(self, name: str, wrapper: Any) -> Skill:
-        """Return a skill that the agent may use.
+        """Return a skill that the agent may use, else raise E189.
 
-        The guard has checked the name as the model wrote it. This checks the name in the file.
-
-        Raises:
-            SkillNotFoundError: E189, there is no such skill, or the rules do not permit it.
+        The guard has checked the model's spelling of the name; this checks the file's.
         """
         available = await self._roster.available(self._facts, _layers(wrapper))
         skill = available.named(name)
@@ -210,14 +199,13 @@ class _SkillTools:
     async def _read_now(
         self, tool: FunctionTool, agent: Any, wrapper: Any, layers: RuleLayers
     ) -> FunctionTool | None:
-        """Return ``Skill`` with the skills in its description; None if there are none."""
         run = current_run.get()
         if run is not None and isinstance(run.input, RunState) and _RESTORED not in run.state:
             run.state[_RESTORED] = True
             restore(run, run.input._generated_items)
         available = await self._available(layers)
         if available is None:
-            return tool  # the rules hide it, and explain the refusal if it is called
+            return tool  # the rules hide it, and explain the denial if it is called
         if not available.skills:
             return None
         return _with_description(tool, await self._roster.description(available, agent, wrapper))
@@ -240,7 +228,7 @@ class _SkillTools:
         return await self._roster.available(self._facts, layers)
 
     def _note(self, call: ToolCall, output: Any) -> None:
-        """Put the run under the limit of the skill that a call has chosen, also if it was made before."""
+        """Apply the limit of the chosen skill, even if it was chosen before."""
         choice = choice_in(output)
         if choice is not None and call.run is not None:
             choose(call.run, choice)
@@ -256,9 +244,9 @@ def _text_of(skill: Skill, path: str) -> str:
 
 
 def restore(run: Run, items: Iterable[Any]) -> None:
-    """Put a run that goes on under the limits of the skills chosen in the items that it has made before.
+    """Apply the limits of the skills chosen before a run was resumed.
 
-    Only outputs of ``Skill`` count: limits add up, so another tool could lift one with such a text.
+    Only outputs of ``Skill`` count: another tool's output could lift a limit.
     """
     calls: set[Any] = set()
     for item in items:
@@ -276,7 +264,6 @@ def _folded(name: str) -> str:
 
 
 def _layers(wrapper: Any) -> RuleLayers:
-    """Return the rules in force for the agent that calls a tool."""
     run = current_run.get()
     active = getattr(wrapper, "agent", None)
     book = getattr(active, "owner", None) or active
@@ -286,7 +273,7 @@ def _layers(wrapper: Any) -> RuleLayers:
 
 
 def _with_description(tool: FunctionTool, description: str) -> FunctionTool:
-    """Return a copy of a tool with this description; the same copy while the description is the same."""
+    """Return a copy with this description; the same copy for the same description."""
     known: FunctionTool | None = tool.__dict__.get(_DESCRIBED)
     if known is not None and known.description == description:
         return known

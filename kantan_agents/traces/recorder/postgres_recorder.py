@@ -50,8 +50,8 @@ class PostgresRecorder(SQLiteRecorder):
 
     Use it for several services with one database; they may start at the same time. It has the methods,
     options and guarantees of ``SQLiteRecorder``. While the server cannot be reached, spans wait in memory and
-    are written when it is back. If more come than may wait, the oldest are dropped, counted and logged. A zero
-    character in a string is stored as U+2400.
+    are written when it is back. If more come than may wait, the oldest are dropped, counted and logged. A
+    zero character in a string is stored as U+2400.
 
     Args:
         path: The URL of the database, such as ``postgresql://user@host/traces``. Its tables are created in

@@ -1,1 +1,1 @@
-"""Runs recorded runs again with something changed: real models, tools from the recording."""
+"""Replays with a change: models are real, tool results are recorded."""

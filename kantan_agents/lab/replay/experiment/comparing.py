@@ -1,4 +1,4 @@
-"""Compares a run with the recorded one: its decisions and its output."""
+"""Compares a run with the recorded one."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ Decision = tuple[DecisionKind, str, str, bytes]
 
 
 def changed_decisions(recording: Recording, seen: SeenEvents) -> list[ChangedDecision]:
-    """Return the decisions that only one of the two runs has made, the recorded ones first.
-
-    The order of decisions does not count: tools that are called at the same time have none.
-    """
+    """Return the decisions, in any order, that only one of the two runs made."""
     before, after = Counter(_recorded_decisions(recording, seen)), Counter(_seen_decisions(seen))
     found = [ChangedDecision(*one[:3], _shown(one), None) for one in (before - after).elements()]
     return found + [ChangedDecision(*one[:3], None, _shown(one)) for one in (after - before).elements()]
@@ -34,7 +31,7 @@ def _shown(decision: Decision) -> str:
 
 
 def runs_replayed(recording: Recording, seen: SeenEvents) -> Sequence[RunRecord]:
-    """Return the recorded runs that a repetition repeats: without those in tools whose bodies do not run."""
+    """Return the recorded runs except those inside tools that are not run."""
     left_out: set[str] = set()
     for run in recording.runs[1:]:
         if run.parent_call in seen.played or run.parent_run in left_out:
@@ -43,7 +40,7 @@ def runs_replayed(recording: Recording, seen: SeenEvents) -> Sequence[RunRecord]
 
 
 def _recorded_decisions(recording: Recording, seen: SeenEvents) -> Iterator[Decision]:
-    # The events of a call whose tool the model was not shown do not have its arguments.
+    # Events of a call lack its arguments if the model was not shown the tool.
     hidden = {call.tool for call in seen.tool_calls if not call.arguments}
     for run in runs_replayed(recording, seen):
         for call in run.tool_calls:
@@ -55,7 +52,7 @@ def _recorded_decisions(recording: Recording, seen: SeenEvents) -> Iterator[Deci
                 yield ("refusal", call.agent, call.tool.name, refusal)
         for asked in run.model_calls:
             if asked.parent_call is not None:
-                continue  # in an agent that is a tool, whose hand-offs the SDK does not report
+                continue  # in an agent that is a tool, whose handoffs the SDK does not report
             names = {one.name: one.options.get("agent", one.name) for one in asked.request.handoffs}
             items = () if asked.answer is None or asked.is_internal else asked.answer.output
             chosen = [item["name"] for item in items if item.get("name") in names]
@@ -82,7 +79,7 @@ def _seen_decisions(seen: SeenEvents) -> Iterator[Decision]:
 
 
 def changed_fields(agent: str, before: Any, after: Any) -> list[ChangedDecision]:
-    """Return the fields in which two structured outputs differ; a list counts as one field."""
+    """Return the fields that differ between two outputs; a list is one field."""
     return [ChangedDecision("field", agent, path, *values) for path, values in _fields("", before, after)]
 
 
@@ -95,12 +92,12 @@ def _fields(path: str, before: Any, after: Any) -> Iterator[tuple[str, tuple[Any
 
 
 def is_wording(before: Any, after: Any) -> bool:
-    """Return whether both outputs are texts, so that their difference is one of words."""
+    """Return whether outputs can differ only in wording."""
     return isinstance(before, str) and isinstance(after, str)
 
 
 def same_failure(recorded: RunRecord, error: BaseException) -> bool:
-    """Return whether an error is the one that had ended the recorded run."""
+    """Return whether an error equals the recorded one."""
     before = recorded.error
     names = (type(error).__name__, getattr(error, "type_name", ""))
     return before is not None and before.type in names and before.code == code_of(error)

@@ -1,4 +1,4 @@
-"""``Experiment``: what became of a cohort with a change, in sum and run by run."""
+"""``Experiment``: the results of a cohort with a change, in total and run by run."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _COVERED = ("same", "wording", "changed")
 
 @attrs.frozen
 class Experiment:
-    """The runs of a cohort that were made again with something changed.
+    """The runs of a cohort that were replayed with a change.
 
-    ``load`` and ``load_all`` read what is stored, and ``to_dict`` returns it as JSON data. A result contains
-    the input of the recorded run: it is deleted together with that run, and an experiment with its last
-    result. If a recorder is active, new runs are recorded too, with ``kantan_agents_experiment`` and
+    ``load`` and ``load_all`` read stored experiments; ``to_dict`` returns JSON data. A result contains the
+    input of the recorded run and is deleted with it; an experiment is deleted with its last result. If a
+    recorder is active, new runs are recorded too, with ``kantan_agents_experiment`` and
     ``kantan_agents_replayed_run`` in their metadata; such a trace may be deleted without its result.
 
     Attributes:
-        name: Its name; runs of the same name and hash are not made twice.
-        hash: What identifies the changes and the changed agent.
+        name: Name of the experiment; finished runs with the same name and hash are not repeated.
+        hash: Identifies the changes and the changed agent.
         agent: Name of the agent.
-        changes: What was changed, each on one line.
-        created_at: When it was first started, in UTC.
+        changes: The changes, each on one line.
+        created_at: Time of the first start, in UTC.
         runs: The finished runs.
-        skipped: The traces that were left out, each with the reason.
-        planned: How many runs there are to make.
-        stopped: The error that has stopped it before all runs were made; None if it is complete.
+        skipped: The omitted traces, each with the reason.
+        planned: Number of planned runs.
+        stopped: The error that stopped the experiment early; None if it is complete.
         live: Names of the tools that were allowed to run.
         simulate: Name of the agent that played tools; None without one.
     """
@@ -57,43 +57,43 @@ class Experiment:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all runs were made."""
+        """Whether all planned runs are finished."""
         return self.stopped is None and len(self.runs) >= self.planned
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many runs ended in each way, by status."""
+        """The number of runs by status."""
         found = Counter(run.status for run in self.runs)
         return {status: found[status] for status in STATUSES}
 
     @property
     def coverage(self) -> float | None:
-        """The share of the runs that ran to their end without leaving the recording; None without runs."""
+        """The share of runs that finished without leaving the recording; None without runs."""
         return len(self.covered) / len(self.runs) if self.runs else None
 
     @property
     def covered(self) -> Sequence[RunOutcome]:
-        """The runs that ran to their end without leaving the recording."""
+        """The runs that finished without leaving the recording."""
         return [run for run in self.runs if run.status in _COVERED]
 
     @property
     def before(self) -> Figures:
-        """What the recorded runs had used that correspond to ``covered``."""
+        """The usage of the recorded runs that correspond to ``covered``."""
         return _sum([run.before for run in self.covered])
 
     @property
     def after(self) -> Figures:
-        """What the runs in ``covered`` have used, so that it can be compared with ``before``."""
+        """The usage of the runs in ``covered``, to compare with ``before``."""
         return _sum([run.after for run in self.covered])
 
     @property
     def spent(self) -> Figures:
-        """What all runs have used, those that diverged or failed included."""
+        """The usage of all runs, including runs that diverged or failed."""
         return _sum([run.after for run in self.runs])
 
     @property
     def changed_decisions(self) -> Mapping[tuple[str, str, str], int]:
-        """How many runs have each changed decision, by kind, agent and name; the most frequent first."""
+        """The number of runs with each changed decision, by kind, agent and name; most frequent first."""
         found: Counter[tuple[str, str, str]] = Counter()
         for run in self.runs:
             found.update({(one.kind, one.agent, one.name) for one in run.decisions})
@@ -101,12 +101,12 @@ class Experiment:
 
     @property
     def new_calls(self) -> Mapping[tuple[str, str], int]:
-        """How many runs have diverged at each tool, by agent and tool; the most frequent first."""
+        """The number of runs that diverged at each tool, by agent and tool; most frequent first."""
         calls = [run.new_call for run in self.runs if run.new_call is not None]
         return dict(Counter((call.agent, call.tool) for call in calls).most_common())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the experiment as JSON data: all that the database has of it, and the sums."""
+        """Return the experiment as JSON data: all stored data, and the totals."""
         return {
             "name": self.name,
             "hash": self.hash,
@@ -137,10 +137,10 @@ class Experiment:
 
     @classmethod
     def load(cls, store: TraceStore, name: str) -> Experiment:
-        """Return the newest experiment of this name from a database.
+        """Return the latest experiment of this name from a database.
 
         Raises:
-            InvalidOptionError: E75, there is none.
+            InvalidOptionError: E75, the database has no such experiment.
             TraceDatabaseError: E60, the file cannot be read.
         """
         found = read_experiments(store.path, name)
@@ -154,12 +154,12 @@ class Experiment:
 
     @classmethod
     def load_all(cls, store: TraceStore) -> Iterator[Experiment]:
-        """Yield all experiments of a database, the newest first, to list or export them.
+        """Yield all experiments of a database, latest first, to list or export them.
 
             for experiment in Experiment.load_all(store):
                 print(json.dumps(experiment.to_dict()))
 
-        The runs of an experiment are read when it is yielded, so only those of one are in memory.
+        Only the runs of the current experiment are in memory.
 
         Raises:
             TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
@@ -176,7 +176,7 @@ def of_row(
     planned: int | None = None,
     stopped: Exception | None = None,
 ) -> Experiment:
-    """Return an experiment from its row and its runs; what is not given is as it was when it was started."""
+    """Return an experiment from its row and its runs; defaults are stored values."""
     body = row.body
     stored = tuple(Skipped(**one) for one in body["skipped"])
     return Experiment(

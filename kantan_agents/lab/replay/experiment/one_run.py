@@ -1,4 +1,4 @@
-"""Repeats one recorded run with a changed agent, and says what became of it."""
+"""Repeats one recorded run with a changed agent."""
 
 from __future__ import annotations
 
@@ -33,11 +33,7 @@ from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY, REPLAYED_
 
 
 def check_effect(config: RunConfig, changes: Iterable[Change]) -> None:
-    """Check that each change has an effect beside a configuration of runs.
-
-    Raises:
-        InvalidChangeError: E94, one has none.
-    """
+    """Raise E94 if the run configuration overrides a change."""
     settings = vars(config.model_settings) if config.model_settings is not None else {}
     fixed = {f"settings.{name}" for name, value in settings.items() if value is not None}
     fixed |= {"model"} if config.model is not None else set()
@@ -50,20 +46,14 @@ def check_effect(config: RunConfig, changes: Iterable[Change]) -> None:
 
 @attrs.frozen
 class Runner:
-    """Makes the runs of an experiment.
-
-    Attributes:
-        name: Name of the experiment.
-        wanted: What the caller has asked for.
-        spending: Counts what the model calls use.
-    """
+    """Performs the runs of an experiment."""
 
     name: str
     wanted: WantedExperiment
     spending: Spending
 
     def notice(self, event: Event) -> None:
-        """Pass an event on to the repetition that its run belongs to; a handler of the changed agent."""
+        """Pass an event to its repetition; a handler of the changed agent."""
         playback = current_playback.get()
         if not isinstance(playback, CounterfactualPlayback):
             return
@@ -72,11 +62,7 @@ class Runner:
             self.spending.count(used.tokens, used.cost)
 
     async def repeat(self, recording: Recording, number: int) -> tuple[RunOutcome | None, Exception | None]:
-        """Run a recorded run once more and compare it.
-
-        Returns:
-            The result, None if it was ended because the budget is used up; and the error that ended the run.
-        """
+        """Repeat a recorded run and compare it; return its outcome, None without budget, and its error."""
         playback = CounterfactualPlayback(recording, self.wanted, self.spending)
         root, agent = recording.root, self.wanted.after
         metadata = {
@@ -153,7 +139,6 @@ def _compared(
 
 
 def _new_refusals(playback: CounterfactualPlayback) -> list[ChangedDecision]:
-    """Return the refused calls of a run that did not end; nothing else of it can be compared."""
     found = changed_decisions(playback.recording, playback.seen)
     return [one for one in found if one.kind == "refusal" and one.before is None]
 

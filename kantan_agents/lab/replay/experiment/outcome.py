@@ -14,7 +14,7 @@ from kantan_agents.traces.capture.calls import JSONValue
 
 Status = Literal["same", "wording", "changed", "diverged", "failed"]
 STATUSES: Final[tuple[Status, ...]] = ("same", "wording", "changed", "diverged", "failed")
-"""How a run can compare with the recorded one, from the best to the worst."""
+"""From best to worst."""
 
 _NOTHING: Final = Figures()
 DecisionKind = Literal["tool call", "hand-off", "refusal", "field", "error"]
@@ -22,15 +22,14 @@ DecisionKind = Literal["tool call", "hand-off", "refusal", "field", "error"]
 
 @attrs.frozen
 class ChangedDecision:
-    """A decision that a run has made and the recorded run has not, or the other way round.
+    """A decision that a run made and its recorded run did not, or the other way round.
 
     Attributes:
         kind: ``"tool call"``, ``"hand-off"``, ``"refusal"``, ``"field"`` of a structured output, or
-            ``"error"`` that ended only one of the two runs.
+            ``"error"`` that only one of the two runs raised.
         agent: Name of the agent.
-        name: Name of the tool, of the agent that takes over, the path of the field, or the error's class.
-        before: The arguments of the call, or the value of the field, in the recorded run; None if it has
-            nothing there.
+        name: Name of the tool or of the agent that takes over, the path of the field, or the error's class.
+        before: The arguments of the call, or the value of the field, in the recorded run; None if missing.
         after: The same in the new run.
     """
 
@@ -43,10 +42,10 @@ class ChangedDecision:
 
 @attrs.frozen
 class NewCall:
-    """The tool call at which a run has left its recording.
+    """The tool call at which a run left its recording.
 
     Attributes:
-        step: Number of the model call that asked for it, from 1.
+        step: Number of the model call that requested it, from 1.
         agent: Name of the agent.
         tool: Name of the tool.
         arguments: The arguments as the model wrote them, with secrets masked.
@@ -62,27 +61,27 @@ class NewCall:
 
 @attrs.frozen
 class RunOutcome:
-    """A recorded run and what became of it with the change.
+    """A recorded run and its outcome with the change.
 
     Attributes:
         trace_id: Id of the recorded trace.
         run_id: Id of the recorded run.
         repeat: Number of the repetition, from 0.
-        status: ``"same"``; ``"wording"``, only the text of the answer differs; ``"changed"``, decisions
-            differ; ``"diverged"``, it was stopped at a call that the recording does not answer;
-            ``"failed"``, an error ended it that had not ended the recorded run.
-        decisions: The decisions that differ if ``status`` is ``"changed"``. Of a run that diverged or failed,
-            only the calls that were refused before, and not in the recorded run.
-        new_call: The call at which it has diverged.
-        error: The error that ended it.
-        before: What the recorded run has used.
-        after: What this run has used.
+        status: ``"same"``; ``"wording"``, only the wording of the answer differs; ``"changed"``, decisions
+            differ; ``"diverged"``, it stopped at a call that the recording does not answer; ``"failed"``, it
+            raised an error that the recorded run did not raise.
+        decisions: The decisions that differ if ``status`` is ``"changed"``. For a run that diverged or
+            failed, only the calls that were denied before that and not in the recorded run.
+        new_call: The call at which it diverged.
+        error: The error that it raised.
+        before: Usage of the recorded run.
+        after: Usage of this run.
         output_before: The final output of the recorded run, as JSON data.
         output_after: The final output of this run.
-        simulated: Names of the tools whose results were made up by a model.
-        live: Names of the tools that have really run.
-        replayed_trace_id: Id of the trace in which this run is recorded; None if no recorder was active. That
-            trace may have been pruned since.
+        simulated: Names of the tools whose results a model made up.
+        live: Names of the tools that really ran.
+        replayed_trace_id: Id of the trace of this run; None if no recorder was active. That trace may have
+            been pruned since.
     """
 
     trace_id: str
@@ -108,9 +107,9 @@ class RunOutcome:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the outcome that ``to_dict`` has made JSON data of.
+        """Return the outcome of the JSON data that ``to_dict`` returned.
 
         Raises:
-            msgspec.ValidationError: It is something else.
+            msgspec.ValidationError: The data is not an outcome.
         """
         return msgspec.convert(data, cls)

@@ -1,4 +1,4 @@
-"""What an experiment is going to do: which runs, their expected use, and what prevents it."""
+"""The plan of an experiment, and its obstacles."""
 
 from __future__ import annotations
 
@@ -34,14 +34,7 @@ from kantan_agents.traces.capture.canonical import canonical
 
 @attrs.frozen
 class PlannedRun:
-    """One recorded run that is to be repeated once.
-
-    Attributes:
-        trace_id: Id of its trace.
-        run_id: Its id.
-        repeat: Number of the repetition, from 0.
-        estimate: What it is expected to use.
-    """
+    """One repetition of a recorded run; ``repeat`` counts from 0."""
 
     trace_id: str
     run_id: str
@@ -50,18 +43,13 @@ class PlannedRun:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """What identifies it in its experiment."""
+        """Identifies the run in its experiment."""
         return self.trace_id, self.run_id, self.repeat
 
 
 @attrs.frozen
 class ExperimentPlan:
-    """The runs of an experiment.
-
-    Attributes:
-        units: The runs, the newest trace first, all repetitions of a run together.
-        skipped: The traces that are left out.
-    """
+    """The runs of an experiment, latest trace first, and the omitted traces."""
 
     units: Sequence[PlannedRun]
     skipped: Sequence[Skipped]
@@ -69,20 +57,7 @@ class ExperimentPlan:
 
 @attrs.frozen
 class WantedExperiment:
-    """What the caller of an experiment has asked for.
-
-    Attributes:
-        before: The agent as it is.
-        after: The changed agent.
-        changes: The changes.
-        parts: The agents that they change, before and after.
-        live: Names of the tools that may really run if the recording does not answer a call.
-        simulate: The agent that plays the other function tools; None to end a run as diverged.
-        repeats: How often each run is repeated.
-        prices: Prices of the models.
-        context: Values for the context of every run.
-        config: The configuration of every run.
-    """
+    """The options of an experiment's caller; ``parts`` are the changed agents."""
 
     before: Agent[Any]
     after: Agent[Any]
@@ -97,7 +72,7 @@ class WantedExperiment:
 
     @property
     def run_rules(self) -> Mapping[str, Any] | None:
-        """The explicit rules of every run; None for the recorded ones."""
+        """The explicit rules of every run; None for the recorded rules."""
         return next((one.run_rules for one in self.changes if one.run_rules is not None), None)
 
 
@@ -105,12 +80,11 @@ def plan_of(cohort: Cohort, wanted: WantedExperiment) -> ExperimentPlan:
     """Read the cohort once and return the plan.
 
     Raises:
-        EmptyCohortError: E97, no run of the cohort can be repeated.
-        UnknownRecordedToolError: E96, the agent lacks a tool that a run has called.
-        NoChangeError: E95, the rules are those that all runs had.
+        EmptyCohortError: E97, no run can be repeated.
+        UnknownRecordedToolError: E96, the agent lacks a tool that a run called.
+        NoChangeError: E95, all runs had the changed rules.
         InvalidChangeError: E94, the prompt reads context values that are not recorded.
-        InvalidOptionError: E75, ``live`` names a tool that neither the agent nor a run has.
-        TraceDatabaseError: E60, the file cannot be read.
+        InvalidOptionError: E75, ``live`` names an unknown tool.
     """
     check_agent(wanted.after, wanted.live)
     units: list[PlannedRun] = []
@@ -144,11 +118,7 @@ def plan_of(cohort: Cohort, wanted: WantedExperiment) -> ExperimentPlan:
 
 
 def check_agent(agent: Agent[Any], live: Iterable[str]) -> None:
-    """Check that running an agent starts nothing before its first call of a tool.
-
-    Raises:
-        InvalidOptionError: E75, it has a runner of its own or may start a computer.
-    """
+    """Raise E75 if an agent has its own runner, or may start a computer before a call."""
     if agent.runner is not Runner:
         reason = f"has a runner of its own ({agent.runner!r}), which may do anything"
         raise InvalidOptionError(option="agent", reason=reason)
@@ -192,7 +162,7 @@ def _check_markers(recording: Recording, wanted: WantedExperiment) -> None:
             run for run in recording.runs if any(call.agent == part.after.name for call in run.model_calls)
         ]
         if not runs and part.change.agent is not None:
-            continue  # this run has not reached it
+            continue  # this run did not reach it
         before = part.before.instructions
         known = _paths(before.text if isinstance(before, Prompt) else before)
         known |= {path for run in runs for call in run.model_calls for path in call.context}

@@ -1,4 +1,4 @@
-"""``CounterfactualPlayback``: real models and recorded tools for one run of an experiment."""
+"""``CounterfactualPlayback``: real models and recorded tools for one run."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from kantan_agents.traces.capture import RunRecord
 
 
 class CounterfactualPlayback(Repetition):
-    """Gives each run of a repetition its tape, and stops all of them at the first new call."""
+    """Gives each run its tape, and stops all of them at the first new call."""
 
     def __init__(self, recording: Recording, wanted: WantedExperiment, spending: Spending) -> None:
         super().__init__(recording, wanted, spending)
         self._recorded: dict[str, str] = {}
 
     def tape_for(self, run: Run) -> CounterfactualTape:
-        """Return the tape of a run that begins."""
+        """Return the tape of a run that starts."""
         if run.agent is self.wanted.simulate:
             self.seen.add_run(run, is_simulation=True)
             return CounterfactualTape(self, None)
@@ -47,7 +47,7 @@ class CounterfactualPlayback(Repetition):
         return CounterfactualTape(self, recorded)
 
     def check_embedding(self, _model: str) -> None:
-        """Do nothing: models are really asked."""
+        """Do nothing: models are real."""
 
     def _recorded_run(self, run: Run) -> RunRecord | None:
         if not self.seen.runs:
@@ -60,11 +60,9 @@ class CounterfactualPlayback(Repetition):
 
 
 class CounterfactualTape:
-    """Sends the model calls of one run to the real models, and answers its tool calls from the recording.
+    """Calls the real models for one run, and answers its tool calls from the recording.
 
-    Args:
-        playback: What the tapes of all runs inside one another share.
-        recorded: The recorded run; None for a run that was not recorded, such as a new delegation.
+    ``recorded`` is None for a new run, such as a new delegation.
     """
 
     def __init__(self, playback: Repetition, recorded: RunRecord | None) -> None:
@@ -76,25 +74,20 @@ class CounterfactualTape:
         self.is_retried = False
 
     def form_memory(self, _call: ModelCall) -> None:
-        """Return None: the models are really asked, so what this process knows about them counts."""
+        """Return None: models are real."""
 
     def has_cached(self, _call: ModelCall, _model: Any, _request: Request) -> bool:
-        """Return False: the models are really asked."""
+        """Return False: models are real."""
         return False
 
     async def answer(self, call: ModelCall, model: Any, request: Request) -> Any:
-        """Ask the model.
-
-        Raises:
-            RunStoppedError: The run is to end.
-            NotReplayableError: E93, the request would change something at the provider.
-        """
+        """Call the model; raise if the run must stop, E93 if that would change the provider's state."""
         self._check(call, request)
         asked = request.answer(model)
         return await (answer_sent_once(model, asked) if makes_all_retries(request.settings) else asked)
 
     async def stream(self, call: ModelCall, model: Any, request: Request) -> AsyncIterator[Any]:
-        """Ask the model and yield its stream; otherwise as ``answer``."""
+        """Call the model and yield its stream."""
         self._check(call, request)
         events = open_stream(model, request)
         if makes_all_retries(request.settings):
@@ -114,11 +107,7 @@ class CounterfactualTape:
         self._begun += 1
 
     def check_offered(self, agent: str, tools: Sequence[Any]) -> None:
-        """Check that the SDK may start the computers among the tools of an agent.
-
-        Raises:
-            RunStoppedError: It may not.
-        """
+        """Stop the run if a computer among the tools must not start."""
         self._check_live(agent, [tool for tool in tools if isinstance(tool, ComputerTool)])
 
     def _check_live(self, agent: str, tools: Sequence[Any]) -> None:
@@ -128,7 +117,7 @@ class CounterfactualTape:
                 raise self._playback.diverge(agent, tool.name, "", reason)
 
     def lets_run(self, call: ToolCall) -> bool:
-        """Return whether a tool really runs: it is part of the run, or named in ``live`` and not recorded."""
+        """Return whether a tool really runs: as part of the run, or in ``live`` and not recorded."""
         playback = self._playback
         if playback.new_call is not None or playback.refused is not None:
             return False
@@ -141,11 +130,7 @@ class CounterfactualTape:
         return True
 
     async def tool(self, call: ToolCall) -> Any:
-        """Return the recorded result of an equal call, raise its error, or simulate it.
-
-        Raises:
-            RunStoppedError: The recording does not answer this call.
-        """
+        """Return the recorded result of an equal call, raise its error, or simulate it; or diverge."""
         playback = self._playback
         playback.check_running()
         recorded = playback.pool.take(call)
@@ -161,11 +146,7 @@ class CounterfactualTape:
         raise self._diverges(call, "the recorded run has not made this call, so its result is unknown")
 
     def rejection(self, call: ToolCall) -> Any:
-        """Return what the model got instead of a result if a person rejected an equal call; None otherwise.
-
-        Raises:
-            RunStoppedError: Nobody has decided about such a call.
-        """
+        """Return the recorded message of a rejection of an equal call; None if no approval is due."""
         pool = self._playback.pool
         rejected = pool.rejected(call)
         if rejected is not None:
@@ -175,11 +156,7 @@ class CounterfactualTape:
         raise self._diverges(call, "it needs an approval, and the recorded run has none for this call")
 
     def listing(self, server: str) -> Sequence[Any] | str:
-        """Return what an MCP server had listed at this point of the recorded run, or why it had not.
-
-        Raises:
-            RunStoppedError: The recorded run had no such server.
-        """
+        """Return the recorded tools of an MCP server at this point, or why there are none."""
         runs = [] if self._recorded is None else [self._recorded]
         runs += [run for run in self._playback.recording.runs if run is not self._recorded]
         for run in runs:
@@ -192,7 +169,7 @@ class CounterfactualTape:
         raise self._playback.diverge("", f"MCP server {server}", "", reason)
 
     def context(self, agent: str, context: dict[str, Any]) -> None:
-        """Put the recorded values into the context that the next instructions of an agent read."""
+        """Restore the recorded values for the next instructions of an agent."""
         if self._recorded is None:
             return
         calls = [
@@ -207,7 +184,7 @@ class CounterfactualTape:
             context.update((path, value) for path, value in values.items() if path not in RESERVED_KEYS)
 
     def model(self, _name: str | None) -> None:
-        """Return None: nothing stands for a model whose key or URL is missing."""
+        """Return None: models are real."""
 
     def _can_simulate(self, call: ToolCall) -> bool:
         wanted = self._playback.wanted
@@ -222,7 +199,7 @@ class CounterfactualTape:
 
 
 def runs_here(tool: Any) -> bool:
-    """Return whether all that a tool does passes through this process, call by call."""
+    """Return whether a tool runs in this process."""
     if isinstance(tool, ShellTool):
         environment: Mapping[str, Any] = tool.environment or {}
         return bool(environment.get("type", "local") == "local")
@@ -230,7 +207,7 @@ def runs_here(tool: Any) -> bool:
 
 
 def is_custom(tool: Any) -> bool:
-    """Return whether a tool is the SDK's ``CustomTool``, which not every version has."""
+    """Return whether a tool is a ``CustomTool``, if the SDK's version has it."""
     kind = getattr(agents, "CustomTool", None)
     return kind is not None and isinstance(tool, kind)
 

@@ -1,4 +1,4 @@
-"""``Repetition``: one recorded run that is repeated, and what has happened so far, from its events."""
+"""``Repetition``: the state of one repeated run."""
 
 from __future__ import annotations
 
@@ -24,28 +24,18 @@ from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.support.secrets import mask
 
 _NOT_SENT: Final = ("RunStoppedError", "NotReplayableError")
-"""Classes of the errors with which a request ends that was never sent."""
+"""Classes of errors of requests that were never sent."""
 
 
 class SeenEvents:
-    """The model calls and tool calls of a run and of the runs inside it.
-
-    Args:
-        prices: Prices of models.
+    """The calls of a run and of the runs inside it.
 
     Attributes:
-        trace_id: Id of the trace of the outermost run.
-        runs: Ids of the runs.
-        simulations: Ids of those in which an agent plays a tool.
-        used: What the finished model calls have used.
-        handoffs: Hand-offs.
-        tool_calls: Tool calls that were begun.
-        refusals: Codes of the refused calls by the ids of their runs and calls.
-        played: Ids of the recorded calls that have answered one.
-        simulated: Names of the tools that an agent has played, once for each call.
-        live: Names of the tools that have really run, once for each call.
-        waits: Whether the run has ended because it waits for an approval.
-        steps: Number of model calls that were begun.
+        simulations: Ids of the runs in which an agent plays a tool.
+        ``refusals``: Codes of the denied calls by the ids of their runs and calls.
+        played: Ids of the recorded calls that answered one.
+        simulated, live: Names of the tools that an agent played or that really ran, once for each call.
+        waits: Whether the run stopped for an approval.
     """
 
     def __init__(self, prices: Prices) -> None:
@@ -65,18 +55,18 @@ class SeenEvents:
 
     @property
     def trace_id(self) -> str | None:
-        """Id of the trace of the outermost run; None if it has none."""
+        """Trace id of the outermost run; None without one."""
         return None if self.root is None else self.root.trace_id
 
     def add_run(self, run: Run, *, is_simulation: bool = False) -> None:
-        """Add a run that begins."""
+        """Add a run that starts."""
         self.root = self.root or run
         self.runs.append(run.id)
         if is_simulation:
             self.simulations.add(run.id)
 
     def add(self, event: Event) -> Figures | None:
-        """Add an event of one of the runs; return what it has used if it is a model call."""
+        """Add an event; return the usage of a finished model call."""
         is_own = event.run_id not in self.simulations
         if isinstance(event, ModelCallFinished):
             if event.error_type not in _NOT_SENT:
@@ -97,23 +87,11 @@ class SeenEvents:
 
 
 class RunStoppedError(Exception):
-    """Ends a run that has left its recording, or whose experiment may spend no more."""
+    """The run left its recording, or the budget ran out."""
 
 
 class Repetition:
-    """One recorded run that is repeated: what has happened so far, and whether it is to end.
-
-    Args:
-        recording: The recorded run.
-        wanted: What the caller of the experiment has asked for.
-        spending: The budget.
-
-    Attributes:
-        seen: What the run has done so far.
-        new_call: The call at which it has left the recording; None so far.
-        refused: Why a request was not sent that would have changed something at the provider.
-        is_broke: Whether it was ended because the budget is used up.
-    """
+    """One repeated run; ``refused`` is a rejected request that would have changed the provider's state."""
 
     def __init__(self, recording: Recording, wanted: WantedExperiment, spending: Spending) -> None:
         self.recording = recording
@@ -126,12 +104,7 @@ class Repetition:
         self._spending = spending
 
     def check_running(self) -> None:
-        """Raise if the run is to end.
-
-        Raises:
-            RunStoppedError: It has left its recording, or the budget is used up.
-            NotReplayableError: E93, a request was refused.
-        """
+        """Raise if the run must stop; E93 if a request was rejected."""
         if self.refused is not None:
             raise self.refused
         if self.new_call is not None:
@@ -141,7 +114,7 @@ class Repetition:
             raise RunStoppedError("the budget is used up")
 
     def diverge(self, agent: str, tool: str, arguments: str, reason: str) -> RunStoppedError:
-        """Note the call at which the run leaves the recording; return what ends it. The first counts."""
+        """Store the first call at which the run leaves the recording; return the error."""
         if self.new_call is None:
             step = max(self.seen.steps, 1)
             self.new_call = NewCall(step, agent, tool, str(mask(arguments)), reason)

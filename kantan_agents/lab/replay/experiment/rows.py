@@ -1,4 +1,4 @@
-"""Keeps experiments in the trace database, in two tables beside those of the recorder."""
+"""Stores experiments in two tables of the trace database."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from kantan_agents.traces.schema import count_existing
 from kantan_agents.traces.store.connection import changing, reading, transaction
 
 EXPERIMENTS: Final = "kantan_agents_experiments"
-"""One row for each name and hash of an experiment; it is deleted together with the last of its runs."""
+"""One row for each name and hash; deleted with the last of its runs."""
 EXPERIMENT_RUNS: Final = "kantan_agents_experiment_runs"
-"""One row for each finished run; it is deleted together with the trace that it repeats."""
+"""One row for each finished run; deleted with the recorded trace."""
 _TABLES: Final = (EXPERIMENTS, EXPERIMENT_RUNS)
 
 _BODY: Final = ("agent", "changes", "planned", "skipped", "live", "simulate")
@@ -56,14 +56,7 @@ _CREATE_EXPERIMENT: Final = (
 
 @attrs.frozen
 class ExperimentRow:
-    """An experiment as it is stored.
-
-    Attributes:
-        name: Its name.
-        hash: What identifies its changes.
-        created_at: When it was first started, in UTC.
-        body: Its agent, its changes, and what was asked for.
-    """
+    """A stored experiment; ``body`` has its agent, changes and options."""
 
     name: str
     hash: str
@@ -72,11 +65,7 @@ class ExperimentRow:
 
 
 def open_experiment(path: Path, name: str, hash_: str, body: Mapping[str, Any]) -> ExperimentRow:
-    """Return the experiment with this name and hash; create it and the tables if they are missing.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be changed.
-    """
+    """Return an experiment; create it and the tables if missing."""
     new = ExperimentRow(name, hash_, datetime.now(timezone.utc), body)
     with changing(path) as connection:
         with transaction(connection):
@@ -89,11 +78,7 @@ def open_experiment(path: Path, name: str, hash_: str, body: Mapping[str, Any]) 
 
 
 def write_run(path: Path, experiment: ExperimentRow, outcome: RunOutcome) -> None:
-    """Store a finished run, in place of an earlier attempt.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be changed.
-    """
+    """Store a finished run, in place of an earlier attempt."""
     values = (
         outcome.trace_id,
         outcome.run_id,
@@ -110,20 +95,16 @@ def write_run(path: Path, experiment: ExperimentRow, outcome: RunOutcome) -> Non
         "replayed_trace_id = excluded.replayed_trace_id, body = excluded.body"
     )
     with changing(path) as connection, transaction(connection):
-        # The trace may have been pruned meanwhile, and then its row would stay for ever.
+        # The trace may have been pruned meanwhile; nothing would delete its row later.
         if connection.execute("SELECT 1 FROM traces WHERE id = ?", (outcome.trace_id,)).fetchone() is None:
             return
-        # The experiment goes with its last row, which a prune may have deleted since the start.
+        # A prune may have deleted the experiment with its last row since the start.
         connection.execute(_CREATE_EXPERIMENT, _values(experiment))
         connection.execute(write, (*values, experiment.name, experiment.hash))
 
 
 def read_experiments(path: Path, name: str | None = None) -> list[ExperimentRow]:
-    """Return the stored experiments, the newest first.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
-    """
+    """Return the stored experiments, latest first."""
     with reading(path, by_trace=False) as connection:
         if count_existing(connection, _TABLES) < len(_TABLES):
             return []
@@ -132,11 +113,7 @@ def read_experiments(path: Path, name: str | None = None) -> list[ExperimentRow]
 
 
 def read_runs(path: Path, experiment: ExperimentRow) -> Sequence[RunOutcome]:
-    """Return the stored runs of an experiment, in the order in which they ended.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
-    """
+    """Return the stored runs of an experiment, first finished first."""
     with reading(path, by_trace=False) as connection:
         query = f"SELECT body FROM {EXPERIMENT_RUNS} WHERE {_OF_THIS} ORDER BY id"  # noqa: S608
         rows = connection.execute(query, (experiment.name, experiment.hash))

@@ -1,4 +1,4 @@
-"""``replay_cohort``: runs a cohort again with something changed."""
+"""``replay_cohort``: replays a cohort with a change."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.support.arguments import checked_int
 
 Progress = Callable[[int, int], None]
-"""Called with the number of finished runs and of all runs, whenever one has finished."""
+"""Called with the number of finished and of all runs after each run."""
 
 
 async def replay_cohort_async(
@@ -83,7 +83,7 @@ async def replay_cohort_async(
     )
     plan = await run_sync(plan_of, cohort, wanted)
     more = {"live": sorted(names), "simulate": None if simulate is None else simulate.name}
-    # Experiments without a configuration keep the hash that they have in files of earlier versions.
+    # Experiments without a configuration have the same hash in files of earlier versions.
     configured = {} if run_config is None else {"run_config": described_config(config)}
     row = await run_sync(
         open_experiment,
@@ -110,42 +110,42 @@ async def replay_cohort_async(
 
 @sync_of(replay_cohort_async)
 def replay_cohort() -> None:
-    """Run recorded runs again with something changed, and compare each with what was recorded.
+    """Replay recorded runs with a change, and compare each with its recording.
 
         cohort = Cohort.select(store, prompt="support", last=timedelta(days=7))
         experiment = replay_cohort(cohort, support_agent, Change.model("gpt-6.1-terra"))
 
-    The models are really asked, so it costs tokens. Tools do not run: a call that equals a recorded one of
-    the same run, by agent, tool and arguments, gets its result; any other call ends that run as diverged.
-    Code of yours in middleware, renderers, guardrails and hooks does run.
+    The models are really called, so it costs tokens. Tools do not run: a call that equals a recorded one of
+    the same run, by agent, tool and arguments, gets its result; any other call stops that run as diverged.
+    Your own code in middleware, renderers, guardrails and hooks does run.
 
-    Each finished run is stored in the cohort's database at once. Started again with the same name, changes
-    and agent, the experiment makes only the runs that are missing or had failed.
+    Each finished run is stored in the cohort's database immediately. Started again with the same name,
+    changes and agent, the experiment runs only the runs that are missing or failed.
 
     Args:
         cohort: The recorded runs.
-        agent: The agent as it is now, without the changes.
-        changes: What is different: in this agent or, with ``Change.of``, in one that it reaches.
+        agent: The current agent, without the changes.
+        changes: The changes: of this agent or, with ``Change.of``, of one that it reaches.
         live: Names of tools that may really run if the recording does not answer a call.
         simulate: An agent without tools that plays any other function tool whose call the recording does not
             answer. Its input is JSON with the tool, the arguments and recorded calls; its answer is the
             result.
-        repeats: How often each run is made.
-        concurrency: How many runs are made at the same time.
+        repeats: How often to replay each run.
+        concurrency: The number of concurrent runs.
         prices: For each model, the prices of a million input and output tokens, for costs.
         max_tokens: The most input and output tokens of the missing runs together. A run starts only if its
-            recorded usage still fits. One that uses up the rest is stopped and not stored, and counts.
+            recorded usage still fits. A run that uses up the rest is stopped and not stored, and counts.
         max_cost: The most that they may cost, in the currency of ``prices``.
-        context: Values for the context besides those that the templates had read.
+        context: More values for the context than those that the templates read, which are recorded.
         run_config: The SDK's ``RunConfig`` that your program runs the agent with, or a dict of its fields. It
-            is not part of a record.
-        name: Name of the experiment; by default made of the changes.
+            is not recorded.
+        name: Name of the experiment; by default derived from the changes.
         progress: Called whenever a run has finished.
 
     Raises:
         InvalidChangeError: E94, a change is invalid.
-        NoChangeError: E95, a change changes nothing.
-        UnknownRecordedToolError: E96, the agent lacks a tool that a run has called.
+        NoChangeError: E95, a change has no effect.
+        UnknownRecordedToolError: E96, the agent lacks a tool that a run called.
         EmptyCohortError: E97, no run can be repeated.
         ReplayBudgetError: E98, the estimate from the recorded usage exceeds the budget.
         ModelNotFoundError: E19, the new model is unknown.
@@ -153,14 +153,14 @@ def replay_cohort() -> None:
         TraceDatabaseError: E60, the database cannot be read or changed at the start.
 
     Returns:
-        The experiment. If the model cannot be reached, the budget is used up or the database cannot be used
-        meanwhile, it has the runs stored so far, and ``stopped`` is the error.
+        The experiment. If later the model cannot be reached, the budget runs out or the database fails, it
+        has the runs stored so far, and ``stopped`` is the error.
     """
 
 
 @attrs.frozen
 class _CohortWork:
-    """The runs of an experiment that are still to be made, and those that are finished."""
+    """The finished and the missing runs."""
 
     _cohort: Cohort
     _plan: ExperimentPlan
@@ -172,11 +172,11 @@ class _CohortWork:
 
     @property
     def missing(self) -> list[PlannedRun]:
-        """The runs that are still to be made, those that have failed before included."""
+        """The missing and the failed runs."""
         return [unit for unit in self._plan.units if unit.key not in self._finished]
 
     async def read_finished(self) -> None:
-        """Read the runs that an earlier start has finished."""
+        """Read finished runs of an earlier start."""
         keys = {unit.key for unit in self._plan.units}
         for run in await run_sync(read_runs, self._cohort.store.path, self._row):
             key = (run.trace_id, run.run_id, run.repeat)
@@ -185,11 +185,11 @@ class _CohortWork:
         self._report()
 
     async def make(self, workers: int) -> None:
-        """Make the missing runs, so many at a time."""
+        """Run the missing ones."""
         await self._work.do(self.missing, self._paid, workers)
 
     def experiment(self) -> Experiment:
-        """Return the experiment as it is now."""
+        """Return the experiment so far."""
         runs = [self._finished[unit.key] for unit in self._plan.units if unit.key in self._finished]
         return of_row(
             self._row,
@@ -217,7 +217,7 @@ class _CohortWork:
             return
         if not outcome.after.tokens and outcome.after.model_calls:
             self._runner.spending.spend({name: amount or 0 for name, amount in unit.estimate.items()})
-        with anyio.CancelScope(shield=True):  # it has cost something, so it is kept
+        with anyio.CancelScope(shield=True):  # it has cost something, so it is stored
             await run_sync(write_run, self._cohort.store.path, self._row, outcome)
         self._finished[unit.key] = outcome
         self._report()

@@ -1,4 +1,4 @@
-"""What answers a tool call: an equal recorded one, or an agent that plays the tool."""
+"""Answers tool calls with recorded calls or an agent."""
 
 from __future__ import annotations
 
@@ -21,11 +21,7 @@ _MOST_EXAMPLES: Final = 5
 class ToolPool:
     """The recorded calls of a run and of the runs inside it.
 
-    A call is equal to a recorded one if the same agent calls the same tool with the same arguments. Equal
-    recorded calls are used in their order; when all are used, the last one answers again.
-
-    Args:
-        runs: The recorded runs.
+    Equal calls, by agent, tool and arguments, are used in their order; then the last one answers again.
     """
 
     def __init__(self, runs: Iterable[RunRecord]) -> None:
@@ -37,7 +33,7 @@ class ToolPool:
         return any(_has_result(one) for one in self._equal(call))
 
     def take(self, call: ToolCall) -> ToolCallRecord | None:
-        """Return the recorded call that answers this one; None if there is none."""
+        """Return the recorded call that answers this one; None if missing."""
         equal = [one for one in self._equal(call) if _has_result(one)]
         if not equal:
             return None
@@ -46,7 +42,7 @@ class ToolPool:
         return chosen
 
     def rejected(self, call: ToolCall) -> ToolCallRecord | None:
-        """Return a recorded call equal to this one that a person has rejected; None if there is none."""
+        """Return an equal rejected call; None if missing."""
         rejected = [one for one in self._equal(call) if one.decision is None and one.error is None]
         chosen = next((one for one in rejected if not self._is_used(one)), None)
         if chosen is not None:
@@ -54,7 +50,7 @@ class ToolPool:
         return chosen
 
     def examples(self, name: str) -> list[ToolCallRecord]:
-        """Return the recorded calls of a tool that have returned something."""
+        """Return the recorded calls of a tool with a result."""
         return [
             one for one in self._calls if one.tool.name == name and _has_result(one) and one.failure is None
         ]
@@ -75,7 +71,6 @@ class ToolPool:
 
 
 def _has_result(call: ToolCallRecord) -> bool:
-    """Return whether the tool has run to its end: it was neither refused, nor rejected, nor cancelled."""
     if call.decision is None or not call.decision.is_allowed:
         return False
     if call.failure is not None:
@@ -84,11 +79,7 @@ def _has_result(call: ToolCallRecord) -> bool:
 
 
 def checked_simulator(agent: Any) -> Agent[Any] | None:
-    """Return the agent that plays tools, with limits: it must not be able to do anything itself.
-
-    Raises:
-        InvalidOptionError: E75, it is not an agent, or has tools.
-    """
+    """Return the agent that plays tools, with limits; raise E75 if it has tools."""
     if agent is None:
         return None
     if not isinstance(agent, Agent):
@@ -99,11 +90,7 @@ def checked_simulator(agent: Any) -> Agent[Any] | None:
 
 
 async def result_of_simulation(agent: Agent[Any], call: ToolCall, examples: Sequence[ToolCallRecord]) -> str:
-    """Return what an agent makes up as the result of a call.
-
-    The agent's input is JSON: the tool's name, description and parameters, the arguments of the call, and
-    recorded calls of the same tool with their results.
-    """
+    """Return an agent's made-up result."""
     question = {
         "tool": call.name,
         "description": getattr(call.tool, "description", ""),

@@ -1,4 +1,4 @@
-"""Assembles answers of Anthropic's Messages API: from stream events, and from the parts of a paused turn."""
+"""Assembles Anthropic's streamed and paused answers."""
 
 from __future__ import annotations
 
@@ -17,18 +17,13 @@ from kantan_agents.models.protocol.types import ContentSegment, ProviderResponse
 
 _DELTA_FIELDS = {"thinking_delta": "thinking", "signature_delta": "signature"}
 MAX_PAUSES: Final = 10
-"""How often a turn is continued: a tool of Anthropic that never ends must not cost without limit."""
+"""Maximum continuations of a turn, to limit its cost."""
 
 _PAUSED: Final = "pause_turn"
 
 
 class AnthropicStream:
-    """Assembles one response from its events.
-
-    Attributes:
-        is_complete: Whether the last event has arrived.
-        segments: Turns content blocks into segments.
-    """
+    """Assembles one response from its events."""
 
     def __init__(self) -> None:
         self.is_complete = False
@@ -41,20 +36,16 @@ class AnthropicStream:
 
     @property
     def answer(self) -> dict[str, Any]:
-        """The response that has arrived, as the API returns it without streaming."""
+        """The response so far, as if unstreamed."""
         return {**self._body, "content": self._content}
 
     def restart(self) -> None:
-        """Expect another response, which continues this one."""
+        """Expect a continuation."""
         self.is_complete = False
         self._body, self._content = {}, []
 
     def feed(self, event: Any) -> Iterator[ContentSegment | Piece]:
-        """Yield the segments that an event completes, and the pieces in it.
-
-        Raises:
-            UnreadableAnswerError: It is not a valid event.
-        """
+        """Yield an event's segments and pieces; raise UnreadableAnswerError."""
         kind = _text(event, "type")
         if kind == "message_start":
             self._body = dict(_object(event, "message"))
@@ -70,7 +61,7 @@ class AnthropicStream:
             self._body |= _object(event, "delta")
             usage = event.get("usage")
             if isinstance(usage, dict):
-                # A count that is null has not changed.
+                # A null count has not changed.
                 changed = {name: count for name, count in usage.items() if count is not None}
                 self._body["usage"] = {**(self._body.get("usage") or {}), **changed}
         elif kind == "message_stop":
@@ -123,11 +114,7 @@ class AnthropicStream:
             yield from self.segments.add_segment(segment)
 
     def response(self, usage: dict[str, Any]) -> ProviderResponse:
-        """Return the metadata and extra fields of the response, without its segments.
-
-        Args:
-            usage: The token counts of the response, and of those that it continues.
-        """
+        """Return metadata and extra fields; ``usage`` includes continued responses."""
         return response_from_anthropic({"type": "message", **self._body, "usage": usage, "content": []})
 
 
@@ -146,13 +133,7 @@ def _text(event: Any, name: str) -> str:
 
 
 class PausedTurn:
-    """Joins the responses of one turn, which the API splits with the stop reason ``pause_turn``, to one.
-
-    Attributes:
-        pauses: Number of times that the model has paused.
-        content: The content blocks of all responses.
-        usage: The sum of their token counts.
-    """
+    """Joins the responses of one turn, which the API splits with the stop reason ``pause_turn``."""
 
     def __init__(self) -> None:
         self.pauses = 0
@@ -161,7 +142,7 @@ class PausedTurn:
         self._container: Any = None
 
     def add(self, answer: Any) -> bool:
-        """Add a response; return whether the turn has to be continued."""
+        """Add a response; return whether it continues."""
         if not isinstance(answer, dict) or not isinstance(answer.get("content"), list):
             return False
         self.content += answer["content"]
@@ -170,33 +151,29 @@ class PausedTurn:
         container = answer.get("container")
         if isinstance(container, dict) and container.get("id"):
             self._container = container["id"]
-        # The API takes a call of the agent's own tool back only with its result, so the agent runs it first.
+        # The API accepts a call of the agent's own tool only with its result.
         is_paused = answer.get("stop_reason") == _PAUSED and not any(map(_is_call, answer["content"]))
         self.pauses += is_paused
         return is_paused
 
     @property
     def _sendable(self) -> list[Any]:
-        # The API rejects texts without a visible character, although its models write them.
+        # The API rejects blank text, although its models write it.
         return [block for block in self.content if not _is_blank(block)]
 
     @property
     def is_endless(self) -> bool:
-        """Whether the turn cannot be continued: it has paused too often, or there is nothing to send back."""
+        """Whether the turn cannot continue."""
         return self.pauses > MAX_PAUSES or not self._sendable
 
     def joined(self, answer: Any) -> Any:
-        """Return the last response with the content and the usage of the whole turn."""
+        """Return the whole turn as one response."""
         if not self.pauses or not isinstance(answer, dict) or not isinstance(answer.get("content"), list):
             return answer
         return {**answer, "content": self.content, "usage": self.usage}
 
     def continued(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the request that continues the turn.
-
-        Args:
-            body: The first request of the turn.
-        """
+        """Return the request that continues the turn."""
         said = {"role": "assistant", "content": self._sendable}
         more: dict[str, Any] = {"messages": [*body["messages"], said]}
         if self._container is not None:

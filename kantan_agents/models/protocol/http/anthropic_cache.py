@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 CacheTtl = Literal["5m", "1h"]
-"""How long Anthropic keeps a cached prefix after its last use."""
+"""Cache lifetime of a prefix after its last use."""
 
 _MOST: Final = 4
 _NAME: Final = "cache_control"
@@ -14,11 +14,10 @@ _UNMARKABLE: Final = ("thinking", "redacted_thinking")
 
 
 def with_breakpoints(body: Mapping[str, Any], ttl: CacheTtl) -> dict[str, Any]:
-    """Return a request with breakpoints; the API caches everything up to each of them.
+    """Return a request with at most four cache breakpoints.
 
-    They are at the end of the conversation, which the next turn continues, at the end of the instructions, at
-    the end of the tools, and where the user spoke last before the model's newest message. Breakpoints that
-    the request has already count towards the API's limit of four.
+    They mark the end of conversation, instructions, tools, and the last user message before the model's
+    latest.
     """
     control = {"type": "ephemeral", **({"ttl": ttl} if ttl != "5m" else {})}
     free = _MOST - _count(body)
@@ -36,7 +35,7 @@ def with_breakpoints(body: Mapping[str, Any], ttl: CacheTtl) -> dict[str, Any]:
 
 
 def _turns(messages: Any) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """Return copies of the newest message and of the user's newest one before the model's newest message."""
+    """Copy the latest message, and the user's before the model's."""
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         return None, None
     found: list[dict[str, Any]] = []
@@ -47,7 +46,7 @@ def _turns(messages: Any) -> tuple[dict[str, Any] | None, dict[str, Any] | None]
             messages[index] = dict(messages[index])
             found.append(messages[index])
             has_answer = False
-            if len(found) == 2:  # noqa: PLR2004 - the newest one and the one before
+            if len(found) == 2:  # noqa: PLR2004 - the latest one and the one before
                 break
         elif role == "assistant":
             has_answer = True
@@ -55,7 +54,6 @@ def _turns(messages: Any) -> tuple[dict[str, Any] | None, dict[str, Any] | None]
 
 
 def _marked(blocks: Any, control: Mapping[str, Any]) -> list[Any] | None:
-    """Return blocks with a breakpoint at the last one that can have one; None if there is none."""
     if isinstance(blocks, str):
         blocks = [{"type": "text", "text": blocks}] if blocks else []
     if not isinstance(blocks, list):
@@ -75,7 +73,6 @@ def _is_markable(block: Mapping[str, Any]) -> bool:
 
 
 def _count(value: Any) -> int:
-    """Return the number of breakpoints in a request."""
     count = 0
     pending = [value]
     while pending:

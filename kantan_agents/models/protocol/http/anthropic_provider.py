@@ -59,18 +59,18 @@ class AnthropicProvider(HttpProvider):
 
     Use it as ``Agent(model=AnthropicProvider("claude-..."))``. Supported ``model_settings``: ``temperature``,
     ``top_p``, ``max_tokens``, ``tool_choice``, ``parallel_tool_calls``, ``extra_body``, ``extra_args``
-    (including ``stop``) and ``extra_headers``. The API has no counterpart for the others, and they are
-    ignored. Enable thinking with ``extra_body={"thinking": {...}}``; thinking blocks are sent back to the API
-    in the next turn.
+    (including ``stop``) and ``extra_headers``. The API has no counterpart for the others, which are ignored.
+    Enable thinking with ``extra_body={"thinking": {...}}``; thinking blocks return to the API in the next
+    turn.
 
     If Claude pauses a turn in which it uses tools that Anthropic runs, the provider sends the content back,
     up to ten times; a turn that still pauses is E53. The answer has the content and the tokens of all
     requests. ``dict`` outputs with free keys and recursive output types are requested with a tool or in the
     prompt.
 
-    Each event loop has its own connections. ``async with provider:`` or ``aclose()`` closes those of the
-    running loop. A copy of a provider is the same provider, and it cannot be pickled. The key is in no error,
-    ``repr`` or trace.
+    Each event loop has its own connections. ``async with provider:`` or ``aclose()`` closes the connections
+    of the running loop. A copy of a provider is the same provider, and it cannot be pickled. The key is in
+    no error, ``repr`` or trace.
 
     Args:
         model: Name of the model.
@@ -79,14 +79,14 @@ class AnthropicProvider(HttpProvider):
         base_url: URL of the API; by default ``ANTHROPIC_BASE_URL``, or else Anthropic's.
         max_tokens: Maximum tokens of a response if ``model_settings`` set none; the API requires a limit.
         timeout: Seconds to wait for the next bytes of a response; None for no limit.
-        on_unreadable: What happens when a response cannot be parsed: ``"raise"`` raises E51, ``"text"``
-            returns a text that says so.
+        on_unreadable: For a response that cannot be parsed: ``"raise"`` raises E51, ``"text"`` returns an
+            answer that describes the problem.
         output_schema: Whether structured outputs use the API's ``output_config``. Set it to False for models
             that do not support it: they return the output as a tool call, and so does every model if
             ``output_config`` cannot express the schema (see ``output_schema_to_anthropic``).
         cache: Whether the API caches the tools, the instructions and the conversation, so that the next
             request that starts alike costs less. The first request costs more. Your own ``cache_control`` in
-            ``extra_body`` counts toward the API's limit of four; its ``ttl`` must be that of ``cache_ttl``.
+            ``extra_body`` counts toward the API's limit of four; its ``ttl`` must equal ``cache_ttl``.
         cache_ttl: How long it keeps them after their last use: ``"5m"``, or ``"1h"``, which costs more.
 
     Raises:
@@ -122,7 +122,7 @@ class AnthropicProvider(HttpProvider):
 
     @property
     def request_options(self) -> dict[str, Any]:
-        """What it adds to each request by itself; recorded with each model call."""
+        """Additions to each request, recorded with each model call."""
         options: dict[str, Any] = {"max_tokens": self._max_tokens}
         return options if self._cache_ttl is None else {**options, "cache_ttl": self._cache_ttl}
 

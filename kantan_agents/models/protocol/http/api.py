@@ -1,4 +1,4 @@
-"""``Api``: the HTTP client of a provider, which turns every failure into a ``ProviderRequestError``."""
+"""``Api``: a provider's HTTP client."""
 
 from __future__ import annotations
 
@@ -22,18 +22,15 @@ from kantan_agents.models.tls import no_tls, tls_settings
 T = TypeVar("T")
 _CONNECT_SECONDS: Final = 20.0
 LARGE: Final = 100_000
-"""Data of fewer bytes are parsed on the event loop, larger data in a thread."""
+"""Data of this many bytes are parsed in a thread."""
 _SHOWN: Final = 200
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
 class UnreadableAnswerError(Exception):
-    """A response that cannot be parsed; ``on_unreadable`` decides whether it becomes E51 or a text.
+    """A response that cannot be parsed; ``on_unreadable`` decides about E51.
 
-    Args:
-        reason: What is wrong with it.
-        body: The whole response. It is shortened only after the key was masked, since half a key would not
-            be found.
+    ``body`` is whole, since half an API key could not be masked.
     """
 
     def __init__(self, reason: str, body: str = "") -> None:
@@ -42,17 +39,9 @@ class UnreadableAnswerError(Exception):
 
 
 class Api:
-    """Sends requests to one HTTP API.
+    """Sends requests to one HTTP API, with one HTTP client per event loop.
 
-    Connections belong to an event loop, so each loop has its own HTTP client, released with the loop. When
-    nothing uses this object any longer, its connections are closed.
-
-    Args:
-        provider: Name of the provider, for errors.
-        base_url: URL of the API.
-        key: The API key; masked in the text of every error.
-        headers: Headers of every request, including the key.
-        timeout: Seconds to wait for the next bytes of a response; None for no limit.
+    Connections close when nothing uses this object. Errors mask ``key``. ``timeout``: seconds between bytes.
     """
 
     def __init__(
@@ -68,38 +57,25 @@ class Api:
             headers=dict(headers),
             timeout=httpx.Timeout(timeout, connect=_CONNECT_SECONDS),
             verify=tls_settings() if url.scheme == "https" else no_tls(),
-            # A proxy set in the environment cannot reach this machine's loopback interface.
+            # A proxy cannot reach this machine's loopback interface.
             trust_env=url.host not in _LOOPBACK,
         )
         self._clients = PerLoop(partial(_new_client, create, self.base_url), httpx.AsyncClient.aclose)
 
     async def post(self, path: str, content: bytes, headers: Mapping[str, str]) -> bytes:
-        """Send a request and return the body of the response.
-
-        Raises:
-            ProviderRequestError: E53, the API rejected the request or could not be reached.
-        """
+        """Send a request and return the response body; E53 if it fails."""
         async with self._open(path, content, headers) as response:
             return await response.aread()
 
     async def delete(self, path: str) -> None:
-        """Delete something that a request has created.
-
-        Raises:
-            ProviderRequestError: E53, as for ``post``.
-        """
+        """Delete an earlier request's resource; E53."""
         async with self._open(path, b"", {}, method="DELETE"):
             pass
 
     async def stream(
         self, path: str, content: bytes, headers: Mapping[str, str]
     ) -> AsyncGenerator[bytes, None]:
-        """Send a request and yield the data of each event of the response.
-
-        Raises:
-            ProviderRequestError: E53, as for ``post``, or the connection failed during the response.
-            UnreadableAnswerError: The response is not an event stream.
-        """
+        """Yield the data of each event; E53, or UnreadableAnswerError for no event stream."""
         async with self._open(path, content, headers) as response:
             kind = response.headers.get("content-type", "")
             if not kind.startswith("text/event-stream"):
@@ -128,20 +104,20 @@ class Api:
             raise self.request_error(f"connection error: {reason}") from error
 
     def refusal_error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ProviderRequestError:
-        """Return the error for a response with an error status."""
+        """Return the error for an error status."""
         reason, error = parse_error_body(body)
         return self.request_error(f"HTTP {status}: {reason}", status, retry_after(headers, error))
 
     def request_error(
         self, reason: str, status: int | None = None, wait: float | None = None
     ) -> ProviderRequestError:
-        """Return the error for a failed request, with the key masked in its text."""
+        """Return an error with the key masked."""
         return ProviderRequestError(
             provider=self.provider, status=status, reason=self.redact(reason), retry_after=wait
         )
 
     def redact(self, text: str, body: str = "") -> str:
-        """Return a text with the key masked, followed by the beginning of the response body if given."""
+        """Mask the key in ``text`` and the start of ``body``."""
         shown = f": {shorten(self._mask_key(body), _SHOWN)}" if body else ""
         return shorten(f"{self._mask_key(text)}{shown}")
 
@@ -149,7 +125,7 @@ class Api:
         return text.replace(self._key, "***") if self._key else text
 
     async def aclose(self) -> None:
-        """Close the connections of the running event loop; a later request opens new ones."""
+        """Close the running event loop's connections."""
         client = self._clients.pop()
         if client is not None:
             await client.aclose()
@@ -163,16 +139,12 @@ def _new_client(create: Callable[[], httpx.AsyncClient], base_url: str) -> httpx
 
 
 async def off_loop(work: Callable[[], T], size: int) -> T:
-    """Return the result of ``work``, called in a thread if its data are too large for the event loop."""
+    """Call ``work``, in a thread for large data."""
     return work() if size < LARGE else await anyio.to_thread.run_sync(work)
 
 
 def parse_json(data: bytes) -> Any:
-    """Return the parsed JSON of a response.
-
-    Raises:
-        UnreadableAnswerError: It is not valid JSON.
-    """
+    """Return parsed JSON; raise ``UnreadableAnswerError``."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -181,9 +153,9 @@ def parse_json(data: bytes) -> Any:
 
 
 async def events_of(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """Yield the data of each event of a stream; an event that is cut off before its empty line is dropped.
+    """Yield the data of each complete event.
 
-    Only a line feed ends a line, because JSON may contain the other line separators of Unicode unescaped.
+    Only a line feed ends a line: JSON may contain Unicode's line separators.
     """
     data: list[bytes] = []
     async for line in _lines(chunks):

@@ -1,4 +1,4 @@
-"""``fit_conversation``: adapt a conversation so that content an API would reject does not end the run."""
+"""Adapts content that an API would reject."""
 
 from __future__ import annotations
 
@@ -22,24 +22,17 @@ _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 def fit_conversation(prompt: str, context: ProviderContext, owner: str) -> tuple[Message, ...]:
     """Return the messages to send; only the prompt if the conversation is empty.
 
-    The translations raise an error for everything they would lose, which would end a run. Therefore
+    Translations raise an error for every loss, which would abort a run. Therefore
 
-    - fields of ``extra`` that are not the API's own are removed;
+    - other APIs' fields of ``extra`` are removed;
     - tool arguments that are not an object, about which the model got an error, move to ``not_an_object``;
-    - a call id of another model that this API does not allow is replaced by a digest of it;
-    - a system message after the beginning of the conversation becomes a user message;
-    - ``ui`` is removed, and media in an assistant message are replaced by their type in brackets if the API
-      does not allow them there;
-    - a file of another type of text becomes plain text for Anthropic, and loses its name for Gemini;
-    - in a tool result for Gemini, texts move to the front, and media at a URL become a text with the URL.
+    - another model's invalid call id becomes a digest;
+    - a later system message becomes a user message;
+    - ``ui`` is removed; media that an assistant message may not have become their type in brackets;
+    - a file of text becomes plain text for Anthropic, and loses its name for Gemini;
+    - in a tool result for Gemini, text moves to the front, and URLs of media become text.
 
-    Args:
-        prompt: Text of the user's last message.
-        context: The conversation.
-        owner: The API's key in ``extra``.
-
-    Raises:
-        UntranslatableError: E52, there are tool results without the calls they belong to.
+    E52 for tool results without their calls.
     """
     if not context.messages:
         return (Message("user", (ContentSegment.of_text(prompt),)),)
@@ -75,16 +68,7 @@ def _check_results(messages: Iterable[Message], owner: str) -> None:
 
 
 def check_has_input(messages: Sequence[Message], written: Sequence[Mapping[str, Any]], format: str) -> None:
-    """Check that the conversation still ends with something to answer after empty texts were removed.
-
-    Args:
-        messages: The conversation.
-        written: The conversation in the API's format.
-        format: Name of the format, for the error.
-
-    Raises:
-        UntranslatableError: E52, it is empty, or ends with the model's own message.
-    """
+    """Raise E52 unless the conversation requests an answer."""
     is_new = bool(written) and (messages[-1].role != "user" or written[-1]["role"] == "user")
     if not is_new:
         problem = f"messages[{len(messages) - 1}]: has no text and no media, and there is nothing to answer"
@@ -113,7 +97,7 @@ def _segments(message: Message, owner: str) -> Iterable[ContentSegment]:
 
 
 def _document(segment: ContentSegment, owner: str) -> ContentSegment:
-    """Return a file with its name; every type of text becomes plain text, which the API requires."""
+    """Return a named file; text must be plain."""
     is_text = (segment.mime_type or "").startswith("text/") and not segment.is_url
     name = filename_of(segment)
     extra = {**_own_extra(segment.extra, owner), **({} if name is None else {FILENAME: name})}
@@ -139,7 +123,7 @@ def _without_url(segment: ContentSegment) -> ContentSegment:
 
 
 def size_of(context: ProviderContext, limit: int) -> int:
-    """Return approximately how many characters are to be sent; counting stops at ``limit``."""
+    """Return the approximate size, up to ``limit``."""
     size = 0
     for sent in _sent(context):
         pending = [sent]

@@ -1,4 +1,4 @@
-"""Error responses of an HTTP API: the reason, and when to retry."""
+"""Error responses of an HTTP API."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 _LONGEST = 500
-# Codes with the status of a rate limit that no waiting helps: of OpenAI, Moonshot and one-api.
+# Rate limits that waiting does not resolve: OpenAI, Moonshot and one-api.
 _USED_UP = {
     "insufficient_quota",
     "billing_not_active",
@@ -20,7 +20,7 @@ _USED_UP = {
 
 
 def parse_error_body(body: bytes) -> tuple[str, Any]:
-    """Return the message in the body of an error response (or the whole body), and its ``error`` object."""
+    """Return an error's message and object."""
     text = body.decode(errors="replace").strip()
     try:
         data = json.loads(body)
@@ -33,18 +33,18 @@ def parse_error_body(body: bytes) -> tuple[str, Any]:
 
 
 def is_out_of_credit(error: BaseException) -> bool:
-    """Return whether a provider refuses calls until somebody pays, by an error of OpenAI's client."""
+    """Return whether the account needs a payment."""
     codes = (getattr(error, name, None) for name in ("code", "type"))
     return any(isinstance(code, str) and code in _USED_UP for code in codes)
 
 
 def shorten(text: str, longest: int = _LONGEST) -> str:
-    """Return a text, cut to a maximum length."""
+    """Cut a string to a maximum length."""
     return text if len(text) <= longest else f"{text[:longest]}..."
 
 
 def retry_after(headers: Mapping[str, str], error: Any = None) -> float | None:
-    """Return the seconds to wait before a retry; None if the API does not say."""
+    """Return the seconds to wait before a retry, if stated."""
     milliseconds = _seconds(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000

@@ -1,4 +1,4 @@
-"""``GeminiCache``: the instructions and tools of requests, stored at the Gemini API."""
+"""Instructions and tools stored at the Gemini API."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _log = get_logger("kantan_agents.protocol")
 _PATH: Final = "/v1beta/cachedContents"
 _PREFIX: Final = ("systemInstruction", "tools", "toolConfig")
 _SMALLEST: Final = 4_096
-"""Bytes of a prefix that is worth a request: the API caches no fewer than 1,024 tokens.
+"""Minimum bytes of a stored prefix, for the API's minimum of 1,024 tokens.
 
-Bytes rather than characters: a character of a script such as Japanese is about one token.
+Bytes: a Japanese character is about one token.
 """
 
 _MOST: Final = 64
@@ -31,12 +31,12 @@ _NOT_FOUND: Final = (403, 404)
 _TEMPORARY: Final = (None, 408, 429)
 _SERVER_ERROR: Final = 500
 _PAUSE: Final = 60.0
-"""Seconds until a prefix is stored again after a temporary error. Without a quota, every attempt is a 429."""
+"""Seconds until another attempt after a temporary error."""
 
 
 @attrs.frozen
 class _Entry:
-    """A stored prefix; ``name`` is None if the API has refused to store it."""
+    """A stored prefix; ``name`` is None if the API rejected it."""
 
     name: str | None
     expires: float
@@ -44,20 +44,14 @@ class _Entry:
 
 @attrs.frozen
 class CachedRequest:
-    """A request that refers to a stored prefix instead of repeating it."""
+    """A request that refers to a stored prefix."""
 
     body: dict[str, Any]
     key: str
 
 
 class GeminiCache:
-    """Stores prefixes at the API, each on its first use, and again after it has expired.
-
-    Args:
-        api: The API.
-        model: The model, with its collection; a stored prefix is good for one model only.
-        seconds: How long the API keeps a prefix.
-    """
+    """Stores prefixes at the API, and again after ``seconds``."""
 
     def __init__(self, api: Api, model: str, seconds: float) -> None:
         self._api = api
@@ -69,7 +63,7 @@ class GeminiCache:
     async def shorten(
         self, body: Mapping[str, Any], headers: Mapping[str, str], size: int
     ) -> CachedRequest | None:
-        """Return a request without its prefix; None if the prefix is not stored, and has to be sent."""
+        """Return a request without its prefix, if possible."""
         prefix = {name: body[name] for name in _PREFIX if body.get(name)}
         if "cachedContent" in body or not ("systemInstruction" in prefix or "tools" in prefix):
             return None
@@ -109,11 +103,11 @@ class GeminiCache:
         self._entries[key] = entry
         self._entries.move_to_end(key)
         while len(self._entries) > _MOST:
-            self._entries.popitem(last=False)  # the API deletes it when its time is over
+            self._entries.popitem(last=False)  # it expires at the API
         return entry
 
     def forget(self, request: CachedRequest, error: ProviderRequestError) -> bool:
-        """Forget a prefix that the API no longer has; return whether ``error`` says so."""
+        """Forget a prefix that ``error`` reports missing."""
         is_about_it = "cachedcontent" in error.reason.lower().replace(" ", "").replace("_", "")
         if error.status not in _NOT_FOUND and not (error.status == 400 and is_about_it):  # noqa: PLR2004
             return False
@@ -122,7 +116,7 @@ class GeminiCache:
         return True
 
     async def aclose(self) -> None:
-        """Delete the stored prefixes; one that cannot be deleted expires by itself."""
+        """Delete the stored prefixes."""
         entries, self._entries = self._entries, OrderedDict()
         for entry in entries.values():
             if entry.name is None or entry.expires <= time.monotonic():

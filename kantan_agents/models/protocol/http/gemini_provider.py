@@ -57,7 +57,7 @@ _MALFORMED: Final = re.compile(
     r"MALFORMED_.*|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS|MISSING_THOUGHT_SIGNATURE"
 )
 _BEFORE_GEMINI_3: Final = re.compile(r"gemini-[12]\b")
-# The value that the API documents for function calls that it did not generate.
+# The documented value for calls that the API did not generate.
 _SKIP_SIGNATURE: Final = {"thoughtSignature": "skip_thought_signature_validator"}
 
 
@@ -66,17 +66,17 @@ class GeminiProvider(HttpProvider):
 
     Use it as ``Agent(model=GeminiProvider("gemini-..."))``. Supported ``model_settings``: ``temperature``,
     ``top_p``, ``max_tokens``, ``frequency_penalty``, ``presence_penalty``, ``tool_choice``, ``extra_body``,
-    ``extra_args`` (including ``stop``) and ``extra_headers``. The API has no counterpart for the others, and
-    they are ignored. Configure thinking with ``extra_body={"generationConfig": {"thinkingConfig": {...}}}``.
-    Thought signatures are sent back to the API in the next turn, as it requires.
+    ``extra_args`` (including ``stop``) and ``extra_headers``. The API has no counterpart for the others,
+    which are ignored. Configure thinking with ``extra_body={"generationConfig": {"thinkingConfig": {...}}}``.
+    Thought signatures return to the API in the next turn, as it requires.
 
     An answer that the API has blocked (``SAFETY``, ``RECITATION``, ``PROHIBITED_CONTENT``, ``LANGUAGE``,
     ``BLOCKLIST``, ``SPII``) is E53, a malformed one E51. With any other reason, the answer counts and the
     warning ``answer_ended_early`` is logged; without an answer it is E53.
 
-    Each event loop has its own connections. ``async with provider:`` or ``aclose()`` closes those of the
-    running loop and deletes the stored prefixes. A copy of a provider is the same provider, and it cannot be
-    pickled. The key is in no error, ``repr`` or trace.
+    Each event loop has its own connections. ``async with provider:`` or ``aclose()`` closes the connections
+    of the running loop and deletes the stored prefixes. A copy of a provider is the same provider, and it
+    cannot be pickled. The key is in no error, ``repr`` or trace.
 
     Args:
         model: Name of the model, such as ``"gemini-..."``, or with its collection, ``"tunedModels/..."``.
@@ -84,8 +84,8 @@ class GeminiProvider(HttpProvider):
             ``""`` for a server that needs no key.
         base_url: URL of the API without the version; by default ``GEMINI_BASE_URL``, or else Google's.
         timeout: Seconds to wait for the next bytes of a response; None for no limit.
-        on_unreadable: What happens when a response cannot be parsed: ``"raise"`` raises E51, ``"text"``
-            returns a text that says so.
+        on_unreadable: For a response that cannot be parsed: ``"raise"`` raises E51, ``"text"`` returns an
+            answer that describes the problem.
         output_schema: Whether structured outputs use the API's ``responseJsonSchema``. By default they do,
             except for models before Gemini 3, which reject it together with tools.
         schema_field: The field that takes the schema of a tool: ``"parametersJsonSchema"``, or
@@ -132,7 +132,7 @@ class GeminiProvider(HttpProvider):
 
     @property
     def request_options(self) -> dict[str, Any]:
-        """What it adds to each request by itself; recorded with each model call."""
+        """Additions to each request, recorded with each model call."""
         return {} if self._cache is None else {"cache_seconds": self._cache_seconds}
 
     def _path(self, *, is_stream: bool) -> str:
@@ -145,7 +145,7 @@ class GeminiProvider(HttpProvider):
         messages: tuple[Message, ...],
         context: ProviderContext,
         *,
-        is_stream: bool,  # noqa: ARG002 - the path says it
+        is_stream: bool,  # noqa: ARG002 - the path shows it
     ) -> dict[str, Any]:
         settings = context.settings
         if not self._is_before_gemini_3:
@@ -201,7 +201,7 @@ class GeminiProvider(HttpProvider):
         return await self._cache.shorten(request.body, request.headers, request.size)
 
     async def aclose(self) -> None:
-        """Delete what the API has cached, and close the running event loop's connections.
+        """Delete the API's cached data, and close the running event loop's connections.
 
         A later request opens new connections, and caches again.
         """
@@ -236,7 +236,7 @@ class GeminiProvider(HttpProvider):
         )
 
     def _check_finish_reason(self, response: ProviderResponse, *, is_empty: bool) -> None:
-        """Raise if the API says that this is not the model's answer; an answer with an unknown reason is."""
+        """Raise for a finish reason without an answer; unknown reasons pass."""
         reason = (response.metadata or {}).get("finish_reason")
         if reason in _NORMAL_END:
             return
@@ -254,7 +254,6 @@ def _with_collection(model: str) -> str:
 
 
 def _is_blocked(response: ProviderResponse) -> bool:
-    """Return whether the API has refused the prompt, for whatever reason."""
     feedback = response.extra.get(OWNER, {}).get("fields", {}).get("promptFeedback")
     return isinstance(feedback, Mapping) and "blockReason" in feedback
 
@@ -270,7 +269,7 @@ def _tool_choice(settings: Mapping[str, Any], tools: Mapping[str, Any]) -> dict[
 
 
 def _with_signature(message: Message) -> Message:
-    """Return a message of another model with the signature that makes the API accept its first tool call."""
+    """Add the signature that lets the API accept another model's call."""
     calls = [index for index, segment in enumerate(message.segments) if segment.tool_call is not None]
     if not calls or any(segment.extra.get("gemini") for segment in message.segments):
         return message

@@ -1,4 +1,4 @@
-"""``GeminiStream``: assembles a response from the stream events of the Gemini API."""
+"""Assembles Gemini's streamed responses."""
 
 from __future__ import annotations
 
@@ -16,12 +16,7 @@ from kantan_agents.models.protocol.types import ContentSegment, ProviderResponse
 
 
 class GeminiStream:
-    """Assembles one response from its events, each of which is a partial response.
-
-    Attributes:
-        is_complete: Whether the API has sent a finish reason.
-        segments: Turns content parts into segments.
-    """
+    """Assembles one response from partial responses."""
 
     def __init__(self) -> None:
         self.is_complete = False
@@ -30,11 +25,7 @@ class GeminiStream:
         self._candidate: dict[str, Any] = {}
 
     def feed(self, event: Any) -> Iterator[ContentSegment | Piece]:
-        """Yield the segments that an event completes, and the pieces in it.
-
-        Raises:
-            UnreadableAnswerError: It is not a valid event.
-        """
+        """Yield an event's segments and pieces; raise UnreadableAnswerError."""
         if not isinstance(event, dict):
             raise UnreadableAnswerError("an event that is not an object", str(event))
         self._body |= {name: value for name, value in event.items() if name != "candidates"}
@@ -65,5 +56,5 @@ class GeminiStream:
             yield from self.segments.add_segment(segment)
 
     def response(self) -> ProviderResponse:
-        """Return the metadata and extra fields of the response, without its segments."""
+        """Return metadata and extra fields."""
         return response_from_gemini({**self._body, "candidates": [self._candidate]})

@@ -1,4 +1,4 @@
-"""Constructor options and model settings that the HTTP providers share: checked, and read."""
+"""Checks options of the HTTP providers (E75)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ _DAY = 86_400
 
 
 def api_key_from(api_key: Any, *variables: str) -> str:
-    """Return the given API key, or the value of the first of these environment variables that is set.
-
-    Raises:
-        InvalidOptionError: E75, there is no key (``""`` means that none is needed), or it is not valid.
-    """
+    """Return the key or the first set variable."""
     if api_key is None:
         api_key = next((os.environ[name] for name in variables if os.environ.get(name)), None)
     if api_key is None:
@@ -31,22 +27,14 @@ def api_key_from(api_key: Any, *variables: str) -> str:
 
 
 def checked_model(model: Any) -> str:
-    """Return the name of a model, which becomes part of a URL.
-
-    Raises:
-        InvalidOptionError: E75, it is not a valid name.
-    """
+    """Return a model's name."""
     if not isinstance(model, str) or not model.strip() or ".." in model or not model.isprintable():
         raise InvalidOptionError(option="model", reason=f"must be the name of a model, not {model!r}"[:300])
     return model
 
 
 def checked_url(base_url: Any) -> str:
-    """Return a base URL without a trailing slash.
-
-    Raises:
-        InvalidOptionError: E75, it is not an http(s) URL.
-    """
+    """Return an http(s) URL without a trailing slash."""
     try:
         url = httpx.URL(base_url)
         is_url = url.scheme in ("http", "https") and bool(url.host)
@@ -58,22 +46,14 @@ def checked_url(base_url: Any) -> str:
 
 
 def checked_bool(option: str, value: Any) -> bool:
-    """Return a bool option.
-
-    Raises:
-        InvalidOptionError: E75, it is not a bool.
-    """
+    """Return a bool option."""
     if not isinstance(value, bool):
         raise InvalidOptionError(option=option, reason=f"must be True or False, not {value!r}"[:300])
     return value
 
 
 def checked_cache_seconds(seconds: Any) -> float:
-    """Return for how many seconds the API keeps a cached prefix.
-
-    Raises:
-        InvalidOptionError: E75, it is not a number from 60 to 86,400.
-    """
+    """Return 60 to 86,400 seconds."""
     is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
     if not (is_number and _MINUTE <= seconds <= _DAY):
         reason = f"must be a number from {_MINUTE} to {_DAY}, not {seconds!r}"[:300]
@@ -82,11 +62,7 @@ def checked_cache_seconds(seconds: Any) -> float:
 
 
 def checked_timeout(timeout: Any) -> float | None:
-    """Return the seconds of a timeout.
-
-    Raises:
-        InvalidOptionError: E75, it is neither a number above 0 nor None.
-    """
+    """Return a timeout: seconds above 0, or None."""
     is_number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
     if timeout is not None and not (is_number and timeout > 0):
         raise InvalidOptionError(option="timeout", reason=f"must be seconds above 0 or None, not {timeout!r}")
@@ -94,11 +70,7 @@ def checked_timeout(timeout: Any) -> float | None:
 
 
 def read_tool_choice(settings: Mapping[str, Any], tools: Mapping[str, Any]) -> str | None:
-    """Return ``tool_choice``: ``"auto"``, ``"none"``, ``"required"`` or the name of a tool; None if not set.
-
-    Raises:
-        InvalidOptionError: E75, no tool has this name, or the choice is a tool that OpenAI runs.
-    """
+    """Return ``tool_choice`` or None; E75 for a hosted or unknown tool."""
     choice = settings.get("tool_choice")
     if choice is None:
         return None
@@ -109,7 +81,7 @@ def read_tool_choice(settings: Mapping[str, Any], tools: Mapping[str, Any]) -> s
 
 
 def stop_sequences(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return ``stop`` of ``extra_args`` as a list under the API's field name; an empty dict if not set."""
+    """Return ``stop`` under the API's name."""
     stop = (settings.get("extra_args") or {}).get("stop")
     if stop is None:
         return {}

@@ -1,4 +1,4 @@
-"""``HttpProvider``: the base class of the providers over HTTP."""
+"""``HttpProvider``: the base class of HTTP providers."""
 
 from __future__ import annotations
 
@@ -23,13 +23,7 @@ from kantan_agents.models.protocol.unreadable_replies import OnUnreadable, unrea
 
 @attrs.frozen
 class HttpRequest:
-    """One request of a model call.
-
-    Attributes:
-        body: Its JSON.
-        headers: The headers that the settings add.
-        size: The size of the body, approximately.
-    """
+    """One request of a model call; ``size`` is approximate."""
 
     body: dict[str, Any]
     headers: dict[str, str]
@@ -38,11 +32,11 @@ class HttpRequest:
 
 _CONNECTED: Final = ("_api", "_cache")
 _NOT_OF_BODY: Final = ("stop", "timeout")
-"""Extra arguments that the API has under another name, or that are for the client."""
+"""Extra arguments that the API names differently, or for the client."""
 
 
 class HttpProvider:
-    """Base class of the providers over HTTP; a subclass writes request bodies and parses responses.
+    """Base class of the HTTP providers. A subclass writes requests and parses responses.
 
     Attributes:
         name: ``"<api>/<model>"``.
@@ -64,7 +58,7 @@ class HttpProvider:
 
     @property
     def cache_identity(self) -> dict[str, Any]:
-        """What distinguishes its requests from those of others, for the key of a ``Cache``; holds the key."""
+        """Part of a ``Cache`` key; includes the API key."""
         own = {name: value for name, value in vars(self).items() if name not in _CONNECTED}
         return {**own, "request_options": getattr(self, "request_options", None), "api": self._api.identity}
 
@@ -72,7 +66,7 @@ class HttpProvider:
     def _body(
         self, messages: tuple[Message, ...], context: ProviderContext, *, is_stream: bool
     ) -> dict[str, Any]:
-        """Return the body of the request; called in a thread if there is much to send."""
+        """Return the request body; called in a thread if large."""
 
     @abstractmethod
     def _path(self, *, is_stream: bool) -> str:
@@ -84,7 +78,7 @@ class HttpProvider:
 
     @abstractmethod
     def _stream(self, request: HttpRequest) -> AsyncGenerator[Streamed, None]:
-        """Send a request and yield the segments of the response as they arrive, then its metadata."""
+        """Yield the segments as they arrive, then the metadata."""
 
     async def generate(self, prompt: str, context: ProviderContext) -> ProviderResponse:
         """Call the model once and return its response.
@@ -96,14 +90,14 @@ class HttpProvider:
         Raises:
             ProviderRequestError: E53, the API rejected the request or could not be reached.
             AgentPainException: E51, the response cannot be parsed.
-            UntranslatableError: E52, the conversation has content that the API cannot represent.
+            UntranslatableError: E52, the API cannot represent content of the conversation.
         """
         request = await self._request(prompt, context, is_stream=False)
         try:
             return await self._call(request)
         except (UnreadableAnswerError, InvalidProtocolValueError) as error:
             unreadable_error = error
-        # Raised outside of the except block, so that its context is not an error that may contain the key.
+        # Outside of the except block: a context could contain the key.
         return self._unreadable(unreadable_error)
 
     async def stream(self, prompt: str, context: ProviderContext) -> AsyncGenerator[Streamed, None]:
@@ -116,7 +110,7 @@ class HttpProvider:
             context: The conversation, the tools, the instructions and the settings.
 
         Raises:
-            KantanAgentsError: As for ``generate``; E53 also if the connection breaks during the response.
+            KantanAgentsError: As for ``generate``; E53 if the connection breaks during the response.
         """
         request = await self._request(prompt, context, is_stream=True)
         try:
@@ -132,18 +126,15 @@ class HttpProvider:
         yield self._unreadable(unreadable_error)
 
     async def _call(self, request: HttpRequest) -> ProviderResponse:
-        """Send a request and return the response."""
         data, size = await self._post(request)
         return await off_loop(lambda: self._read(data), size)
 
     async def _post(self, request: HttpRequest) -> tuple[Any, int]:
-        """Send a request and return the parsed response, and its size in bytes."""
         content = await off_loop(lambda: _encoded(request.body), request.size)
         data = await self._api.post(self._path(is_stream=False), content, request.headers)
         return await off_loop(lambda: parse_json(data), len(data)), len(data)
 
     async def _events(self, request: HttpRequest) -> AsyncGenerator[tuple[Any, int], None]:
-        """Send a request and yield the parsed events of the response, and their sizes in bytes."""
         content = await off_loop(lambda: _encoded(request.body), request.size)
         raw = self._api.stream(self._path(is_stream=True), content, request.headers)
         async with aclosing(raw):
@@ -151,7 +142,7 @@ class HttpProvider:
                 yield await off_loop(partial(parse_json, data), len(data)), len(data)
 
     def _finished(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Return the body of a request with what depends on all of its fields."""
+        """Complete a body with fields that depend on all others."""
         return body
 
     async def _request(self, prompt: str, context: ProviderContext, *, is_stream: bool) -> HttpRequest:

@@ -1,4 +1,4 @@
-"""``StreamedSegments``: the segments of a streamed response, with unknown blocks kept in their ``extra``."""
+"""Segments of streams, with unknown blocks in ``extra``."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ from kantan_agents.models.protocol.types import ContentSegment
 class StreamedSegments:
     """Creates the segments of a response as its blocks arrive.
 
-    The consumer of a stream joins successive texts and uses the last ``extra`` among them. So each piece of
-    text that adds to ``extra`` repeats everything that earlier pieces put there.
-
-    Args:
-        owner: The API's key in ``extra``.
+    Consumers join text and use the last ``extra``, so each piece repeats earlier ``extra``.
     """
 
     def __init__(self, owner: str) -> None:
@@ -26,12 +22,7 @@ class StreamedSegments:
         self._text_extra: dict[str, Any] | None = None
 
     def add_text(self, text: str, fields: Mapping[str, Any] | None = None) -> Iterator[ContentSegment]:
-        """Yield a piece of text.
-
-        Args:
-            text: The piece.
-            fields: Fields of the block that the protocol does not define.
-        """
+        """Yield a piece of text with unknown ``fields``."""
         yield from self._release()
         own = self._text_extra or {}
         if self._unknown_blocks:
@@ -45,18 +36,18 @@ class StreamedSegments:
             yield ContentSegment("text", text=text, extra={self._owner: own} if has_changed else {})
 
     def add_segment(self, segment: ContentSegment) -> Iterator[ContentSegment]:
-        """Hold back a segment that is not text until the next one arrives; yield the one held before."""
+        """Hold back a segment; yield the previous one."""
         yield from self._release()
         self._text_extra = None
         self._pending = with_extra(segment, self._owner, before=self._unknown_blocks)
         self._unknown_blocks = []
 
     def add_unknown(self, block: dict[str, Any]) -> None:
-        """Keep a block for which the protocol has no segment."""
+        """Store a block without a segment."""
         self._unknown_blocks.append(block)
 
     def end(self) -> Iterator[ContentSegment]:
-        """Yield the last segment, with the unknown blocks after it."""
+        """Yield the last segment."""
         after, self._unknown_blocks = self._unknown_blocks, []
         if self._pending is not None:
             self._pending = with_extra(self._pending, self._owner, after=after)

@@ -1,4 +1,4 @@
-"""JSON Schema helpers of the schema translations: references, and keywords that a format does not support."""
+"""JSON Schema helpers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MISSING = object()
 
 
 def resolve(schema: Mapping[str, Any], reference: Any) -> Any:
-    """Return the part of a schema that a ``$ref`` in it points to; None if there is no such part."""
+    """Return the target of a ``$ref``, if it exists."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
     found: Any = schema
@@ -26,7 +26,7 @@ def resolve(schema: Mapping[str, Any], reference: Any) -> Any:
 
 
 def find_cycle(schema: Mapping[str, Any]) -> str | None:
-    """Return a ``$ref`` that leads back to itself, None if the schema is not recursive."""
+    """Return a recursive ``$ref``, if any."""
     edges = {
         reference: set(_references(resolve(schema, reference))) for reference in set(_references(schema))
     }
@@ -50,7 +50,7 @@ def find_cycle(schema: Mapping[str, Any]) -> str | None:
 
 
 def describe_keywords(schema: dict[str, Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema with keywords that its format does not support appended to the description."""
+    """Move unsupported keywords to the description."""
     if not keywords:
         return schema
     listed = ", ".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in keywords.items())

@@ -1,4 +1,4 @@
-"""``Losses``: collect everything wrong with a value, and report it in one error."""
+"""``Losses``: collects problems for one error."""
 
 from __future__ import annotations
 
@@ -10,16 +10,11 @@ from kantan_agents.errors import UntranslatableError
 from kantan_agents.models.protocol.json_data import plain
 
 OWNERS = ("openai", "openai_responses", "anthropic", "gemini")
-"""Keys of ``extra``: under each is the data of one format for which the protocol has no field."""
+"""Keys of ``extra``, one for each format."""
 
 
 class TranslationProblems:
-    """Collects the problems of one value with their paths.
-
-    Args:
-        format: Name of the format, for the error.
-        owner: The format's key in ``extra``.
-    """
+    """Collects problems with their paths."""
 
     def __init__(self, format: str, owner: str) -> None:
         self.format = format
@@ -27,26 +22,22 @@ class TranslationProblems:
         self.problems: list[str] = []
 
     def add(self, path: str, reason: str) -> None:
-        """Add the problem of the value at ``path``."""
+        """Add a problem."""
         self.problems.append(f"{path}: {reason}")
 
 
 class Losses(TranslationProblems):
-    """Collects everything that a translation to one format would lose."""
+    """Collects losses of a translation."""
 
     def check(self) -> None:
-        """Raise an error if something would be lost.
-
-        Raises:
-            UntranslatableError: E52, with every loss.
-        """
+        """Raise E52 if there are losses."""
         if self.problems:
             raise UntranslatableError(format=self.format, problems=self.problems)
 
     def format_extra(self, extra: Mapping[str, Any], path: str, *parts: str) -> dict[str, Any]:
-        """Return the data in ``extra`` that belong to this format, as a dict with some of the keys ``parts``.
+        """Return this format's data in ``extra`` under the keys ``parts``.
 
-        Data of the other formats are left out. Any other key of ``extra`` is a loss.
+        Any key that is not a format's is a loss.
         """
         for name in extra:
             if name not in OWNERS:
@@ -63,7 +54,7 @@ class Losses(TranslationProblems):
         return {name: plain(part) for name, part in own.items() if name in parts}
 
     def with_fields(self, written: dict[str, Any], own: Mapping[str, Any], path: str) -> dict[str, Any]:
-        """Return a wire object with the fields that were kept in ``own`` added."""
+        """Add stored fields to a wire object."""
         fields = own.get("fields", {})
         if not isinstance(fields, Mapping):
             self.add(f"{path}extra.{self.owner}.fields", "must be an object")
@@ -74,7 +65,7 @@ class Losses(TranslationProblems):
         return {**fields, **written}
 
     def blocks(self, own: Mapping[str, Any], name: str, path: str) -> list[Any]:
-        """Return the wire blocks that were kept in ``own`` from before or after a segment."""
+        """Return stored wire blocks."""
         found = own.get(name, [])
         if isinstance(found, list) and all(isinstance(block, Mapping) for block in found):
             return found
@@ -82,7 +73,7 @@ class Losses(TranslationProblems):
         return []
 
     def name(self, name: str, pattern: re.Pattern[str], path: str) -> str:
-        """Return the name of a tool; a name that the format does not allow is a loss."""
+        """Return a tool's name; an invalid one is a loss."""
         if not pattern.fullmatch(name):
             self.add(path, f"is {name[:80]!r}, but a tool's name must match {pattern.pattern}")
         return name

@@ -1,4 +1,4 @@
-"""``ResponseMetadata``: the metadata of a response, with the same names for every format."""
+"""Response metadata with the same names for every format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kantan_agents.support.arguments import shown
 
 @attrs.frozen
 class ResponseMetadata:
-    """The fields of ``ProviderResponse.metadata`` that the translations write and understand."""
+    """The fields of response metadata in translations."""
 
     id: str | None = None
     model: str | None = None
@@ -23,13 +23,13 @@ class ResponseMetadata:
     usage: Mapping[str, int] = attrs.field(factory=dict)
 
     def to_dict(self) -> dict[str, Any] | None:
-        """Return the fields that are set, as ``ProviderResponse.metadata``; None if none are."""
+        """Return the set fields as metadata."""
         values = attrs.asdict(self, recurse=False, filter=lambda _, value: value is not None and value != {})
         return values or None
 
     @classmethod
     def of(cls, metadata: Any, losses: Losses) -> ResponseMetadata:
-        """Read ``ProviderResponse.metadata``; a field that no format can hold is a loss."""
+        """Read metadata; unknown fields are losses."""
         if metadata is None:
             return cls()
         if not isinstance(metadata, Mapping):
@@ -48,7 +48,7 @@ class ResponseMetadata:
         return cls(**values)
 
     def fields(self, **names: str) -> dict[str, Any]:
-        """Return the fields that are set, under the names of the format."""
+        """Return the set fields under a format's names."""
         return {wire: getattr(self, name) for name, wire in names.items() if getattr(self, name) is not None}
 
 
@@ -60,6 +60,6 @@ def _counts(usage: Mapping[str, Any], losses: Losses) -> dict[str, int]:
 
 
 def read_texts(reader: WireReader, data: Mapping[str, Any], path: str, **names: str) -> dict[str, str]:
-    """Return the text fields of ``ResponseMetadata``, read from the names of the format."""
+    """Read string fields from a format's names."""
     found = {name: reader.field(data, wire, str, path) for name, wire in names.items()}
     return {name: text for name, text in found.items() if text is not None}

@@ -1,4 +1,4 @@
-"""``WireReader``: parse the JSON of an API, and collect every problem instead of failing at the first."""
+"""``WireReader``: parses JSON and collects problems."""
 
 from __future__ import annotations
 
@@ -18,19 +18,15 @@ _KINDS: dict[type, str] = {str: "a text", dict: "an object", list: "a list", int
 
 
 class WireReader(TranslationProblems):
-    """Parses one wire value; fields that the protocol does not define go to ``extra`` under ``owner``."""
+    """Parses one wire value, with unknown fields in ``extra``."""
 
     def check(self) -> None:
-        """Raise an error if there was a problem.
-
-        Raises:
-            InvalidProtocolValueError: E50, with every problem.
-        """
+        """Raise E50 if there are problems."""
         if self.problems:
             raise InvalidProtocolValueError(value=self.format, problems=self.problems)
 
     def expect(self, data: Any, kind: type[T], path: str = "it") -> T:
-        """Return ``data`` if it is JSON data of the type ``kind``, else raise at once."""
+        """Return ``data`` of type ``kind``, else raise."""
         if not isinstance(data, kind):
             self.add(path, f"must be {_KINDS[kind]}, not {type(data).__name__}")
         elif (problem := find_problem(data)) is not None:
@@ -40,22 +36,22 @@ class WireReader(TranslationProblems):
         return found
 
     def expect_answer(self, data: Any, content: str) -> dict[str, Any]:
-        """Return the body of an answer, which must have the list ``content``, or raise at once.
+        """Return an answer's body with the list ``content``, else raise.
 
-        So the body of an error, or the answer of another API, is not taken for an answer without content.
+        An error body or another API's answer is not an empty answer.
         """
         body = self.expect(data, dict)
         error = body.get("error")
         if not body.get(content) and error is not None:
             said = error.get("message") if isinstance(error, dict) else error
-            # Not cut: the text may contain an API key, and half a key cannot be masked.
+            # Whole, since half an API key cannot be masked.
             self.add("error", f"the API reported an error: {said}")
         self.required(body, content, list, "")
         self.check()
         return body
 
     def field(self, data: Mapping[str, Any], name: str, kind: type[T], path: str) -> T | None:
-        """Return a field; None if it is missing or null, or of another type, which is a problem."""
+        """Return a field of the right type."""
         value: Any = data.get(name)
         if value is None or (isinstance(value, kind) and not isinstance(value, bool)):
             return value
@@ -63,14 +59,14 @@ class WireReader(TranslationProblems):
         return None
 
     def required(self, data: Mapping[str, Any], name: str, kind: type[T], path: str) -> T | None:
-        """Return a required field; None if it is missing or invalid, which is a problem."""
+        """Return a required field."""
         if data.get(name) is None:
             self.add(f"{path}{name}", "is missing")
             return None
         return self.field(data, name, kind, path)
 
     def objects(self, data: Sequence[Any], path: str) -> list[tuple[str, dict[str, Any]]]:
-        """Return the objects of a list with their paths; any other item is a problem."""
+        """Return a list's objects with their paths."""
         found = []
         for index, item in enumerate(data):
             if isinstance(item, dict):
@@ -80,12 +76,12 @@ class WireReader(TranslationProblems):
         return found
 
     def extra(self, **parts: Any) -> dict[str, Any]:
-        """Return ``extra`` with these parts for the format; empty parts are left out."""
+        """Return ``extra`` with the non-empty parts."""
         given = {name: part for name, part in parts.items() if part}
         return {self.owner: given} if given else {}
 
     def build(self, make: Callable[[], T], path: str) -> T | None:
-        """Return the protocol value that ``make`` creates; None if it is invalid, which is a problem."""
+        """Return the value that ``make`` creates, if valid."""
         try:
             return make()
         except InvalidProtocolValueError as error:
@@ -97,10 +93,9 @@ class WireReader(TranslationProblems):
         blocks: list[tuple[str, dict[str, Any]]],
         read: Callable[[dict[str, Any], str], ContentSegment | None],
     ) -> tuple[list[ContentSegment], list[dict[str, Any]]]:
-        """Return the segments of wire blocks, and the blocks that could not be kept in a segment.
+        """Return the segments of wire blocks, and the blocks that fit no segment.
 
-        A block for which ``read`` returns None is kept in ``extra`` of the next segment, or else of the last
-        one. If there are no segments, such blocks are returned.
+        Other blocks (``read`` returns None) go to ``extra`` of the next or last segment.
         """
         segments: list[ContentSegment] = []
         pending: list[dict[str, Any]] = []
@@ -126,7 +121,7 @@ class WireReader(TranslationProblems):
         tool_name: str | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> Message | None:
-        """Return a message; None if it is invalid, which is a problem at ``path``."""
+        """Return a message, if valid."""
         return self.build(
             lambda: Message(role, tuple(segments), call_id, tool_name, extra=extra or {}),
             path,
@@ -134,7 +129,7 @@ class WireReader(TranslationProblems):
 
 
 def with_extra(segment: ContentSegment, owner: str, **parts: Any) -> ContentSegment:
-    """Return a segment with these parts added to the format's data in ``extra``; empty parts are left out."""
+    """Add non-empty parts to a segment's ``extra``."""
     given = {name: part for name, part in parts.items() if part}
     if not given:
         return segment
@@ -142,5 +137,5 @@ def with_extra(segment: ContentSegment, owner: str, **parts: Any) -> ContentSegm
 
 
 def unknown_fields(data: Mapping[str, Any], *known: str) -> dict[str, Any]:
-    """Return the fields of a wire object apart from the known ones."""
+    """Return a wire object's unknown fields."""
     return {name: value for name, value in data.items() if name not in known}

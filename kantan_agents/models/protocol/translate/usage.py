@@ -1,4 +1,4 @@
-"""Translate token counts between ``metadata["usage"]`` and the usage object of a format."""
+"""Translates token counts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kantan_agents.models.protocol.translate.losses import Losses
 from kantan_agents.models.protocol.usage import is_count
 
 Paths = Mapping[str, tuple[str, ...]]
-"""The path of each count in a format's usage object, by its name in ``metadata["usage"]``."""
+"""Path of each count in a format's usage object."""
 
 
 def read_usage(wire: Mapping[str, Any], paths: Paths) -> tuple[dict[str, int], dict[str, Any]]:
-    """Return the counts by their names in ``metadata["usage"]``, and the remaining fields."""
+    """Return known counts, and other fields."""
     rest = _copy(wire)
     counts = {}
     for name, path in paths.items():
@@ -26,7 +26,7 @@ def read_usage(wire: Mapping[str, Any], paths: Paths) -> tuple[dict[str, int], d
 def write_usage(
     counts: Mapping[str, int], rest: Any, paths: Paths, losses: Losses, path: str
 ) -> dict[str, Any]:
-    """Return the usage object of a format, from the counts and the remaining fields."""
+    """Return a format's usage object."""
     if not isinstance(rest, Mapping):
         losses.add(path, "must be an object")
         return {}

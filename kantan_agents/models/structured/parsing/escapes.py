@@ -13,7 +13,7 @@ from typing import Any, Final
 from kantan_agents.models.structured.parsing.strict_json import NOTHING, unescape
 
 AMBIGUOUS: Final = type(NOTHING)()
-"""The result for a value that can be read in more than one way."""
+"""The result for a value with more than one reading."""
 
 _LATEX = (
     r"tabular|tag|tanh?|tau|tbinom|text(?:bf|color|it|normal|rm|sc|sf|style|subscript|superscript|tt|width)?|tfrac"
@@ -23,7 +23,7 @@ _LATEX = (
     r"|nsubseteq|nsucceq|nsupseteq|nu|nvdash|nwarrow"
 )
 # Valid escapes, but nearly always the start of a word: \build, \frac, \right, \theta, C:\temp. Tabs and line
-# breaks are usual in text, so \t and \n count only in a command of LaTeX and after a drive or a server.
+# breaks are common, so \t and \n count only in a LaTeX command and after a drive or a server.
 _CONTROL = re.compile(
     rf"(?<!\\)(?:\\\\)*\\(?:[bf]|r(?!\\n)|(?:{_LATEX})(?![A-Za-z])"
     # The letters in "Q:\nWhy?\nA:\nBecause." are not drives.
@@ -33,25 +33,23 @@ _CONTROL = re.compile(
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL
 )
-# What is not an escape in JSON, but is one in Python or JavaScript, or a damaged one.
+# Escapes of Python or JavaScript, or damaged ones.
 _FOREIGN = re.compile(r"\\(?:[av0-7\n\r]|x[0-9a-fA-F]{2}|u[0-9a-fA-F{]|U[0-9a-fA-F]{8}|N\{)")
 
 
 def has_control(text: str, start: int, end: int) -> bool:
-    """Return whether a part of a text contains an escape that is ambiguous in what needs repair."""
+    """Return whether an escape is ambiguous."""
     return _CONTROL.search(text, start, end) is not None
 
 
 def unescape_damaged(body: str, quotes: Container[str]) -> Any:
-    """Return the decoded body of a string that is not JSON; ``AMBIGUOUS`` if it has more than one reading.
+    """Return a damaged string decoded; ``AMBIGUOUS`` if it has more than one reading.
 
-    Args:
-        body: The text between the quotes, in which ``has_control`` finds nothing.
-        quotes: The signs that may be escaped because they may be quotes.
+    ``has_control`` finds nothing in ``body``. ``quotes`` may be escaped.
     """
     escapes = [match[0] for match in _ESCAPE.finditer(body) if match[0][1] not in quotes]
     known = [escape for escape in escapes if unescape(escape) is not None]
-    # A path or a pattern, in which backslashes are meant, unless one of them could be an escape.
+    # Paths and patterns mean their backslashes, unless one could be an escape.
     is_path = len(known) < len(escapes)
     if is_path and (known or _FOREIGN.search(body)):
         return AMBIGUOUS

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - brackets of both widths
-"""``parse_structured_output``: finds the JSON in a text (spec structured output, "JSON extraction")."""
+"""``parse_structured_output`` (spec structured output, "JSON extraction")."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _FENCE = re.compile("```+")
 _TAG = re.compile(r"(?:json)?\s*")
 _SPACE = re.compile(r"\s*")
 _ESCAPED_JSON = re.compile(r'[{\[](?:\s|\\[nrt])*\\"')
-_MAX_FENCES = 2_000  # takes a few milliseconds; real replies have less than a tenth of them
-_MAX_LONG_BLOCKS = 20  # the cost of a failed attempt to read past a fence grows with its position
+_MAX_FENCES = 2_000  # takes a few ms; real replies have far fewer
+_MAX_LONG_BLOCKS = 20  # a failed attempt costs more the later it starts
 
 
 def parse_structured_output(
@@ -48,12 +48,12 @@ def parse_structured_output(
     character (``"\\frac"``), an escape of Python or text (``"\\x41"``), an expression or a string with quotes
     (``"a" + "b"``). In strictly valid JSON no value is ambiguous.
 
-    The time is linear in the length of the text, for any text.
+    The time is linear in the length, for any reply.
 
     Args:
         text: The model's reply; any str is allowed.
         fits: Called with each object; returns whether it is the wanted one. The first that fits is returned;
-            if no object fits, the result is the same as without ``fits``. Its exceptions propagate.
+            if none fits, the result is the same as without ``fits``. Its exceptions propagate.
 
     Returns:
         The object, as ``json.loads`` would return it. If a key is repeated, the last value counts.
@@ -69,22 +69,16 @@ def parse_structured_output(
 
 
 def parsed_values(text: str, *, arrays: bool = False) -> Iterator[Any]:
-    """Lazily yield all candidate values, best first.
+    """Lazily yield all candidate values, best first; a ``Partial`` for an incomplete one.
 
-    Args:
-        text: The model's reply.
-        arrays: Whether to yield arrays outside of objects as well, after the objects of the same step.
-
-    Yields:
-        The objects (or arrays) of the three strict steps, then those of the tolerant parser, each in order of
-        appearance; a ``Partial`` if part of a value had to be omitted.
+    ``arrays``: also arrays outside of objects, after the objects of a step.
     """
     return _values(text, "{[" if arrays else "{")
 
 
 @attrs.frozen
 class _Head:
-    """The value at the first bracket of a text, where both the first and the third step begin."""
+    """The value at the first bracket, for the first and third step."""
 
     opener: str
     start: int
@@ -100,11 +94,9 @@ class _Head:
         return cls(opener, start, end, value)
 
     def is_all(self, text: str) -> bool:
-        """Return whether the text contains nothing else."""
         return self.value is not NOTHING and not text[: self.start].strip() and not text[self.end :].strip()
 
     def is_outermost(self, text: str) -> bool:
-        """Return whether it extends to the last closing bracket of its kind."""
         return self.value is not NOTHING and self.end == text.rfind(_CLOSER[self.opener]) + 1
 
 
@@ -134,7 +126,6 @@ def _values(text: str, openers: str, *, is_inner: bool = False) -> Iterator[Any]
 
 
 def _specified(text: str, heads: list[_Head]) -> Iterator[Found]:
-    """Yield the values of the three strict steps; a value may be found by more than one step."""
     for head in heads:
         if head.is_all(text):
             yield head.start, head.end, head.value
@@ -153,10 +144,9 @@ def _specified(text: str, heads: list[_Head]) -> Iterator[Found]:
 
 
 def _blocks(text: str, head: _Head) -> Iterator[Found]:
-    """Yield start, end and value of each strictly valid JSON value between code fences.
+    """Yield start, end and value of each strictly valid value between code fences.
 
-    A block ends at the first fence that completes a value, because a string may contain a fence, or else at
-    the first fence.
+    A block ends at the first fence that completes a value: a string may contain a fence.
     """
     fences = [match.span() for match in islice(_FENCE.finditer(text), _MAX_FENCES)]
     number = {start: index for index, (start, _) in enumerate(fences)}
@@ -185,7 +175,7 @@ def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:
 
 
 def _text_in_string(text: str) -> str | None:
-    """Return the decoded text if the whole reply is a JSON string, with or without its quotes."""
+    """Return the content of a reply that is one JSON string."""
     body = text.strip()
     if _ESCAPED_JSON.match(body):
         return unescape(body)

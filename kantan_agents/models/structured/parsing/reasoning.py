@@ -1,4 +1,4 @@
-"""Where the reasoning in a model's reply ends: servers often leave it in the text, before the answer."""
+"""Skips reasoning in replies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kantan_agents.models.structured.parsing.tolerant_tokens import OPENERS, Bud
 
 _SQUARE = r"\["
 _MOST_MARKS = 2_000
-_MOST_BRACKETS = 200_000  # each may begin a mark, and takes up to a quarter of a microsecond
+_MOST_BRACKETS = 200_000  # each takes up to 0.25 microseconds
 
 REASONING_TAGS: Final = {
     "think": "think",
@@ -27,10 +27,10 @@ REASONING_TAGS: Final = {
     "antthinking": "think",
     "inner_monologue": "inner_monologue",
 }
-"""The tags around reasoning, and by which name of a tag each is closed.
+"""The tags around reasoning, and their closing tags.
 
-They may have any prefix, attributes, and what models add to the name (``think:opensource``,
-``think_never_used_51bc``). Tags that users may want in an answer, such as ``<plan>``, are left out.
+They may have prefixes, attributes, and suffixes (``think:opensource``, ``think_never_used_51bc``). Tags that
+users may want, such as ``<plan>``, are omitted.
 """
 REASONING_MARKS: Final = (
     (r"\[think(?:ing)?\]", r"\[/think(?:ing)?\]"),
@@ -58,26 +58,24 @@ def _marks_with(bracket: str) -> str:
     return "|".join(f"(?P<{name}>{mark[len(bracket) :]})" for name, mark in marks if mark.startswith(bracket))
 
 
-# Sorted by the first character, because compiled code then looks for nothing else.
+# Sorted by the first character, for fast searches.
 _MARK = re.compile(
     rf"<(?:(?P<end>/)?(?:[\w.-]{{1,30}}:)?(?P<tag>{'|'.join(REASONING_TAGS)})"
     rf"(?:_never_used_\w{{1,40}}|:[\w.-]{{1,30}})?(?:\s[^<>]{{0,300}})?(?<!/)>"
     rf"|{_marks_with('<')})|\[(?:{_marks_with(_SQUARE)})|◁(?:{_marks_with('◁')})",
     re.IGNORECASE,
 )
-# The channels of gpt-oss, if a server has removed the marks and left the names.
+# The channels of gpt-oss without their marks.
 _BARE_CHANNELS = ("analysis", "commentary")
 _BARE_FINAL = "assistantfinal"
 
 
 def reply_in(text: str) -> str:
-    """Return the part of a model's reply that is not reasoning.
+    """Return the part of a model's reply that is not reasoning, in linear time.
 
-    It follows the last mark that closes reasoning, whether or not a mark opens it, because many servers omit
-    the opening one. Reasoning that never closes is not a reply. A mark in a JSON string belongs to the JSON.
-    A sentence may mention a mark that opens reasoning, but not one that closes it, which may end a draft.
-
-    Every reader of a reply calls this first. The time is linear in the length of the text.
+    It follows the last closing mark, even an unopened one: many servers omit the opening mark. Reasoning that
+    never closes is not a reply. Marks in JSON strings do not count. A sentence may mention an opening mark,
+    but not a closing one, which may end a draft.
     """
     if text.lstrip().startswith(_BARE_CHANNELS) and (final := text.rfind(_BARE_FINAL)) >= 0:
         text = text[final + len(_BARE_FINAL) :]
@@ -93,7 +91,6 @@ def reply_in(text: str) -> str:
 
 
 def _bounds(source: TokenSource, marks: list[re.Match[str]]) -> tuple[int, int]:
-    """Return where the reply starts and ends."""
     start, pos = 0, 0
     left = iter(marks)
     for mark in left:
@@ -113,7 +110,7 @@ def _bounds(source: TokenSource, marks: list[re.Match[str]]) -> tuple[int, int]:
 
 
 def _closing(form: str, marks: Iterator[re.Match[str]]) -> re.Match[str] | None:
-    """Return the next mark that closes a form, or one that nothing has opened."""
+    """Return the next mark that closes a form or is unopened."""
     inside: set[str] = set()
     for mark in marks:
         other, closes = _kind(mark)
@@ -125,7 +122,7 @@ def _closing(form: str, marks: Iterator[re.Match[str]]) -> re.Match[str] | None:
 
 
 def _is_mentioned(mark: re.Match[str]) -> bool:
-    """Return whether a mark is a word of a sentence: "in the <analysis> section", "the tag `<think>`"."""
+    """Return whether a sentence mentions a mark: "in the <analysis> section", "the tag `<think>`"."""
     text, start, end = mark.string, mark.start(), mark.end()
     if text[start - 1 : start] in tuple("`\"'") and text[start - 1] == text[end : end + 1]:
         return "``" not in (text[max(start - 2, 0) : start], text[end : end + 2])
@@ -137,7 +134,6 @@ def _is_mentioned(mark: re.Match[str]) -> bool:
 
 
 def _kind(mark: re.Match[str]) -> tuple[str, bool]:
-    """Return the form that a mark belongs to, and whether it closes."""
     if (tag := mark["tag"]) is not None:
         return REASONING_TAGS[tag.lower()], mark["end"] is not None
     name = str(mark.lastgroup)
@@ -145,7 +141,7 @@ def _kind(mark: re.Match[str]) -> tuple[str, bool]:
 
 
 def _end_of_json_with(mark: re.Match[str], source: TokenSource, pos: int) -> int | None:
-    """Return the end of the JSON that begins at ``pos`` or later and has a mark in a string, or None."""
+    """Return the end of the next JSON that has the mark in a string."""
     try:
         source.spend(1)
         while (start := min(source.find(bracket, pos) for bracket in OPENERS)) < mark.start():

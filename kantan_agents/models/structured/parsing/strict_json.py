@@ -1,4 +1,4 @@
-"""Decodes strictly valid JSON at any position of a text; failure is a return value, not an exception."""
+"""Decodes strictly valid JSON at any index, without exceptions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final, NoReturn
 
 
 class _Nothing:
-    """The result if no value could be read; None is a JSON value."""
+    """The result without a value; None is a JSON value."""
 
     def __repr__(self) -> str:
         return "NOTHING"
@@ -26,29 +26,23 @@ _LENIENT = json.JSONDecoder(strict=False)  # accepts control characters in strin
 
 
 def decode_at(text: str, start: int, *, constants: bool = False) -> tuple[Any, int]:
-    """Return the JSON value at an index, and its end.
+    """Return the JSON value at an index (not white space), and its end.
 
-    Args:
-        text: Any text.
-        start: Index of the first character of the value, not of white space.
-        constants: Whether NaN, Infinity and -Infinity are accepted.
-
-    Returns:
-        The value and its end. ``NOTHING`` and the index of the error if the text is not JSON. ``NOTHING`` and
-        -1 if it contains a constant, or more levels or digits than the decoder supports.
+    ``constants`` allows NaN, Infinity and -Infinity. Else ``NOTHING`` and the index of the error; -1 for a
+    constant, or more levels or digits than the decoder supports.
     """
     decoder = _WITH_CONSTANTS if constants else _STRICT
     try:
         return decoder.raw_decode(text, start)
     except json.JSONDecodeError as error:
-        # The decoder reports an unterminated string at its start, after reading to the end of the text.
+        # The decoder reports an unterminated string at its start.
         return NOTHING, len(text) if error.msg.startswith("Unterminated") else error.pos
     except (ValueError, RecursionError):
         return NOTHING, -1
 
 
 def unescape(body: str) -> str | None:
-    """Return the decoded body of a JSON string; None if it is not exactly one string."""
+    """Return a JSON string's decoded body."""
     try:
         value, end = _LENIENT.raw_decode(f'"{body}"')
     except json.JSONDecodeError:
@@ -57,7 +51,7 @@ def unescape(body: str) -> str | None:
 
 
 def depth_of(value: Any, most: int) -> int:
-    """Return the nesting depth of objects and arrays, counted up to ``most`` + 1."""
+    """Return the nesting depth, up to ``most`` + 1."""
     depth, level = 0, [value] if isinstance(value, (dict, list)) else []
     while level and depth <= most:
         depth += 1

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001, RUF002 - this module handles similar-looking characters on purpose
-"""A tolerant parser for nearly valid JSON, as models send it; it never invents data."""
+"""A tolerant parser for nearly valid JSON; it never invents data."""
 
 from __future__ import annotations
 
@@ -25,16 +25,12 @@ from kantan_agents.models.structured.parsing.tolerant_tokens import (
 )
 
 Found = tuple[int, int, Any]
-"""The start of a value, the index from which to search for the next one, and the value."""
+"""The start of a value, where to search next, and the value."""
 
 
 @attrs.frozen
 class Partial:
-    """An incomplete value: it breaks off, or one of its members could not be read.
-
-    Attributes:
-        value: The readable part.
-    """
+    """A value that is cut off or has an unreadable member."""
 
     value: Any
 
@@ -46,8 +42,6 @@ _UNREADABLE = re.compile(r'[^,，{}｛｝\[\]［］"“”＂\n]*')
 
 
 class _Open:
-    """An object or array that is still open."""
-
     __slots__ = ("closers", "items", "key", "separated", "spoiled")
 
     def __init__(self, opener: str) -> None:
@@ -58,7 +52,7 @@ class _Open:
         self.spoiled = False
 
     def put(self, value: Any) -> None:
-        """Add the next value; an unreadable one (``NOTHING``) removes its key, or spoils the whole array."""
+        """Add the next value; ``NOTHING`` drops its key or spoils the array."""
         self.separated = False
         if isinstance(self.items, list):
             self.items.append(value)
@@ -70,19 +64,14 @@ class _Open:
             self.items[self.key] = value
 
     def value(self) -> Any:
-        """Return the value so far; ``NOTHING`` for an array with a gap, or if no member could be read."""
+        """Return the value so far; ``NOTHING`` for a spoiled array or without readable members."""
         if self.spoiled and (isinstance(self.items, list) or not self.items):
             return NOTHING
         return self.items
 
 
 class _StopError(Exception):
-    """The rest of a value cannot be read.
-
-    Args:
-        pos: The index from which to search for the next value.
-        cut_off: Whether the reply ends here; otherwise the text here is not JSON.
-    """
+    """The rest of a value cannot be read; search on at ``pos``."""
 
     def __init__(self, pos: int, *, cut_off: bool) -> None:
         super().__init__(pos)
@@ -102,14 +91,14 @@ class _Reader:
         self._is_partial = False
 
     def read(self) -> tuple[Any, int]:
-        """Return the value, a ``Partial`` or ``NOTHING``, and where to search for the next one."""
+        """Return the value, ``Partial`` or ``NOTHING``, and where to search next."""
         pos = self._start + 1
         self._source.comment = None
         try:
             while self._open:
                 pos = self._step(pos)
         except _StopError as stop:
-            # The skipped comment may have been ordinary text, so search again after its first character.
+            # The comment may be ordinary text, so search inside it.
             pos = stop.pos if self._source.comment is None else min(stop.pos, self._source.comment + 1)
             return self._cut_off() if stop.cut_off else NOTHING, pos
         if self._too_deep or self._last is NOTHING:
@@ -117,7 +106,6 @@ class _Reader:
         return Partial(self._last) if self._is_partial else self._last, pos
 
     def _step(self, pos: int) -> int:
-        """Read one member, comma or closing bracket, and return where it ends."""
         self._source.spend(1)
         top, here = self._open[-1], self._next(pos)
         char = self._source.text[here]
@@ -146,14 +134,12 @@ class _Reader:
         return self._value(top, here)
 
     def _next(self, pos: int) -> int:
-        """Return the index of the next character outside white space and comments."""
         here = self._source.skip(pos)
         if self._source.is_end(here):
             raise _StopError(pos, cut_off=True)
         return here
 
     def _key(self, top: _Open, here: int) -> int:
-        """Read a key and its colon, and return the index of the value."""
         text = self._source.text
         if text[here] in QUOTES:
             key, end = self._source.key(here)
@@ -195,7 +181,7 @@ class _Reader:
         return end
 
     def _unreadable(self, here: int) -> int:
-        """Return the end of an unreadable value, if a delimiter separates it from the next member."""
+        """Return the end of an unreadable value if a delimiter follows."""
         match = _UNREADABLE.match(self._source.text, here)
         end = match.end() if match else here
         self._source.spend((end - here) // 64)
@@ -209,7 +195,6 @@ class _Reader:
         return end
 
     def _cut_off(self) -> Any:
-        """Return the complete members of a value that is cut off."""
         value: Any = NOTHING
         while self._open:
             top = self._open.pop()
@@ -220,11 +205,7 @@ class _Reader:
 
 
 def value_at(source: TokenSource, start: int) -> tuple[Any, int]:
-    """Return the value at a bracket, a ``Partial`` or ``NOTHING``, and where to search for the next one.
-
-    Raises:
-        BudgetSpentError: The budget of ``source`` is spent.
-    """
+    """Return the value at a bracket, ``Partial`` or ``NOTHING``, and where to search next."""
     value, pos = source.json_at(start, MAX_DEPTH)
     if value is NOTHING:
         source.spend(_START_STEPS)
@@ -235,15 +216,10 @@ def value_at(source: TokenSource, start: int) -> tuple[Any, int]:
 def tolerant_values(
     source: TokenSource, openers: str, known: Mapping[int, int] | None = None
 ) -> Iterator[Found]:
-    """Find the values that begin with one of two brackets, in order.
+    """Yield each value or ``Partial`` until the budget is spent.
 
-    Args:
-        source: The reply.
-        openers: ``"{｛"`` for objects, ``"[［"`` for arrays.
-        known: Start and end of the values that have been yielded already, to be skipped.
-
-    Yields:
-        Each value or ``Partial``, until the budget of ``source`` is spent.
+    ``openers`` is ``"{｛"`` for objects or ``"[［"`` for arrays. ``known`` values, by start and end, are
+    skipped.
     """
     ends = sorted((known or {}).items())
     pos = 0

@@ -1,8 +1,7 @@
 # ruff: noqa: RUF001 - this module handles similar-looking characters on purpose
 """Tokens of nearly valid JSON: white space, comments, strings, numbers and literals.
 
-Compiled code does all searching, and every search draws on one budget, so a hostile text takes no more time
-than a long one.
+All searches share one budget, so a hostile reply takes no longer than a long one.
 """
 
 from __future__ import annotations
@@ -16,20 +15,17 @@ from kantan_agents.models.structured.parsing.escapes import AMBIGUOUS, has_contr
 from kantan_agents.models.structured.parsing.strict_json import NOTHING, decode_at, depth_of, unescape
 
 MAX_STEPS: Final = 50_000
-"""The budget for one reply. A step takes about a microsecond, so the limit is less than a tenth of a second.
+"""Steps for one reply, of about a microsecond: less than 0.1 s in total.
 
-A member costs about five steps, and strictly valid JSON almost none. This suffices for a reply of 50,000
-characters that is damaged in every line, and for a much longer one with a few errors.
+A member costs about five. This suffices for 50,000 characters with damage in every line.
 """
 MAX_DEPTH: Final = 200
-"""Maximum nesting of objects and arrays: validators, printers and copiers recurse."""
+"""Maximum nesting: validators, printers and copiers recurse."""
 
 QUOTES: Final = {'"': '"', "'": "'", "“": "”", "”": "”", "‘": "’", "’": "’", "＂": "＂"}
-"""The closing quote for each opening quote."""
 COMMAS: Final = frozenset(",，")
 COLONS: Final = frozenset(":：")
 OPENERS: Final = {"{": "}｝", "｛": "}｝", "[": "]］", "［": "]］"}
-"""The closing brackets for each opening bracket."""
 CLOSERS: Final = frozenset("}｝]］")
 
 _LITERALS: Final = {
@@ -55,9 +51,9 @@ _KEY = re.compile(
 _NEXT_MEMBER = re.compile(rf"""["'“”‘’＂}}｝,，….]|[\w$][\w$.-]{{0,100}}[{_SPACES}]{{0,100}}[:：]""")
 _PROSE = re.compile(rf"(?!(?:{'|'.join(_LITERALS)})(?![\w$]))[^\W\d_]")
 _WORD = re.compile(r"\w")
-_AFTER = re.compile(r"[\s(\[{<:=,/>-]")  # what precedes a quotation
-_MAX_DIGITS = 4_000  # below Python's limit for converting text to int
-_STRICT_TRIES = 32  # the cost of a failed one grows with its position in the text
+_AFTER = re.compile(r"[\s(\[{<:=,/>-]")  # precedes a quotation
+_MAX_DIGITS = 4_000  # below Python's limit for converting to int
+_STRICT_TRIES = 32  # a failed one costs more the later it starts
 
 
 class BudgetSpentError(Exception):
@@ -65,12 +61,9 @@ class BudgetSpentError(Exception):
 
 
 class TokenSource:
-    """A reply with its tokens, its cached searches, and its budget.
+    """A reply with its caches and its budget.
 
-    Args:
-        text: The reply.
-        steps: The budget.
-        broken: Indexes of brackets that are known not to begin strictly valid JSON.
+    ``broken``: brackets that start no strict JSON.
     """
 
     def __init__(self, text: str, steps: int = MAX_STEPS, broken: Container[int] = ()) -> None:
@@ -78,7 +71,7 @@ class TokenSource:
         self.end = len(text)
         self.spent = 0
         self.comment: int | None = None
-        """Index of the first comment skipped since this was last set to None."""
+        """Index of the first comment skipped since the last reset."""
         self._steps = steps
         self._broken = broken
         self._found: dict[str, tuple[int, int]] = {}
@@ -86,17 +79,13 @@ class TokenSource:
         self._tried_length = 2 * len(text) + 10_000
 
     def spend(self, steps: int) -> None:
-        """Charge steps to the budget.
-
-        Raises:
-            BudgetSpentError: The budget is spent.
-        """
+        """Charge steps; raise BudgetSpentError."""
         self.spent += steps
         if self.spent > self._steps:
             raise BudgetSpentError
 
     def find(self, needle: str, start: int) -> int:
-        """Return the index of the next occurrence, or the end; caches the last search for each needle."""
+        """Return the next occurrence, or the end; cached."""
         begin, place = self._found.get(needle, (1, 0))
         if begin <= start <= place:
             return place
@@ -127,16 +116,11 @@ class TokenSource:
         return pos
 
     def is_end(self, pos: int) -> bool:
-        """Return whether the reply ends at an index, or its code block does, with a fence on a new line."""
+        """Return whether the reply or its block ends here."""
         return pos >= self.end or (self.text.startswith("```", pos) and self.text[pos - 1] == "\n")
 
     def json_at(self, pos: int, depth: int) -> tuple[Any, int]:
-        """Return the strictly valid object or array at an index, and its end; or ``NOTHING``.
-
-        Args:
-            pos: Index of its opening bracket.
-            depth: Maximum nesting depth.
-        """
+        """Return the strict value at a bracket, and its end."""
         if self._tries <= 0 or self._tried_length <= 0 or pos in self._broken:
             return NOTHING, pos
         value, end = decode_at(self.text, pos, constants=True)
@@ -149,14 +133,13 @@ class TokenSource:
         return NOTHING, pos
 
     def has_control(self, start: int, end: int) -> bool:
-        """Return whether a value contains an escape that is ambiguous in what needs repair."""
+        """Return whether an escape is ambiguous."""
         return has_control(self.text, start, end)
 
     def key(self, pos: int) -> tuple[Any, int]:
-        """Return the quoted key at an index, and its end; ``NOTHING`` if it is not closed.
+        """Return the quoted key at an index, and its end; ``NOTHING`` if unclosed.
 
-        The first quote ends it, except an apostrophe within a word. Otherwise, text that is not a key would
-        be read up to the next colon.
+        The first quote closes it, except an apostrophe within a word.
         """
         quote = QUOTES[self.text[pos]]
         place = self._closing(quote, pos + 1)
@@ -167,18 +150,13 @@ class TokenSource:
         return self._unescaped(pos + 1, place), place + 1
 
     def string(self, pos: int, *, in_object: bool) -> tuple[Any, int]:
-        """Return the string value at an index, and its end.
+        """Return the string value at its opening quote, and its end.
 
-        A quote ends it only if the text after the quote can follow a value.
-
-        Args:
-            pos: Index of its opening quote.
-            in_object: Whether it is a member of an object; otherwise it is an item of an array.
+        A quote closes it only if the next characters can follow a value.
 
         Returns:
-            The string and its end. ``NOTHING`` and the end of the text if no quote ends it; ``NOTHING`` and
-            ``pos`` + 1 if it seems to contain a key, so that its end is ambiguous. ``AMBIGUOUS`` and its end
-            if its quotes or escapes have more than one reading.
+            ``NOTHING`` and the end of the reply if no quote closes it; ``NOTHING`` and ``pos`` + 1 if it
+            seems to contain a key; ``AMBIGUOUS`` and its end if it has more than one reading.
         """
         quote = QUOTES[self.text[pos]]
         place = self._closing(quote, pos + 1)
@@ -193,7 +171,7 @@ class TokenSource:
     def scalar(self, pos: int, *, in_object: bool) -> tuple[Any, int]:
         """Return the number or literal at an index, and its end; or ``NOTHING``.
 
-        A number at the very end of the text is not accepted, because digits may be missing.
+        A number at the very end is rejected, because digits may be missing.
         """
         text = self.text
         if match := _LITERAL.match(text, pos):
@@ -213,7 +191,7 @@ class TokenSource:
         return NOTHING, pos
 
     def ends_value(self, pos: int, *, in_object: bool) -> bool:
-        """Return whether the text at an index can follow a value."""
+        """Return whether these characters may follow a value."""
         self.spend(1)
         pos = self.skip(pos)
         if self.is_end(pos) or self.text[pos] in CLOSERS:
@@ -228,7 +206,6 @@ class TokenSource:
         return _PROSE.match(self.text, pos) is None
 
     def _closing(self, quote: str, pos: int) -> int:
-        """Return the next quote that no backslash escapes."""
         while True:
             self.spend(1)
             place = self.find(quote, pos)
@@ -240,7 +217,6 @@ class TokenSource:
             pos = place + 1
 
     def _content(self, start: int, end: int) -> Any:
-        """Return the content of a string between two quotes."""
         left = self.text[start]
         marks = {left, QUOTES[left]}
         if any(mark in self.text[start + 1 : end] for mark in marks):
@@ -262,9 +238,9 @@ class TokenSource:
 
 
 def _is_quotation(body: str, marks: set[str]) -> bool:
-    """Return whether the unescaped quotes in a string can only be a quotation, an apostrophe or inches.
+    """Return whether unescaped quotes can only be a quotation, apostrophe or inches.
 
-    Otherwise they may be those of several strings: ``"a" + "b"``, ``\"\"\"a\"\"\"``.
+    Otherwise they may delimit several strings: ``"a" + "b"``.
     """
     places = [
         match.start()

@@ -1,4 +1,4 @@
-"""``AgentOutput``: the output schema of one agent, with its options for requesting it."""
+"""``AgentOutput``: an agent's output schema."""
 
 from __future__ import annotations
 
@@ -20,29 +20,25 @@ from kantan_agents.models.structured.schemas.schema_nodes import Nodes, properti
 
 
 class AgentOutput(OutputSchema):
-    """The output schema of an agent.
-
-    Attributes:
-        delivery: The output mode and the number of repairs.
-    """
+    """The output schema of an agent, with its ``delivery`` options."""
 
     delivery: Delivery
 
     @classmethod
     def delivered(cls, schema: OutputSchema, delivery: Delivery) -> Self:
-        """Return a schema with the options of an agent."""
+        """Return a schema with an agent's options."""
         made = cls.adopt(schema)
         made.delivery = delivery
         return made
 
     @cached_property
     def key(self) -> str:
-        """The key under which successful forms are stored: the schema as JSON text, unless one is given."""
+        """The memory key of working forms."""
         return self.delivery.memory_key or json.dumps(self.plain, ensure_ascii=False)
 
     @cached_property
     def example(self) -> str:
-        """An example of the values that the schema describes, as JSON text."""
+        """An example value as JSON."""
         return json.dumps(example_of(self.plain), ensure_ascii=False)
 
     @cached_property
@@ -50,29 +46,24 @@ class AgentOutput(OutputSchema):
         return validator_of(self.json_schema())
 
     def is_violated_by(self, value: Any) -> bool:
-        """Return whether a value shows that the provider does not enforce the schema.
+        """Return whether a value proves that the schema is not enforced.
 
-        Only the strict form is enforced, and it cannot express every constraint of a type.
+        The strict form cannot express every constraint.
         """
         if not self.is_strict_json_schema():
             return False
         try:
             return not self._on_wire.is_valid(value)
-        except ValueError:  # the value is not JSON, such as NaN
+        except ValueError:  # not JSON, such as NaN
             return True
 
     def is_foreign(self, value: Any) -> bool:
-        """Return whether an object has no property of the schema, such as a copy of the schema itself."""
+        """Return whether an object lacks all properties."""
         known = properties_of(Nodes(self.plain).applying(self.plain) or {})
         return isinstance(value, dict) and bool(known) and known.keys().isdisjoint(value)
 
     def validate_json(self, json_str: str) -> Any:
-        """Return the value in the output type.
-
-        Raises:
-            StructuredOutputError: E40, all attempts failed, and this is the text of the last one.
-            ModelBehaviorError: The text does not fit, and did not come from the agent's model.
-        """
+        """Return the value; E40 after all attempts, ModelBehaviorError for others' text."""
         error = failure_for(self, json_str)
         if error is not None:
             raise error
@@ -82,9 +73,7 @@ class AgentOutput(OutputSchema):
 def agent_output(output_type: Any, delivery: Delivery) -> AgentOutputSchemaBase | None:
     """Return the value for the SDK agent's ``output_type``.
 
-    Raises:
-        OutputSchemaError: E41, the type cannot be expressed as a JSON schema.
-        InvalidOptionError: E75, a custom schema object only supports the provider's native mode.
+    E41 if impossible; E75 for a custom schema object without native mode.
     """
     schema = output_schema(output_type)
     if isinstance(schema, AgentOutput):

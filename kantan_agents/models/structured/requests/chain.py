@@ -1,4 +1,4 @@
-"""``Chain``: decides what follows an answer: accept it, request another form, request a repair, or fail."""
+"""``Chain``: what follows an answer."""
 
 from __future__ import annotations
 
@@ -15,14 +15,7 @@ from kantan_agents.models.structured.requests.request import Request
 
 @attrs.define
 class Chain:
-    """All requests for one structured output, from the SDK's request to the answer the SDK gets.
-
-    Attributes:
-        first: The SDK's request.
-        fetch: The attempts so far.
-        next: The next request.
-        usage: The usage of all requests so far.
-    """
+    """All requests for one structured output, from the SDK's ``first`` to the ``next``."""
 
     first: Request
     fetch: Fetch
@@ -31,16 +24,12 @@ class Chain:
 
     @classmethod
     def of(cls, request: Request) -> Chain:
-        """Return a new chain for a request of the SDK."""
+        """Return a new chain for an SDK request."""
         clear_failure()
         return cls(request, Fetch.of(request.schema), request)
 
     def settled(self, answer: ModelResponse) -> ModelResponse | None:
-        """Return the answer for the SDK, or None if ``next`` must be sent first.
-
-        Raises:
-            StructuredOutputError: E40, all attempts failed and the last reply contains no text.
-        """
+        """Return the answer for the SDK, or None to send ``next``; E40 on failure."""
         answer = self._with_all_usage(answer)
         text = final_text(answer.output)
         if text is None:
@@ -66,7 +55,7 @@ class Chain:
 
     def _failed(self, answer: ModelResponse, text: str) -> ModelResponse:
         error = unfit_output(self.fetch.schema.name(), self.fetch.attempts)
-        if not text:  # the SDK would call the model again until the turns are used up
+        if not text:  # else the SDK would use up the turns
             raise error
         set_failure(self.fetch.schema, error)
         return answer
@@ -90,7 +79,6 @@ def _with_text(answer: ModelResponse, text: str) -> ModelResponse:
 
 
 def _feedback(reading: OutputReading, mode: str | None) -> str:
-    """Return the message to the model about a rejected reply."""
     if reading.is_partial:
         problem = (
             "The JSON in your reply breaks off, or part of it cannot be read. Be brief, and write valid JSON."

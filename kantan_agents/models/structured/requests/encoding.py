@@ -1,4 +1,4 @@
-"""Encodes a request for structured output in one form: native schema, final tool, or prompt."""
+"""Encodes structured output requests."""
 
 from __future__ import annotations
 
@@ -15,31 +15,19 @@ from kantan_agents.models.structured.requests.forms import Form
 from kantan_agents.models.structured.requests.request import Request
 
 EXAMPLE_WORDS: Final = "Reply with ONLY a JSON object in this form, with your own values:"
-"""The words before the example."""
+"""Precedes the example."""
 
 
 @attrs.frozen
 class Encoded:
-    """A request in one form.
-
-    Attributes:
-        request: The request to send.
-        final_tool: Name of the tool whose arguments are the answer; None without such a tool.
-    """
+    """A request in one form; ``final_tool`` is the name of its final tool, if any."""
 
     request: Request
     final_tool: str | None = None
 
 
 def encoded(request: Request, schema: AgentOutput, form: Form, *, is_chat: bool) -> Encoded:
-    """Return a request in the given form.
-
-    Args:
-        request: The SDK's request.
-        schema: The schema of the answer.
-        form: The form.
-        is_chat: Whether it is sent to the chat completions API rather than the Responses API.
-    """
+    """Return a request in the given form."""
     if form.mode == "native":
         return Encoded(request)
     bare = request.with_options(output_schema=None)
@@ -67,13 +55,12 @@ def _appended(instructions: str | None, suffix: str) -> str:
 
 
 def _tool_suffix(name: str) -> str:
-    # Short, and without mentioning JSON: a model that is instructed to write JSON does not call the tool
-    # (spec structured output).
+    # Models that are instructed to write JSON call no tool (spec structured output).
     return f"Give the final answer by calling the tool `{name}`."
 
 
 def schema_text(schema: AgentOutput, *, beside_tools: bool) -> str:
-    """Return what the prompt form adds to the instructions, in the words of spec structured output."""
+    """Return the prompt form's instructions (spec structured output)."""
     when = "When you do not call a tool, you" if beside_tools else "You"
     text = json.dumps(schema.plain, ensure_ascii=False, indent=2)
     return (
@@ -84,16 +71,15 @@ def schema_text(schema: AgentOutput, *, beside_tools: bool) -> str:
 
 
 def example_text(schema: AgentOutput) -> str:
-    """Return what the example form adds to the user's message.
+    """Return the example form's addition to the user's message.
 
-    Small models write a schema again, or ignore it; many follow an example if it is the last that they read
-    (``benchmarks/valid_shares.py``).
+    Small models ignore a schema but follow a final example (``benchmarks/valid_shares.py``).
     """
     return f"{EXAMPLE_WORDS}\n{schema.example}"
 
 
 def _with_example(request: Request, text: str) -> Request:
-    """Return a request with a text after the user's last message, or else after the instructions."""
+    """Append to the user's last message, or else to the instructions."""
     given = request.input
     if isinstance(given, str):
         return attrs.evolve(request, input=f"{given}\n\n{text}")
@@ -103,7 +89,7 @@ def _with_example(request: Request, text: str) -> Request:
         content = f"{content}\n\n{text}"
     elif isinstance(content, list):
         content = [*content, {"type": "input_text", "text": text}]
-    else:  # the result of a tool: not every server takes a message of the user after it
+    else:  # not every server accepts a user message after a tool's result
         return attrs.evolve(request, instructions=_appended(request.instructions, text))
     return attrs.evolve(request, input=[*given[:-1], {**last, "content": content}])
 
@@ -112,7 +98,7 @@ def _with_tool_choice(request: Request, name: str, *, forced: bool) -> Any:
     choice = request.settings.tool_choice
     if choice is None and forced:
         choice = "required"
-    elif choice == "none":  # meant for the agent's own tools; the final tool delivers the answer
+    elif choice == "none":  # meant for the agent's own tools
         choice = name
     if choice is request.settings.tool_choice:
         return request.settings

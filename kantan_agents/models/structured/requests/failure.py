@@ -1,4 +1,4 @@
-"""The error of a structured output whose attempts all failed, and how it reaches the SDK."""
+"""The error of a failed structured output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kantan_agents.errors import StructuredOutputError
 
 
 class UnfitOutputError(StructuredOutputError, ModelBehaviorError):
-    """E40 as a ``ModelBehaviorError``, so that the SDK calls its ``invalid_final_output`` handlers."""
+    """E40, for the SDK's ``invalid_final_output`` handlers."""
 
     def __init__(self, **data: Any) -> None:
         StructuredOutputError.__init__(self, **data)
@@ -25,18 +25,18 @@ _failure: ContextVar[tuple[object, UnfitOutputError] | None] = ContextVar(
 
 
 def set_failure(schema: object, error: UnfitOutputError) -> None:
-    """Make a schema raise an error for the invalid text that the SDK is about to validate."""
+    """Make a schema reject the next reply."""
     _failure.set((schema, error))
 
 
 def clear_failure() -> None:
-    """Remove the failure of an earlier run in the same task."""
+    """Remove an earlier run's failure."""
     if _failure.get() is not None:
         _failure.set(None)
 
 
 def failure_for(schema: object, text: str) -> UnfitOutputError | None:
-    """Return the error that a schema must raise for this text; None for any other text."""
+    """Return the error for this reply, if any."""
     known = _failure.get()
     if known is None or known[0] is not schema or known[1].text != text:
         return None
@@ -44,12 +44,7 @@ def failure_for(schema: object, text: str) -> UnfitOutputError | None:
 
 
 def unfit_output(output: str, attempts: list[Any]) -> UnfitOutputError:
-    """Return the error for a structured output whose attempts all failed.
-
-    Args:
-        output: Name of the output type.
-        attempts: The attempts, in order.
-    """
+    """Return the error for an output type and its attempts."""
     replies = [attempt.text for attempt in attempts if attempt.text is not None]
     tried = "; ".join(f"{number}. {attempt}" for number, attempt in enumerate(attempts, 1))
     return UnfitOutputError(

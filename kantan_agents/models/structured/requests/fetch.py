@@ -1,4 +1,4 @@
-"""``Fetch``: the attempts for one structured output, and which form to try next."""
+"""``Fetch``: attempts for one structured output."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class OutputAttempt:
     Attributes:
         mode: ``"native"``, ``"tool"`` or ``"prompt"``.
         model: Name of the model.
-        text: The model's reply; None if the provider refused the request.
-        problems: Why the reply was rejected, first that it was cut off; empty if it was accepted, or complete
-            without any JSON.
-        refusal: The provider's message, if it refused the request.
+        text: The model's reply; None if the provider rejected the request.
+        problems: Why the reply was rejected, first that it was cut off. Empty if it was accepted, or if it is
+            complete and has no JSON.
+        refusal: The provider's message, if it rejected the request.
         fits: Whether the reply was accepted.
     """
 
@@ -46,7 +46,7 @@ class OutputAttempt:
         return f"{self.mode}: {'no JSON in the reply' if (self.text or '').strip() else 'an empty reply'}"
 
     def as_dict(self, *, with_text: bool) -> dict[str, Any]:
-        """Return it as a dict for a trace; ``with_text`` includes the reply, its problems and the refusal."""
+        """Return it as a dict for a trace; ``with_text`` includes reply, problems and ``refusal``."""
         data: dict[str, Any] = {"mode": self.mode, "model": self.model, "fits": self.fits}
         if with_text:
             data |= {"text": self.text, "problems": list(self.problems), "refusal": self.refusal}
@@ -61,24 +61,16 @@ _NO_TOOL_MODE = (
 
 @lru_cache(maxsize=64)
 def known_forms(family: Family, wanted: OutputMode, has_tools: bool) -> tuple[Form, ...]:
-    """Return the forms to try for a family of providers, best first.
-
-    Args:
-        family: The family of the provider.
-        wanted: The output mode of the agent.
-        has_tools: Whether the request has tools or hand-offs.
-    """
+    """Return a family's forms, best first."""
     known = family.forms_beside_tools if has_tools else family.forms
     if wanted == "auto":
         return known
-    # A mode that the user has chosen is tried even if it is known to fail.
+    # The user's choice is tried even if it is known to fail.
     return tuple(form for form in known if form.mode == wanted and not form.sends_schema) or (Form(wanted),)
 
 
 @attrs.frozen
 class _Sent:
-    """The latest request: its target, its form, and the remaining forms."""
-
     target: FormTarget
     form: Form
     left: tuple[Form, ...]
@@ -86,14 +78,7 @@ class _Sent:
 
 @attrs.define
 class Fetch:
-    """The attempts for one structured output.
-
-    Attributes:
-        schema: The schema of the answer.
-        repairs_left: How many more repairs may be requested.
-        attempts: The attempts so far, in order.
-        memory: What is known about forms; a replay has a memory of its own.
-    """
+    """The attempts for one structured output. ``memory`` is separate in a replay."""
 
     schema: AgentOutput
     repairs_left: int
@@ -111,19 +96,13 @@ class Fetch:
 
     @property
     def mode(self) -> str | None:
-        """The mode of the latest request; None if a middleware answered instead of the model."""
+        """The latest mode, if a model was called."""
         return None if self._sent is None else self._sent.form.mode
 
     def forms(self, target: FormTarget, family: Family, *, is_kept: bool) -> tuple[Form, ...]:
-        """Return the forms to try for a target, best first.
+        """Return a target's forms, best first.
 
-        Args:
-            target: The model, the schema, and whether there are tools.
-            family: The family of the provider.
-            is_kept: Whether the provider stores the conversation.
-
-        Raises:
-            InvalidOptionError: E75, the output mode is ``"tool"``, and the provider stores the conversation.
+        E75 for output mode ``"tool"`` if the provider stores the conversation.
         """
         if self._repeated is not None and self._repeated.target == target:
             return (self._repeated.form,)
@@ -141,13 +120,13 @@ class Fetch:
         self._sent = _Sent(target, form, left)
 
     def refused(self, message: str) -> None:
-        """Record that the provider refused the request."""
+        """Record that the provider rejected the request."""
         if self._sent is not None:
             attempt = OutputAttempt(self._sent.form.mode, self._sent.target.model, refusal=message)
             self.attempts.append(attempt)
 
     def slipped(self) -> None:
-        """Record that this answer's form is an exception, which says nothing about later requests."""
+        """Ignore this form for later requests."""
         self._slipped = True
 
     def accepted(self, text: str) -> None:
@@ -161,15 +140,13 @@ class Fetch:
     ) -> Literal["other mode", "repair", "end"]:
         """Record that the reply does not fit, and return the next step.
 
-        ``cut`` says that the reply was cut off, if it was.
-        ``"other mode"`` if the reply shows that the provider or the model does not follow the mode,
-        ``"repair"`` if the reply only needs correction, ``"end"`` if no repairs are left.
+        ``"other mode"`` if the reply ignores the mode, ``"end"`` without repairs.
         """
         self._record(text, reading.problems if cut is None else (cut, *reading.problems), fits=False)
         sent, self._sent = self._sent, None
         if cut is None:
             breaks_mode = sent is not None and self._breaks_mode(sent.form, reading)
-        else:  # not for want of another form, unless a text takes the place of the call
+        else:  # the model wrote text instead of the call
             breaks_mode = sent is not None and self._is_text_for_call(sent.form, text, reading)
         if sent is not None and breaks_mode:
             spent = TOOL_FORMS if sent.form in TOOL_FORMS else (sent.form,)
@@ -202,16 +179,16 @@ class Fetch:
         return form in TOOL_FORMS and bool(text.strip()) and self._breaks_mode(form, reading)
 
     def _is_unsupported(self, sent: _Sent, text: str) -> bool:
-        # An empty reply, or one bad reply in a form that has worked, must not demote the form permanently.
+        # A form that has worked must survive one empty or bad reply.
         if self._slipped or not text.strip():
             return False
-        # The schema that follows would hide the tools of the next requests: it is for this answer only.
+        # Only for this answer: the schema would hide the tools of later requests.
         if sent.form in TOOL_FORMS and sent.target.has_tools and self._may_send(NATIVE, sent):
             return False
         return not self.memory.has_worked(sent.target, sent.form)
 
     def _may_send(self, form: Form, sent: _Sent) -> bool:
-        # A form that is known to be refused is no better than this one.
+        # A form that is known to be rejected is no better.
         return form in sent.left and not self.memory.is_refused(sent.target, form)
 
     def _record(self, text: str, problems: tuple[str, ...], *, fits: bool) -> None:

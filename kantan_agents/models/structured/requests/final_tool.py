@@ -1,4 +1,4 @@
-"""The final tool, whose arguments are the answer: its definition, and its calls turned into messages."""
+"""The final tool, whose arguments are the answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ARGUMENTS = "response.function_call_arguments.done"
 
 
 def final_tool_name(tools: list[Any], handoffs: list[Any]) -> str:
-    """Return a name for the final tool that no tool or hand-off of the agent has."""
+    """Return a name that no tool or handoff has."""
     taken = {getattr(tool, "name", None) for tool in tools}
     taken |= {getattr(handoff, "tool_name", None) for handoff in handoffs}
     name, number = _NAME, 1
@@ -38,7 +38,7 @@ def final_tool_name(tools: list[Any], handoffs: list[Any]) -> str:
 
 
 def final_tool(name: str, schema: dict[str, Any]) -> FunctionTool:
-    """Return the tool whose parameters are the schema of the output."""
+    """Return a tool with the output schema."""
     return FunctionTool(
         name=name,
         description="Give the final answer. Call this once, when everything needed for the answer is known.",
@@ -49,34 +49,27 @@ def final_tool(name: str, schema: dict[str, Any]) -> FunctionTool:
 
 
 async def _never(_context: Any, _arguments: str) -> Any:
-    # Its calls become messages before the SDK could run them, so only other code gets here.
+    # The SDK never runs it: its calls become messages.
     raise RuntimeError("the final tool only delivers the answer; it cannot be run")
 
 
 def is_final_tool(tool: Any) -> bool:
-    """Return whether a tool of a request is the final tool."""
+    """Return whether a tool is the final tool."""
     return getattr(tool, "on_invoke_tool", None) is _never
 
 
 def is_final_call(item: Any, name: str) -> bool:
-    """Return whether an output item is a call of the final tool."""
+    """Return whether an item calls the final tool."""
     return isinstance(item, ResponseFunctionToolCall) and item.name == name
 
 
 def message_of(call: Any) -> ResponseOutputMessage:
-    """Return a call of the final tool as a message with its arguments as text."""
+    """Return the call as a message."""
     return text_message(call.arguments, call.status)
 
 
 def text_message(text: str, status: str | None) -> ResponseOutputMessage:
-    """Return an assistant message that the provider did not send in this form.
-
-    Its id is the SDK's placeholder, because the provider knows no message with the id of the call.
-
-    Args:
-        text: Its text.
-        status: The status of what it is made of, which may have been cut off.
-    """
+    """Return an assistant message with the SDK's placeholder id."""
     is_cut = status == "incomplete"
     content = ResponseOutputText(type="output_text", text=text, annotations=[], logprobs=[])
     return ResponseOutputMessage(
@@ -89,7 +82,7 @@ def text_message(text: str, status: str | None) -> ResponseOutputMessage:
 
 
 def without_final_calls(answer: ModelResponse, name: str) -> ModelResponse:
-    """Return an answer with calls of the final tool turned into messages."""
+    """Turn final calls in an answer into messages."""
     items = items_without_final_calls(answer.output, name)
     if items is answer.output:
         return answer
@@ -97,11 +90,10 @@ def without_final_calls(answer: ModelResponse, name: str) -> ModelResponse:
 
 
 def items_without_final_calls(items: list[Any], name: str) -> list[Any]:
-    """Return output items with calls of the final tool turned into messages.
+    """Turn calls of the final tool among output items into messages.
 
-    These messages come last, because the SDK takes the last message as the answer, not other text of the
-    model. Reasoning that led only to such a call is dropped, because providers reject reasoning without the
-    item that follows it.
+    They come last, as the SDK's answer. Reasoning before only such a call is dropped: providers reject it
+    without the call.
     """
     final = [message_of(item) for item in items if is_final_call(item, name)]
     if not final:
@@ -118,12 +110,7 @@ def items_without_final_calls(items: list[Any], name: str) -> list[Any]:
 
 
 async def final_calls_as_messages(events: Any, name: str) -> AsyncGenerator[Any, None]:
-    """Yield a model's stream events, with calls of the final tool turned into messages.
-
-    Args:
-        events: The SDK's stream events.
-        name: Name of the final tool.
-    """
+    """Turn final calls in events into messages."""
     indexes: set[int] = set()
     async with aclosing(events):
         async for event in events:

@@ -1,4 +1,4 @@
-"""The forms of a request for structured output, and the agent's options that choose among them."""
+"""Forms of structured output requests."""
 
 from __future__ import annotations
 
@@ -19,13 +19,8 @@ _MODES = get_args(OutputMode)
 class Form:
     """One form of a request: a mode, and the provider features it uses.
 
-    Attributes:
-        mode: ``"native"``, the provider's own JSON schema; ``"tool"``, a tool whose parameters are the
-            schema; ``"prompt"``, the schema at the end of the instructions.
-        forces_tool: In tool mode, whether the model must call a tool.
-        json_object: In prompt mode, whether the provider's JSON mode is used, which accepts any object.
-        sends_schema: In JSON mode, whether the schema is sent as well: some servers turn it into a grammar.
-        is_example: In prompt mode, whether an example after the user's message takes the place of the schema.
+    ``json_object`` is JSON mode, which accepts any object; with ``sends_schema``, some servers turn the
+    schema into a grammar. ``is_example``: an example after the user's message replaces the schema.
     """
 
     mode: Mode
@@ -44,20 +39,14 @@ PROMPT = Form("prompt")
 EXAMPLE = Form("prompt", is_example=True)
 TOOL_FORMS = (FORCED_TOOL, TOOL)
 TEXT_FORMS = (PROMPT, EXAMPLE)
-"""The forms that add nothing but text to a request."""
+"""The forms that add only text to a request."""
 
 
 @attrs.frozen
 class Delivery:
     """The output options of an agent.
 
-    Attributes:
-        mode: The mode, or ``"auto"`` for the first that works.
-        repairs: How often the model may correct a reply that does not fit.
-        is_single: Whether a reply that does not follow the mode is final. Another mode is then tried for the
-            next answer, not for this one.
-        memory_key: Key under which working forms are remembered, for schemas that share what is known; None
-            for the schema itself.
+    ``is_single``: another mode serves only the next answer. ``memory_key`` is the schema by default.
     """
 
     mode: OutputMode = "auto"
@@ -67,11 +56,7 @@ class Delivery:
 
 
 def checked_delivery(mode: Any, repairs: Any) -> Delivery:
-    """Return the options of an Agent as a ``Delivery``.
-
-    Raises:
-        InvalidOptionError: E75, ``mode`` is unknown, or ``repairs`` is not an int of at least 0.
-    """
+    """Return an Agent's options as a ``Delivery``; E75 if they are invalid."""
     if mode not in _MODES:
         raise InvalidOptionError(
             option="output_mode", reason=f"must be one of {', '.join(map(repr, _MODES))}, not {mode!r}"

@@ -1,4 +1,4 @@
-"""``FormMemory``: remembers which forms worked for a model, so that only the first run has to find out."""
+"""``FormMemory``: remembers working forms."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ _MAX_TARGETS = 1024
 class FormTarget:
     """The target of a request: a model, a schema, and whether there are tools.
 
-    Attributes:
-        base_url: URL of the model's API.
-        model: Name of the model.
-        schema: The schema as JSON text.
-        has_tools: Whether the request has tools or hand-offs; some providers then refuse a schema.
+    With tools, some providers reject a schema.
     """
 
     base_url: str
@@ -35,10 +31,9 @@ class _Known:
 
 
 class FormMemory:
-    """Stores which form worked and which were refused for each target; evicts the oldest targets.
+    """Results of forms by target; evicts the oldest targets.
 
-    Every structured run reads it, from any thread. Reading takes no lock, because values are replaced and
-    never changed.
+    Reads need no lock: values are replaced, never changed.
     """
 
     def __init__(self) -> None:
@@ -46,24 +41,24 @@ class FormMemory:
         self._lock = Lock()
 
     def in_order(self, target: FormTarget, forms: tuple[Form, ...]) -> tuple[Form, ...]:
-        """Return forms in the order to try: the form that worked first, refused forms last."""
+        """Sort forms: working first, rejected last."""
         known = self._known.get(target)
         if known is None or (known.worked is forms[0] and not known.refused):
             return forms
         return tuple(sorted(forms, key=lambda form: (form != known.worked, form in known.refused)))
 
     def has_worked(self, target: FormTarget, form: Form) -> bool:
-        """Return whether this form is known to have worked."""
+        """Return whether this form has worked."""
         known = self._known.get(target)
         return known is not None and known.worked == form
 
     def is_refused(self, target: FormTarget, form: Form) -> bool:
-        """Return whether this form is known to be refused or ignored."""
+        """Return whether the provider rejects this form."""
         known = self._known.get(target)
         return known is not None and form in known.refused
 
     def worked(self, target: FormTarget, form: Form) -> None:
-        """Record that an answer in this form fitted."""
+        """Record that this form worked."""
         known = self._known.get(target)
         if known is None or not (known.worked is form or known.worked == form):
             with self._lock:
@@ -71,7 +66,7 @@ class FormMemory:
                 self._store(target, _Known(form, known.refused - {form}))
 
     def refused(self, target: FormTarget, form: Form) -> None:
-        """Record that the provider refused or ignored this form."""
+        """Record that this form was rejected."""
         with self._lock:
             known = self._known.get(target, _Known())
             worked = None if known.worked == form else known.worked

@@ -1,4 +1,4 @@
-"""Reads a model's answer: finds the final text, and the JSON in it that fits the schema."""
+"""Finds a reply's text and fitting JSON."""
 
 from __future__ import annotations
 
@@ -14,16 +14,11 @@ from kantan_agents.models.structured.parsing.tolerant import Partial
 from kantan_agents.models.structured.requests.agent_output import AgentOutput
 
 _MAX_CANDIDATES = 1_000
-"""How many objects of one reply are validated: a reply may contain a million."""
+"""Maximum validated objects per reply, which may contain a million."""
 
 
 def final_text(items: list[Any]) -> str | None:
-    """Return the text that the SDK would take as the answer: that of the last message.
-
-    Returns:
-        The text; empty without a message. None if the SDK must handle the response itself, because it calls
-        tools, hands off, or is a refusal.
-    """
+    """Return the last message's text; None for the SDK: tool calls, handoffs, and ``refusal`` parts."""
     last: Any = None
     has_more = False
     for item in items:
@@ -35,7 +30,7 @@ def final_text(items: list[Any]) -> str | None:
         elif kind != "reasoning":
             has_more = True
     if last is None:
-        # After only a hosted tool's call, the SDK itself calls the model again.
+        # After a hosted tool's call, the SDK calls the model again.
         return None if has_more else ""
     text = ""
     for part in last.content:
@@ -47,14 +42,9 @@ def final_text(items: list[Any]) -> str | None:
 
 @attrs.frozen
 class OutputReading:
-    """The result of validating a text against a schema.
+    """The result of validating a reply.
 
-    Attributes:
-        text: JSON text that fits; None if the text contains none.
-        problems: Why nothing fits, such as ``"items[0].price: Input should be a valid number"``; empty if no
-            JSON was found.
-        value: The first value that was found but does not fit.
-        is_partial: Whether that value is incomplete.
+    ``problems`` is empty without JSON. ``value`` is the first value that does not fit.
     """
 
     text: str | None
@@ -67,10 +57,9 @@ _PARTIAL = "the JSON breaks off, or part of it cannot be read"
 
 
 def read(text: str, schema: AgentOutput) -> OutputReading:
-    """Return the first JSON in a text that fits a schema.
+    """Return the first JSON in a reply that fits a schema.
 
-    A text that fits as a whole is returned unchanged. An incomplete value is never accepted, even if it fits,
-    because the rest would be silently lost.
+    Incomplete values do not fit: the rest would be silently lost.
     """
     if schema.accepts(text):
         return OutputReading(text)

@@ -1,7 +1,7 @@
-"""What a provider's error says about the form of a request: refused, unclear, or about something else.
+"""Classifies a provider's error: about the form of a request, other, or unclear.
 
-The words of an error are evidence, not proof. An unclear error is decided by a request that carries less
-(``bareness``); see ``kantan_agents.agent.bridge.structured_requests``.
+A request that carries less (``bareness``) decides unclear cases; see
+``kantan_agents.agent.bridge.structured_requests``.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from kantan_agents.models.structured.requests.forms import (
 
 RefusalError: TypeAlias = APIStatusError | UntranslatableError | ProviderRequestError
 REFUSALS = (APIStatusError, UntranslatableError, ProviderRequestError)
-"""The errors with which a provider may refuse the form of a request."""
+"""Errors that may reject the form of a request."""
 
 Cause = Literal["form", "unclear", "other"]
 
 _BAD_REQUEST = frozenset({400, 404, 422})
-# Some local servers fail while they build a grammar. Without such words, a server error is an outage.
+# Some local servers fail to build a grammar. Other server errors are outages.
 _SERVER_ERROR = frozenset({500, 501})
 
-# The size of the conversation. A schema, too, may be "too large", so these words name what is too long.
+# A schema may be "too large" too, so these words name the conversation.
 _SIZE = re.compile(
     r"context.{0,20}(length|window|size|limit)|(prompt|input|message|conversation|request)s? (is|are) too l"
     r"|token (count|limit)|too many (input |prompt )?tokens|maximum .{0,40}tokens"
@@ -68,26 +68,21 @@ _BARENESS = {
 
 
 def bareness(form: Form) -> int:
-    """Return how little a form adds to a request: the highest for the prompt, which is only text."""
+    """Return how little a form adds to a request."""
     return _BARENESS[form]
 
 
 def cause_of(error: RefusalError, form: Form) -> Cause:
-    """Return whether an error is about the form of the request, about something else, or unclear.
-
-    Args:
-        error: The provider's error.
-        form: The form of the refused request.
-    """
+    """Return whether an error is about the form, other, or unclear."""
     if isinstance(error, UntranslatableError):
-        # The conversation is the same in every form, the schema is not.
+        # Every form has the same conversation.
         return "other" if any(one.startswith(_CONVERSATION) for one in error.problems) else "form"
     status = error.status_code if isinstance(error, APIStatusError) else error.status
     if status not in _BAD_REQUEST and status not in _SERVER_ERROR:
         return "other"
     text = message_and_details(error)
     if _SIZE.search(text):
-        # A provider may count the tokens of a schema, too.
+        # A provider may count a schema's tokens, too.
         return "unclear" if _SCHEMA.search(text) else "other"
     if _SCHEMA.search(text) or (form.mode == "tool" and _TOOL.search(text)):
         return "form"
@@ -95,12 +90,12 @@ def cause_of(error: RefusalError, form: Form) -> Cause:
 
 
 def is_about_choice(error: RefusalError) -> bool:
-    """Return whether an error is about being forced to call a tool, rather than about tools."""
+    """Return whether only forced calls were rejected."""
     return _CHOICE.search(message_of(error)) is not None
 
 
 def message_of(error: RefusalError) -> str:
-    """Return the provider's own message, which the client's error message may not contain."""
+    """Return the provider's own message."""
     if not isinstance(error, APIStatusError):
         return error.reason if isinstance(error, ProviderRequestError) else str(error)
     inner = _inner(error)
@@ -109,12 +104,12 @@ def message_of(error: RefusalError) -> str:
 
 
 def message_and_details(error: RefusalError) -> str:
-    """Return all that a provider says; a gateway may have the provider's own message among the details."""
+    """Return the message with a gateway's details."""
     return f"{message_of(error)} {_details(error)}"
 
 
 def described(error: RefusalError, longest: int = 500) -> str:
-    """Return the text of an error for a list of attempts."""
+    """Return an error for a list of attempts."""
     message = message_of(error)[:longest]
     return f"HTTP {error.status_code}: {message}" if isinstance(error, APIStatusError) else message
 
@@ -125,7 +120,6 @@ def _inner(error: APIStatusError) -> Any:
 
 
 def _details(error: RefusalError) -> str:
-    """Return what an error names besides its message; a gateway quotes the provider's error in ``raw``."""
     inner = _inner(error) if isinstance(error, APIStatusError) else None
     if not isinstance(inner, dict):
         return ""

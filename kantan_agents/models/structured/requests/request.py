@@ -1,4 +1,4 @@
-"""``Request``: the arguments of the SDK's ``Model.get_response`` as one value."""
+"""``Request``: a model call's arguments."""
 
 from __future__ import annotations
 
@@ -9,20 +9,12 @@ import attrs
 from kantan_agents.models.ask_model import PARAMETERS, ask_model, stream_model
 
 _PARAMETERS, FURTHER = PARAMETERS[:4], PARAMETERS[4:]
-"""The positional arguments of the SDK's ``stream_response`` after the four in ``_PARAMETERS``."""
+"""Positional arguments of ``stream_response`` after ``_PARAMETERS``."""
 
 
 @attrs.define(eq=False)
 class Request:
-    """One request to a model.
-
-    Attributes:
-        instructions: The system prompt.
-        input: A str or a list of the SDK's input items.
-        settings: The SDK's ``ModelSettings``.
-        tools: The SDK's tools.
-        options: The other arguments: ``output_schema``, ``handoffs``, ``tracing``, ...
-    """
+    """One request to a model; ``options`` has the other arguments."""
 
     instructions: str | None
     input: Any
@@ -32,7 +24,7 @@ class Request:
 
     @classmethod
     def of(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
-        """Return the request made by a call of ``get_response`` or ``stream_response``."""
+        """Return the request of an SDK call."""
         given = dict(kwargs)
         if args:
             given.update(zip((*_PARAMETERS, *FURTHER), args, strict=False))
@@ -43,7 +35,7 @@ class Request:
 
     @classmethod
     def as_given(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
-        """Return the same as ``of`` without copies, for those who only read it."""
+        """Like ``of``, without copies, for readers."""
         if args:
             return cls.of(args, kwargs)
         return cls(
@@ -57,27 +49,27 @@ class Request:
 
     @property
     def handoffs(self) -> list[Any]:
-        """The hand-offs the model may choose."""
+        """The handoffs the model may choose."""
         return self.options.get("handoffs") or []
 
     @property
     def is_kept(self) -> bool:
-        """Whether the request continues a conversation that the provider stores."""
+        """Whether the provider stores the conversation."""
         options = self.options
         return options.get("previous_response_id") is not None or options.get("conversation_id") is not None
 
     def answer(self, model: Any) -> Any:
-        """Call the model; return the awaitable of its answer."""
+        """Return the awaitable of the model's answer."""
         given = zip(_PARAMETERS, (self.instructions, self.input, self.settings, self.tools), strict=True)
         return ask_model(model, (), {**dict(given), **self.options})
 
     def stream(self, model: Any) -> Any:
-        """Call the model; return the stream of its events."""
+        """Return the model's stream."""
         options = dict(self.options)
         further = [options.pop(name) for name in FURTHER]
         given = (self.instructions, self.input, self.settings, self.tools, *further)
         return stream_model(model, given, options)
 
     def with_options(self, **changes: Any) -> Request:
-        """Return the request with some of its options changed."""
+        """Return the request with changed options."""
         return attrs.evolve(self, options={**self.options, **changes})

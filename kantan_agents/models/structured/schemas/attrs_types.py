@@ -1,6 +1,6 @@
 """Lets pydantic handle attrs classes anywhere in an output type.
 
-Also ``typing.TypedDict`` before Python 3.12, where pydantic only accepts the one of typing_extensions.
+Also ``typing.TypedDict`` before Python 3.12, which pydantic rejects.
 """
 
 from __future__ import annotations
@@ -28,17 +28,9 @@ _JSON_DEFAULTS = (type(None), bool, int, float, str, list, tuple, dict)
 
 
 def pydantic_type(output_type: Any) -> Any:
-    """Return a type that pydantic accepts in place of ``output_type``: the type itself if it needs no help.
+    """Return a type that pydantic accepts: ``output_type`` itself if it needs no help.
 
-    Values are created by calling the attrs classes, so that their converters and validators run. Names in
-    JSON are the parameter names of ``__init__``. Dataclasses and TypedDicts that contain attrs classes are
-    read by their annotations.
-
-    Args:
-        output_type: Any type.
-
-    Raises:
-        NameError: An annotation of an attrs class contains an undefined name.
+    Attrs classes are called, so that converters and validators run. NameError for undefined annotations.
     """
     return _Rewriting().root(output_type) if _needs_help(output_type, set()) else output_type
 
@@ -54,7 +46,7 @@ class _Field:
 
 @attrs.frozen
 class _Reference:
-    """Marks an annotation as a reference to the class whose definition has the key ``ref``."""
+    """Refers an annotation to the definition with the key ``ref``."""
 
     ref: str
 
@@ -63,7 +55,7 @@ class _Reference:
 
 
 class _Rewriting:
-    """Rewrites one output type: each class in it becomes one definition, and its uses become references."""
+    """Rewrites classes of one output type to definitions and references."""
 
     def __init__(self) -> None:
         self._refs: dict[Any, str] = {}
@@ -101,7 +93,7 @@ class _Rewriting:
     def _ref(self, cls: Any) -> str:
         if cls not in self._refs:
             origin = get_origin(cls) or cls
-            # Pydantic names a definition in JSON Schema by the part between the last dot and the colon.
+            # Pydantic's name is the part between the last dot and the colon.
             self._refs[cls] = f"{origin.__module__}.{origin.__qualname__}:{id(origin)}-{len(self._refs)}"
         return self._refs[cls]
 
@@ -118,7 +110,7 @@ class _Rewriting:
         if _kind(cls) == "TypedDict":
             return core_schema.typed_dict_schema(members, cls=origin, ref=ref)
         doc = origin.__doc__
-        # The docstring of a dataclass defaults to its signature.
+        # A dataclass's default docstring is its signature.
         shown = None if doc is None or doc.startswith(f"{origin.__name__}(") else doc
         object_schema = core_schema.typed_dict_schema(
             members, cls=type(origin.__name__, (), {"__doc__": shown, "__module__": origin.__module__})
@@ -138,7 +130,7 @@ def _constructor(cls: Callable[..., Any]) -> Callable[[dict[str, Any]], Any]:
         try:
             return cls(**values)
         except (ValueError, TypeError) as error:
-            # The validators of attrs append the attribute and the value to the arguments of their error.
+            # attrs appends attribute and value to an error's arguments.
             reason = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
             raise PydanticCustomError("class_error", "{reason}", {"reason": reason}) from error
 
@@ -151,7 +143,7 @@ def _serializer(fields: list[_Field]) -> Callable[[Any], dict[str, Any]]:
 
 
 def _kind(annotation: Any) -> Literal["attrs", "dataclass", "TypedDict"] | None:
-    """Return the kind of class with fields that an annotation is; None for others and pydantic's own."""
+    """Return the kind of a class with fields that pydantic does not own."""
     cls = get_origin(annotation) or annotation
     if not isinstance(cls, type) or hasattr(cls, "__get_pydantic_core_schema__"):
         return None
@@ -187,7 +179,7 @@ def _needs_help(annotation: Any, seen: set[Any]) -> bool:
     try:
         fields = list(_fields_of(annotation))
     except (NameError, TypeError, AttributeError, SyntaxError):
-        return False  # pydantic resolves the annotations in its own way, and reports its own errors
+        return False  # pydantic resolves annotations itself, and reports its own errors
     return any(_needs_help(field.annotation, seen) for field in fields)
 
 
@@ -227,7 +219,6 @@ def _unqualified(hint: Any) -> tuple[Any, set[str]]:
 
 
 def _filled(hint: Any, given: Mapping[Any, Any]) -> Any:
-    """Return an annotation of a generic class with its type arguments substituted."""
     if isinstance(hint, TypeVar):
         return given.get(hint, hint)
     parameters = getattr(hint, "__parameters__", ()) if given else ()
@@ -237,7 +228,6 @@ def _filled(hint: Any, given: Mapping[Any, Any]) -> Any:
 
 
 def _is_json(default: Any) -> bool:
-    """Return whether a default can be expressed in a JSON Schema."""
     if not isinstance(default, _JSON_DEFAULTS):
         return False
     try:

@@ -1,4 +1,4 @@
-"""An example of what a JSON Schema describes, for models that follow examples better than schemas."""
+"""Example values, which some models follow better than schemas."""
 
 from __future__ import annotations
 
@@ -32,15 +32,8 @@ _OF_FORMAT: Final[Mapping[str, str]] = {
 def example_of(schema: Mapping[str, Any]) -> Any:
     """Return a JSON value of the form that a schema describes.
 
-    Texts are ``"..."``, and the author's own ``examples`` and ``default`` go before made-up values. Keywords
-    such as ``pattern`` are not followed, so the example shows the form and need not fit.
-
-    Args:
-        schema: The schema.
-
-    Returns:
-        The value. Where the schema contains itself, or is very large, parts that are not required are
-        missing, parts that may be null are null, and lists are empty.
+    Strings are ``"..."``; ``examples`` and ``default`` take precedence. It need not fit: ``pattern`` and the
+    like are ignored. Recursive or very large schemas lose optional parts.
     """
     return _Example(schema).of(schema, 0)
 
@@ -73,7 +66,7 @@ class _Example:
 
     def _branch(self, node: Any, depth: int) -> Mapping[str, Any]:
         branches = [one for one in self._nodes.branches(node) if one]
-        if not self._has_space(depth):  # a tree whose links are required would have 2 ** 16 nodes
+        if not self._has_space(depth):  # required links would make 2 ** 16 nodes
             if any(one.get("type") == "null" for one in branches):
                 return _NULL
             branches = [one for one in branches if id(properties_of(one)) not in self._open] or branches
@@ -83,7 +76,7 @@ class _Example:
         required = node.get("required", ())
         names = [name for name in properties_of(node) if self._has_space(depth) or name in required]
         opened = id(properties_of(node))
-        if depth >= 2 * _DEEPEST or self._left < -_ENDLESS:  # leads back to itself, always
+        if depth >= 2 * _DEEPEST or self._left < -_ENDLESS:  # always leads back to itself
             return {}
         self._open.append(opened)
         made = {name: self.of(node["properties"][name], depth + 1) for name in names}

@@ -1,4 +1,4 @@
-"""``JSONSchemaType``: a JSON Schema used as an output type, with its validation."""
+"""``JSONSchemaType``: a JSON Schema as an output type."""
 
 from __future__ import annotations
 
@@ -24,12 +24,9 @@ _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", *DE
 
 @attrs.frozen
 class JSONSchemaType:
-    """A validated JSON Schema that validates values; remote references are never fetched.
+    """A JSON Schema that validates values, without remote references.
 
-    Attributes:
-        schema: The schema, wrapped as ``{"response": ...}`` if its values need not be objects.
-        is_wrapped: Whether it is wrapped.
-        name: Its ``title``, or ``"output"``.
+    ``schema`` is wrapped as ``{"response": ...}`` if its values need not be objects.
     """
 
     schema: dict[str, Any]
@@ -39,28 +36,24 @@ class JSONSchemaType:
     _restorer: Restorer = attrs.field(repr=False, eq=False)
 
     def problems(self, value: Any) -> tuple[OutputProblem, ...]:
-        """Return what is wrong with a JSON value."""
+        """Return the problems of a JSON value."""
         found = map(_problem, self._validator.iter_errors(value))
         return tuple(dict.fromkeys(found))
 
     def checked(self, value: Any) -> Any:
-        """Return a value with defaults filled in; PydanticCustomError if it does not fit."""
+        """Return a value with defaults; raise PydanticCustomError."""
         if not self._validator.is_valid(value):
             listed = "; ".join(map(str, self.problems(value)))
             raise PydanticCustomError("json_schema", "{problems}", {"problems": listed})
         return self._restorer.filled(value)
 
     def adapter(self) -> TypeAdapter[Any]:
-        """Return a pydantic adapter that validates and serializes its values."""
+        """Return a pydantic adapter for its values."""
         return TypeAdapter(Annotated[Any, AfterValidator(self.checked)])
 
 
 def as_text(schema: Mapping[str, Any]) -> str:
-    """Return a schema as JSON text, which serves as a cache key; the order of properties is preserved.
-
-    Raises:
-        OutputSchemaError: E41, it is not JSON.
-    """
+    """Return a schema as ordered JSON, a cache key; E41 if impossible."""
     try:
         text = json.dumps(schema, ensure_ascii=False, allow_nan=False)
         text.encode()
@@ -80,13 +73,9 @@ def as_text(schema: Mapping[str, Any]) -> str:
 
 
 def json_schema_type(text: str) -> JSONSchemaType:
-    """Return the output type for a schema given as JSON text.
-
-    Raises:
-        OutputSchemaError: E41, the schema is not valid, or contains a reference that cannot be resolved.
-    """
+    """Return the type for a schema; E41 if it is invalid or unresolvable."""
     schema = json.loads(text)
-    validator_of(schema)  # before any change, so that errors show the paths that the author wrote
+    validator_of(schema)  # before any change, so that errors show the author's paths
     _reject_circular_references(schema)
     title = schema.get("title")
     name = title if isinstance(title, str) and title else "output"
@@ -97,14 +86,9 @@ def json_schema_type(text: str) -> JSONSchemaType:
 
 
 def validator_of(schema: dict[str, Any], mask: str | None = None) -> Any:
-    """Return a validator that fetches nothing and matches patterns in linear time.
+    """Return a validator that fetches nothing and takes linear time; E41.
 
-    Args:
-        schema: A JSON Schema.
-        mask: A text that replaces values in messages.
-
-    Raises:
-        OutputSchemaError: E41, the schema is not valid, or contains a reference that cannot be resolved.
+    ``mask`` replaces values in messages.
     """
     try:
         return jsonschema_rs.validator_for(
@@ -115,7 +99,7 @@ def validator_of(schema: dict[str, Any], mask: str | None = None) -> Any:
             pattern_options=jsonschema_rs.RegexOptions(size_limit=_PATTERN_SIZE),
         )
     except jsonschema_rs.ValidationError as error:
-        # An invalid keyword has a path, an unresolvable reference has none.
+        # Only an invalid keyword has a path, not an unresolvable reference.
         at = path_text(error.instance_path)
         raise _error(schema, f"{at}: {error.message}" if at else error.message) from None
     except ValueError as error:
@@ -123,7 +107,6 @@ def validator_of(schema: dict[str, Any], mask: str | None = None) -> Any:
 
 
 def _reject_circular_references(schema: dict[str, Any]) -> None:
-    """Reject references that only lead to themselves."""
     nodes, resolved = Nodes(schema), set[int]()
     for node in _references(schema):
         steps: dict[int, str] = {}
@@ -159,12 +142,11 @@ def _is_object(schema: dict[str, Any]) -> bool:
 
 
 def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object with the value as its only property."""
     at_top = ("$schema", *DEFINITIONS)
     inner: Any = {key: value for key, value in schema.items() if key not in {*at_top, "$id"}}
     top = {key: schema[key] for key in at_top if key in schema}
     if any(not _is_definition(node["$ref"]) for node in _references(schema)):
-        # References to the root, or into it, must point to its new place among the definitions.
+        # References into the root must point to its new location.
         name = "output"
         while name in top.get("$defs", {}):
             name += "_"
@@ -188,7 +170,6 @@ def _is_definition(ref: str) -> bool:
 
 
 def _references(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield the nodes of a schema that contain a reference."""
     waiting = [schema]
     while waiting:
         node = waiting.pop()

@@ -1,4 +1,4 @@
-"""Problems of a value that does not fit, each with a path and a message that a model can act on."""
+"""Problems of a value that a model can act on."""
 
 from __future__ import annotations
 
@@ -11,12 +11,7 @@ from pydantic import ValidationError
 
 @attrs.frozen
 class OutputProblem:
-    """One problem of a value; as a str, ``"items[0].price: Input should be a valid number"``.
-
-    Attributes:
-        path: The path of the invalid part; empty for the whole value.
-        message: What is wrong.
-    """
+    """One problem; as a str, ``"items[0].price: Input should be a valid number"``."""
 
     path: str
     message: str
@@ -29,9 +24,7 @@ class OutputProblem:
 class Examined:
     """The result of validating a JSON value.
 
-    Attributes:
-        value: The value to use: restored, and wrapped if the schema wraps. Unchanged if it does not fit.
-        problems: The problems; empty if it fits.
+    ``value`` is restored, and wrapped if the schema wraps; unchanged if it does not fit.
     """
 
     value: Any
@@ -39,7 +32,7 @@ class Examined:
 
 
 def problems_of(error: ValidationError, value: Any) -> tuple[OutputProblem, ...]:
-    """Return the problems that pydantic found in a JSON value, without duplicates."""
+    """Return pydantic's problems without duplicates."""
     found = [
         OutputProblem(_path(details["loc"], value, is_missing=details["type"] == "missing"), details["msg"])
         for details in error.errors(include_url=False, include_context=False, include_input=False)
@@ -53,7 +46,7 @@ def path_text(steps: Sequence[str | int]) -> str:
 
 
 def _path(loc: Sequence[str | int], value: Any, *, is_missing: bool) -> str:
-    """Return the path within the value, without the names of union branches that pydantic inserts."""
+    """Return the path without pydantic's names of union branches."""
     steps: list[str | int] = []
     for step in loc:
         try:

@@ -1,4 +1,4 @@
-"""Finds the parts of an output type that no reply could fill, before a model is called."""
+"""Finds parts of an output type that no reply could fill."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_core import SchemaValidator, ValidationError, to_jsonable_python
 
-# Keys of a JSON object are text. Pydantic reads no value of these kinds from text.
+# JSON keys are strings, from which pydantic reads none of these.
 _NOT_FROM_TEXT = frozenset(
     {
         "arguments",
@@ -31,11 +31,7 @@ _NOT_PARTS = ("metadata", "serialization", "default", "expected", "members")
 
 
 def unreadable_parts(core_schema: Any) -> list[str]:
-    """Return what is wrong with a type whose values cannot be read from JSON or not be read completely.
-
-    Args:
-        core_schema: Pydantic's schema of the type.
-    """
+    """Return parts that JSON cannot fill."""
     found = []
     definitions = {one["ref"]: one for one in _nodes(core_schema) if isinstance(one.get("ref"), str)}
     for node in _nodes(core_schema):
@@ -72,7 +68,7 @@ def _is_read_from_text(key: Any, definitions: Mapping[str, Any]) -> bool:
         return found is None or _is_read_from_text(found, definitions)
     if kind in ("union", "tagged-union"):
         choices = key["choices"].values() if isinstance(key["choices"], Mapping) else key["choices"]
-        # A choice may be a pair of a schema and a label.
+        # A choice may be a pair with a label.
         return any(
             _is_read_from_text(choice[0] if isinstance(choice, tuple) else choice, definitions)
             for choice in choices

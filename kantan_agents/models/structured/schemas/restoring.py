@@ -1,4 +1,4 @@
-"""Restores values to the form of their schema: absent properties, defaults, integers written as floats."""
+"""Restores values after strict mode."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ Mode = Literal["exact", "loose", "filled"]
 
 
 class Restorer:
-    """Restores values of one schema. Unchanged parts are returned as they are, not copied.
-
-    Attributes:
-        adapts: Whether any value of the schema may need restoring.
-    """
+    """Restores values of one schema, if it ``adapts``."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._nodes = Nodes(schema)
@@ -30,19 +26,18 @@ class Restorer:
         self.adapts = self._nodes.adapts(schema)
 
     def exact(self, value: Any) -> Any:
-        """Restore a value in the form of the strict schema.
+        """Restore a value in strict form; others stay unchanged.
 
-        In a union, only a branch with exactly the properties of the value is used. A value in another form is
-        therefore returned unchanged.
+        In a union, the branch must have exactly the value's properties.
         """
         return self._restored(value, "exact")
 
     def loose(self, value: Any) -> Any:
-        """Restore a value with both null and absent properties, as models write them without strict mode."""
+        """Restore a value with both null and absent properties."""
         return self._restored(value, "loose")
 
     def filled(self, value: Any) -> Any:
-        """Return a value with defaults for its absent properties."""
+        """Fill in defaults of absent properties."""
         return self._restored(value, "filled")
 
     def _restored(self, value: Any, mode: Mode) -> Any:
@@ -95,7 +90,7 @@ class Restorer:
         return result if any(new is not old for new, old in zip(result, value, strict=True)) else value
 
     def _branch(self, node: dict[str, Any], value: Any, mode: Mode) -> dict[str, Any] | None:
-        """Return the branch of a union that a value belongs to; None if it is ambiguous."""
+        """Return a value's union branch; None if it is ambiguous."""
         if id(node) not in self._branches:
             self._branches[id(node)] = [found for found in self._nodes.branches(node) if found is not None]
         if isinstance(value, list):
@@ -115,7 +110,6 @@ class Restorer:
         return next((branch for test in tests for branch in consistent if test(branch)), None)
 
     def _is_consistent(self, branch: dict[str, Any], value: dict[str, Any]) -> bool:
-        """Return whether the value agrees with all listed values of the branch."""
         for name, inner in branch["properties"].items():
             listed = fixed_values(self._nodes.applying(inner)) if name in value else None
             if listed is None or any(is_json_equal(value[name], one) for one in listed):
@@ -126,23 +120,15 @@ class Restorer:
 
 
 def restored(schema: Mapping[str, Any], value: Any) -> Any:
-    """Convert a value from the form of ``strict_schema(schema)`` to the form of ``schema``.
+    """Convert a value of ``strict_schema(schema)`` to the form of ``schema``.
 
-    A null is removed if the property may be absent but not null, so that its default applies.
-
-    Args:
-        schema: The original JSON Schema.
-        value: A JSON value; it is not changed.
+    A null is removed if the property may be absent but not null.
     """
     return Restorer(schema).exact(value)
 
 
 def with_ints(value: Any) -> Any:
-    """Return JSON data with each float without a fraction as an int.
-
-    Returns:
-        The same value if it has no such float, or is nested so deeply that nothing else can read it either.
-    """
+    """Return JSON data with floats such as 2.0 as ints."""
     try:
         return _with_ints(value)
     except RecursionError:

@@ -1,7 +1,6 @@
-"""Final outputs as plain data: ``as_dict`` for the context (spec 11), ``json_data`` for everything recorded.
+"""Final outputs as plain data, for the context (spec 11) and records.
 
-Both run after the model has answered, so neither raises an error: a value that cannot be converted is
-replaced by its text, and a log entry says so.
+Neither function raises: a value that cannot be converted becomes its ``str``, with a log entry.
 """
 
 from __future__ import annotations
@@ -19,14 +18,9 @@ _log = get_logger("kantan_agents.structured")
 
 
 def as_dict(output: Any, *, json: bool = False) -> dict[str, Any] | None:
-    """Return a structured output as a dict; None for a text, a list or another value without fields.
+    """Return a structured output as a dict; None for values without fields.
 
-    Nested models, dataclasses and attrs classes become dicts too. Keys become text, as in the JSON that the
-    model wrote: a date becomes ``"2026-01-31"``, an enum member its value, the int 1 becomes ``"1"``.
-
-    Args:
-        output: The SDK's ``final_output``.
-        json: Whether to convert the values to JSON types as well, as a trace requires.
+    Nested objects become dicts, and keys strings, as in JSON. ``json`` converts the values too, for traces.
     """
     if not _has_fields(output):
         return None
@@ -38,10 +32,7 @@ def as_dict(output: Any, *, json: bool = False) -> dict[str, Any] | None:
 
 
 def json_data(output: Any) -> Any:
-    """Return any output as JSON data, in pydantic's JSON form; NaN and infinity become None.
-
-    A value that has no JSON form becomes its text.
-    """
+    """Return any output as JSON data; NaN and infinity become None."""
     if output is None or isinstance(output, str):
         return output
     data = output
@@ -68,7 +59,7 @@ def _has_fields(output: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with objects with fields replaced by dicts; the same value if it contains none."""
+    """Replace objects with fields by dicts; the same value without any."""
     kind = type(value)
     if isinstance(value, BaseModel):
         return _plain(_dumped(value))
@@ -78,7 +69,7 @@ def _plain(value: Any) -> Any:
         items = [_plain(inner) for inner in value]
         if all(new is old for new, old in zip(items, value, strict=True)):
             return value
-        return tuple(items) if kind is tuple else items  # a dict cannot be an element of a set
+        return tuple(items) if kind is tuple else items  # a set cannot contain a dict
     if isinstance(value, type):
         return value
     if attrs.has(kind):
@@ -93,7 +84,7 @@ def _plain_dict(value: dict[Any, Any]) -> dict[str, Any]:
     if len(plain) < len(value):
         _log.warning("keys_became_equal", count=len(value) - len(plain))
     elif all(key in plain and plain[key] is inner for key, inner in value.items()):
-        # An equal key may still be another object, such as a member of a str enum.
+        # A str enum's member equals its str.
         return value if all(type(key) is str for key in value) else plain
     return plain
 
@@ -116,7 +107,7 @@ def _dumped(model: BaseModel) -> Any:
     try:
         return model.model_dump()
     except Exception as error:  # noqa: BLE001 - the serializers of a user's type may raise anything
-        # Also a set of models: pydantic cannot put the dicts into a set.
+        # Pydantic cannot put dicts into a set.
         _warn(model, error)
         return {
             name: getattr(model, name) for name in (*type(model).model_fields, *(model.model_extra or ()))

@@ -1,4 +1,4 @@
-"""``OutputSchema``: the schema of an output type as the SDK uses it, and its validation (spec 11)."""
+"""``OutputSchema``: an output type's schema and validation (spec 11)."""
 
 from __future__ import annotations
 
@@ -33,17 +33,10 @@ _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 
 
 class OutputSchema(AgentOutputSchema):
-    """The schema of an output type.
+    """The schema of an output type, in strict mode if that is lossless.
 
-    The provider gets the schema in strict mode if that is lossless, otherwise unchanged. Changes for strict
-    mode are reversed before a value is validated.
-
-    Instances are callable and declare no dataclass fields for speed: the SDK computes each agent's identity
-    twice per run. It identifies callables by name, but walks every field of a dataclass, which would be the
-    whole JSON schema here and a third of the cost of a structured run.
-
-    Args:
-        output_type: A type other than plain text, or a ``JSONSchemaType``.
+    Callable and without dataclass fields: the SDK identifies callables by name, but walks dataclasses twice
+    per run, a third of a structured run's cost.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]] = {}
@@ -59,7 +52,7 @@ class OutputSchema(AgentOutputSchema):
             self.output_type = output_type
             inner = pydantic_type(output_type)
             self._checks, self._is_wrapped = None, not _is_object_type(output_type)
-            # Wrapped as by the SDK: a value that may not be an object becomes the only property of one.
+            # As in the SDK, a value that may not be an object becomes the only property of one.
             wrapped = _typed_dict("OutputType", {RESPONSE: inner}) if self._is_wrapped else inner
             self._type_adapter = TypeAdapter(wrapped)
             plain = self._type_adapter.json_schema()
@@ -98,7 +91,7 @@ class OutputSchema(AgentOutputSchema):
             return
         given, plain = self._output_schema, self._type_adapter.json_schema()
         adapted = strict_schema(plain)
-        # A schema that was declared strict stays strict, although null may then be ambiguous.
+        # A declared strict schema stays strict, although null may be ambiguous.
         self._express(plain, given if adapted is None else adapted)
         self._is_restored_first = self._is_restored_first and adapted is not None
 
@@ -108,7 +101,7 @@ class OutputSchema(AgentOutputSchema):
 
     @property
     def plain(self) -> dict[str, Any]:
-        """The unadapted JSON Schema, for a tool's parameters or a prompt. Do not change it."""
+        """The unadapted JSON Schema. Do not change it."""
         return self._plain
 
     @property
@@ -121,11 +114,7 @@ class OutputSchema(AgentOutputSchema):
         return super().name() if self._checks is None else self._checks.name
 
     def validate_json(self, json_str: str) -> Any:
-        """Return the value of a JSON text as the output type.
-
-        Raises:
-            ModelBehaviorError: The text does not fit.
-        """
+        """Return the value of JSON text; raise ModelBehaviorError if it does not fit."""
         try:
             _, validated = self._fit(json_str)
         except ValidationError:
@@ -133,7 +122,7 @@ class OutputSchema(AgentOutputSchema):
         return validated[RESPONSE] if self._is_wrapped else validated
 
     def accepts(self, text: str) -> bool:
-        """Return whether ``validate_json`` accepts a text."""
+        """Return whether ``validate_json`` accepts ``text``."""
         try:
             self._fit(text)
         except ValidationError:
@@ -141,16 +130,7 @@ class OutputSchema(AgentOutputSchema):
         return True
 
     def examine(self, value: Any) -> Examined:
-        """Validate a JSON value that has already been parsed.
-
-        JSON has one kind of number, and a model may write the integer 2 as 2.0. Both fit.
-
-        Args:
-            value: Any value. It need not be wrapped, even if the schema wraps.
-
-        Returns:
-            The value and its problems. Without problems, ``validate_json`` accepts its JSON text.
-        """
+        """Validate a parsed JSON value, wrapped or not. 2.0 fits an integer."""
         examined = self._examine(value)
         whole = with_ints(value) if examined.problems else value
         if whole is value:
@@ -176,7 +156,7 @@ class OutputSchema(AgentOutputSchema):
         return Examined(value, failed)
 
     def _problems(self, text: str, error: ValidationError, *, is_bare: bool) -> tuple[OutputProblem, ...]:
-        *_, form = self._forms(text)  # the form that was tried last
+        *_, form = self._forms(text)  # the last form tried
         value = _parsed(form)
         if value is _NOTHING:
             return problems_of(error, None)
@@ -186,7 +166,6 @@ class OutputSchema(AgentOutputSchema):
         return tuple(OutputProblem(p.path.removeprefix(RESPONSE).removeprefix("."), p.message) for p in found)
 
     def _fit(self, text: str) -> tuple[str, Any]:
-        """Return the first form of a text that fits, and its value; ValidationError if no form fits."""
         if self._restorer is None or "null" not in text:
             return text, self._read(text)
         forms = [*self._forms(text)]
@@ -196,7 +175,7 @@ class OutputSchema(AgentOutputSchema):
         return forms[-1], self._read(forms[-1])
 
     def _forms(self, text: str) -> Iterator[str]:
-        """Yield the possible forms of a text: restored from strict mode, unchanged, and loosely restored."""
+        """Yield the possible forms: restored from strict mode, unchanged, loosely restored."""
         value = _parsed(text) if self._restorer is not None and "null" in text else _NOTHING
         if self._restorer is None or value is _NOTHING:
             yield text
@@ -225,15 +204,7 @@ def _schema_of_text(text: str) -> OutputSchema:
 
 
 def output_schema(output_type: Any) -> AgentOutputSchemaBase | None:
-    """Return the value for the SDK agent's ``output_type``; built once per type and process.
-
-    Args:
-        output_type: A type, a JSON Schema as a dict, a schema object of the SDK, or None or str for plain
-            text.
-
-    Raises:
-        OutputSchemaError: E41, the type cannot be expressed as a JSON schema.
-    """
+    """Return the value for the SDK agent's ``output_type``, cached; E41 if impossible."""
     if output_type is None or output_type is str:
         return None
     if type(output_type) is AgentOutputSchema:
@@ -256,7 +227,7 @@ def _new_schema(output_type: Any) -> OutputSchema:
     except KantanAgentsError:
         raise
     except Exception as error:
-        # Pydantic runs code of the type, which may raise any exception.
+        # Pydantic runs the type's code, which may raise anything.
         lines = [line.strip() for line in str(error).splitlines() if "errors.pydantic.dev" not in line]
         reason = " ".join(filter(None, lines)) or type(error).__name__
         raise OutputSchemaError(output_type=_shown(output_type), reason=reason) from error
@@ -267,7 +238,7 @@ def _shown(output_type: Any) -> str:
 
 
 def _is_object_type(output_type: Any) -> bool:
-    """Return whether values of a type are objects, which the SDK does not wrap; root models are checked."""
+    """Return whether values are objects, even in root models; the SDK wraps others."""
     origin = get_origin(output_type) or output_type
     if not isinstance(origin, type) or not issubclass(origin, (BaseModel, dict)):
         return False

@@ -1,4 +1,4 @@
-"""``Nodes``: the nodes of a JSON Schema with references resolved and ``allOf`` merged."""
+"""``Nodes``: resolves JSON Schema nodes."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ ANNOTATIONS = frozenset(
         "writeOnly",
     }
 )
-"""Keywords that do not restrict values."""
+"""Keywords without effect on values."""
 
 DEFINITIONS = ("$defs", "definitions")
 UNIONS = ("anyOf", "oneOf")
 
 
 class Nodes:
-    """Resolves the nodes of one schema, without changing it; results are cached for each node."""
+    """Resolves the nodes of one schema, with caches."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.root = root
-        # Keyed by identity: the root keeps its nodes alive, and these caches keep merged nodes alive.
+        # By identity: the root and these caches keep nodes alive.
         self._applying: dict[int, tuple[Any, dict[str, Any] | None]] = {}
         self._nullable: dict[int, bool] = {}
 
     def target(self, ref: Any) -> Any:
-        """Return the target of a reference within this document; None if it does not exist."""
+        """Return a local reference's target."""
         if ref == "#":
             return self.root
         if not isinstance(ref, str) or not ref.startswith("#/"):
@@ -52,10 +52,10 @@ class Nodes:
         return node
 
     def applying(self, node: Any) -> dict[str, Any] | None:
-        """Return a node with ``$ref`` and ``allOf`` resolved; None if one node cannot express it."""
+        """Return a node with ``$ref`` and ``allOf`` resolved, if possible."""
         known = self._applying.get(id(node))
         if known is None:
-            self._applying[id(node)] = (node, None)  # the result for a reference that leads back to itself
+            self._applying[id(node)] = (node, None)  # for a reference back to itself
             known = self._applying[id(node)] = (node, self._find(node))
         return known[1]
 
@@ -76,7 +76,7 @@ class Nodes:
         return merged
 
     def permits_null(self, node: Any) -> bool:
-        """Return whether a node accepts null; True if that is unknown."""
+        """Return whether a node accepts null; True if unknown."""
         if id(node) not in self._nullable:
             self._nullable[id(node)] = False  # a union that contains itself adds nothing
             self._nullable[id(node)] = self._find_null(node)
@@ -96,11 +96,11 @@ class Nodes:
         return all(any(map(self.permits_null, applying[union])) for union in UNIONS if union in applying)
 
     def droppable(self, node: Mapping[str, Any], name: str) -> bool:
-        """Return whether a null under this name can only mean that the property is absent."""
+        """Return whether null can only mean absence."""
         return name not in node.get("required", ()) and not self.permits_null(node["properties"][name])
 
     def branches(self, node: Any) -> Iterator[dict[str, Any] | None]:
-        """Yield the branches of a union, with nested unions expanded; None for an unresolvable branch."""
+        """Yield a union's flattened branches."""
         waiting, seen = [node], set()
         while waiting:
             applying = self.applying(waiting.pop(0))
@@ -115,7 +115,7 @@ class Nodes:
                     yield applying
 
     def adapts(self, node: Any) -> bool:
-        """Return whether a value of this node may have another form in strict mode, at any depth."""
+        """Return whether strict mode may change values."""
         waiting, seen = [node], set()
         while waiting:
             applying = self.applying(waiting.pop())
@@ -133,13 +133,13 @@ class Nodes:
 
 
 def properties_of(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the properties that a node declares, by name."""
+    """Return a node's properties by name."""
     properties = node.get("properties")
     return properties if isinstance(properties, dict) else {}
 
 
 def fixed_values(node: Mapping[str, Any] | None) -> list[Any] | None:
-    """Return the values that a node lists in ``enum`` or ``const``; None without a list."""
+    """Return the values in ``enum`` or ``const``, or None."""
     if node is None:
         return None
     if "const" in node:
@@ -149,7 +149,7 @@ def fixed_values(node: Mapping[str, Any] | None) -> list[Any] | None:
 
 
 def is_json_equal(left: Any, right: Any) -> bool:
-    """Return whether two JSON values are equal; in Python, but not in JSON, True equals 1."""
+    """Return whether JSON values are equal; true is not 1."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     return bool(left == right)
@@ -160,7 +160,7 @@ def _beside(node: Mapping[str, Any], *without: str) -> dict[str, Any]:
 
 
 def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the conjunction of two nodes; None if their keywords cannot simply be combined."""
+    """Return the conjunction of two nodes, if their keywords combine."""
     merged = dict(first)
     for key, value in second.items():
         if key not in merged:
@@ -177,7 +177,7 @@ def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any] | N
         else:
             return None
     for node in (first, second):
-        # ``additionalProperties`` of a node only takes its own properties into account, not the other's.
+        # ``additionalProperties`` ignores the other node's properties.
         if "additionalProperties" in node and properties_of(node).keys() != properties_of(merged).keys():
             return None
     return merged

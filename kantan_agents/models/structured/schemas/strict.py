@@ -1,7 +1,7 @@
-"""Adapts JSON Schemas to a provider's strict mode, if that is lossless.
+"""Adapts JSON Schemas to strict mode, if that is lossless.
 
-Strict mode has neither optional properties nor defaults. An optional property therefore becomes nullable, and
-``restored`` removes such a null again.
+Strict mode has neither optional properties nor defaults: an optional property becomes nullable, and
+``restored`` removes the null.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from kantan_agents.tool_rules.keywords import characters_at_once
 
 __all__ = ["restored", "strict_schema"]
 
-# From OpenAI's documentation of structured outputs. Other restrictions are omitted from the strict schema and
-# checked when the value is validated.
+# From OpenAI's documentation. Other restrictions are checked at validation.
 _SUPPORTED = {
     "string": ("pattern", "format"),
     "number": ("multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
@@ -57,24 +56,19 @@ _REFUSED = frozenset(
         "unevaluatedItems",
     }
 )
-_DEEPEST = 64  # nested nodes; the provider's own limit is ten levels of objects
+_DEEPEST = 64  # nested nodes; the provider allows ten levels of objects
 _MOST_NODES = 20_000
 _MOST_BRANCHES = 64
 
 
 class _UnsuitableError(Exception):
-    """The schema cannot be adapted without loss."""
+    """No lossless adaptation exists."""
 
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the schema for a provider's strict mode; None if it cannot be adapted without loss.
+    """Return a new schema for strict mode; None if that is not lossless.
 
-    Every object is closed and all its properties are required; optional properties become nullable.
-    References, including recursive ones, stay references. ``schema`` is not changed and shares nothing with
-    the result.
-
-    Args:
-        schema: A JSON Schema whose root is an object.
+    Every object is closed and requires all properties. References stay references.
     """
     try:
         adapted = _Adapter(schema).adapted()
@@ -116,7 +110,7 @@ class _Adapter:
         if "$ref" in alone:
             _demand(not (node.keys() | alone.keys()) - ANNOTATIONS - {"$ref", "allOf", *DEFINITIONS})
             wire: dict[str, Any] = {"$ref": self._reference(alone["$ref"])}
-            # Strict mode allows no keyword next to a reference, but a union of one can have a description.
+            # A reference allows no other keyword, but a union of one has a description.
             return {"anyOf": [wire], **_words(node)} if "description" in node else wire
         if "allOf" in node:
             merged = self._nodes.applying(node)
@@ -177,12 +171,12 @@ class _Adapter:
             return wire
         if self._nodes.droppable(node, name):
             return _or_null(wire)
-        # Null is a valid value here, so absence can only be expressed if the default is null as well.
+        # Null is valid, so it can only mean absence if it is the default.
         _demand("default" in inner and inner["default"] is None)
         return wire
 
     def _is_always_its_default(self, inner: dict[str, Any]) -> bool:
-        """Return whether the only value is the default, as for the tag of a discriminated union."""
+        """Return whether the default is the only value, as for a union's tag."""
         values = fixed_values(self._nodes.applying(inner))
         return (
             values is not None
@@ -199,7 +193,7 @@ class _Adapter:
         return {"anyOf": [self._node(branch, depth + 1) for branch in node[keyword]], **_words(node)}
 
     def _demand_distinguishable(self, node: dict[str, Any]) -> None:
-        """Reject a union if a value of one branch, in strict form, may also be a value of another."""
+        """Reject a union whose branches, in strict form, overlap."""
         branches = [branch or {} for branch in self._nodes.branches(node)]
         arrays = [branch for branch in branches if "items" in branch]
         _demand(len(arrays) < 2 or not any(map(self._nodes.adapts, arrays)))  # noqa: PLR2004
@@ -234,7 +228,7 @@ class _Adapter:
 
 
 def _covers(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return whether an object of ``one`` can have exactly the properties of ``other``."""
+    """Return whether ``one`` allows exactly the properties of ``other``."""
     names = other["properties"].keys()
     return bool(set(one.get("required", ())) <= names <= one["properties"].keys())
 

@@ -1,4 +1,4 @@
-"""Size limits of OpenAI's strict mode, from its documentation of structured outputs."""
+"""Size limits of OpenAI's strict mode."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _ENUM_VALUES = 1_000
 _CHARACTERS = 120_000
 _LONG_ENUM = 250
 _LONG_ENUM_CHARACTERS = 15_000
-_CHAIN = 200  # maximum length of a chain of references
+_CHAIN = 200  # longest chain of references
 
 
 def is_within_limits(schema: Mapping[str, Any]) -> bool:
-    """Return whether a schema made by ``strict_schema`` is within the limits."""
+    """Return whether a strict schema is within the limits."""
     properties = values = characters = 0
     characters += sum(map(len, schema.get("$defs", {})))
     for node in _nodes(schema):
@@ -47,7 +47,7 @@ def _inner(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _levels(node: Mapping[str, Any], root: Mapping[str, Any], found: dict[str, int], chain: int) -> int:
-    """Return the nesting depth of objects; a recursive reference adds no level."""
+    """Return the nesting depth of objects; recursive references add no level."""
     if chain > _CHAIN:
         return _LEVELS + 1
     ref = node.get("$ref")

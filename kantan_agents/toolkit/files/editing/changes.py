@@ -1,4 +1,4 @@
-"""``FileChange``: what a call would change, for the person who is asked about it."""
+"""``FileChange``: the effect of a call, for approvals."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ ToolT = TypeVar("ToolT", bound=FunctionTool)
 
 @attrs.frozen
 class FileChange:
-    """What a call would change. Equal changes have the same effect.
+    """The effect of a call on a file. Equal changes have the same effect.
 
     Attributes:
-        path: The file, relative to its root.
-        protected: Why the path is protected; None if it is not.
-        before: The text of the file; None for a new file.
-        after: The text that the file would have.
-        problem: Why the call would fail; then the texts are empty.
+        path: Relative to the root.
+        protected: Why the path is protected, or None.
+        before: None for a new file.
+        problem: Why the call would fail; then the content is empty.
     """
 
     path: str
@@ -44,13 +43,7 @@ class FileChange:
 
     @classmethod
     def of(cls, root: Root, parts: Parts, texts: Callable[[], tuple[str | None, str]]) -> FileChange:
-        """Return the change of a file.
-
-        Args:
-            root: The root.
-            parts: The names on the way to the file.
-            texts: Returns the text before and after; may raise any error of the call.
-        """
+        """Return the change of a file; ``texts`` may raise any error of the call."""
         path, protected = shown_path(parts), why_protected(root.path, parts)
         try:
             before, after = texts()
@@ -65,7 +58,7 @@ class FileChange:
 
 
 def declare_change(tool: ToolT, change: Callable[[Mapping[str, Any]], FileChange]) -> ToolT:
-    """Declare what shows the change of a call: a function of its arguments, which may block."""
+    """Declare the function that shows the change of a call. It may block."""
     for place in (tool, implementation_of(tool)):
         if place is tool or inspect.isfunction(place):
             setattr(place, _MARK, change)
@@ -73,7 +66,7 @@ def declare_change(tool: ToolT, change: Callable[[Mapping[str, Any]], FileChange
 
 
 def change_of(tool: Any, arguments: Mapping[str, Any]) -> FileChange | None:
-    """Return what a call of a tool would change; None if the tool changes no file, or the path is wrong."""
+    """Return the change of a call; None for other tools and wrong paths."""
     places = () if tool is None else (tool, implementation_of(tool))
     change = next((found for one in places if (found := getattr(one, _MARK, None)) is not None), None)
     try:
@@ -83,10 +76,7 @@ def change_of(tool: Any, arguments: Mapping[str, Any]) -> FileChange | None:
 
 
 def text_before(root: Root, parts: Parts) -> str | None:
-    """Return the text of a file that is to be replaced; None if there is none.
-
-    A file that is not a text is described in one line.
-    """
+    """Return the current content, or one line about a binary file."""
     try:
         with locked_folder(root, parts) as folder:
             os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)

@@ -1,4 +1,4 @@
-"""``Consent``: whether a call may change a file, and whether a person was asked about it as it is now."""
+"""``Consent``: whether a call may change a file, and whether a person has approved its current state."""
 
 from __future__ import annotations
 
@@ -25,20 +25,16 @@ from kantan_agents.toolkit.protected import why_protected
 
 ProtectedChoice = Literal["ask", "refuse", "allow"]
 
-_State = tuple[int, ...] | None  # None: there is no file
+_State = tuple[int, ...] | None  # None: the file does not exist
 _MOST_ASKED = 4096
 # No call has this id, so only an approval of every call of a tool covers it.
 _NO_CALL = f"no-call-{uuid4().hex}"
 
 
 class Consent:
-    """What the tools that change files may do without a person, and what a person was asked about.
+    """Decides about calls of the tools that change files, and records the questions to a person.
 
-    Args:
-        root: The root.
-        approval: Whether each call waits for an approval.
-        protected: Whether calls for protected paths wait for one, are refused, or are like any other.
-        known: The files that were read: no other one may be changed. None if any may.
+    Without ``known``, files need not be read first.
     """
 
     def __init__(
@@ -48,23 +44,18 @@ class Consent:
         self._root = root
         self._approval = approval
         self._protected = protected
-        # Each with the run that it was asked in.
+        # Each with the run of the question.
         self._asked: LRUCache[tuple[str, Parts], tuple[_State, str | None]] = LRUCache(_MOST_ASKED)
         self._refused: set[tuple[str, Parts]] = set()
         self._lock = Lock()
 
     @property
     def needs_approval(self) -> bool | Callable[[Any, dict[str, Any], str], Awaitable[bool]]:
-        """The SDK's option: whether a call waits for an approval."""
+        """The SDK's option."""
         return self._asks if self._approval or self._protected == "ask" else False
 
     def of_call(self, context: Any, tool: str) -> CallConsent:
-        """Return the consent to one call.
-
-        Args:
-            context: The SDK's context of the call.
-            tool: Name of the tool.
-        """
+        """Return the consent to one call."""
         return CallConsent(
             self, str(getattr(context, "tool_call_id", "")), _is_always_approved(context, tool)
         )
@@ -78,7 +69,7 @@ class Consent:
         try:
             parts = parts_of_file(self._root, path if isinstance(path, str) else "")
         except KantanAgentsError:
-            return self._approval  # the call fails, whatever a person says
+            return self._approval  # the call fails anyway
         state = self._state(parts)
         is_refused = self._unknown(parts, state) is not None
         if self._protected != "allow" and why_protected(self._root.path, parts) is not None:
@@ -87,18 +78,14 @@ class Consent:
             return False
         with self._lock:
             if is_refused and len(self._refused) < _MOST_ASKED:
-                # No person need decide about it. It stays refused, whatever is there when it is made.
+                # No person needs to decide. It stays rejected, even if the path changes before the call.
                 self._refused.add((call_id, parts))
                 return False
             self._asked[call_id, parts] = state, run_id
         return True
 
     def check(self, parts: Parts, *, always: bool) -> None:
-        """Raise if a path is protected and no person was asked about it. Not for the event loop.
-
-        Raises:
-            ProtectedPathError: E202.
-        """
+        """Raise E202 for a protected path that no person approved. Blocks."""
         why = None if self._protected == "allow" else why_protected(self._root.path, parts)
         if why is not None and self._protected == "refuse":
             hint = "a person can change it, or a toolkit with protected='ask' or 'allow'"
@@ -109,7 +96,6 @@ class Consent:
         _end_writers(os.path.join(self._root.path, *parts))  # noqa: PTH118 - names that are not text
 
     def _unknown(self, parts: Parts, state: _State) -> KantanAgentsError | None:
-        """Return the error for a file that was not read, or has changed since; None if it may be changed."""
         if self._known is None or state is None:
             return None
         known = self._known.state(parts)
@@ -119,12 +105,7 @@ class Consent:
         return None if known == state else FileChangedError(path=shown_path(parts))
 
     def check_state(self, call_id: str, parts: Parts, before: os.stat_result | None, *, always: bool) -> None:
-        """Raise if a file has changed since it was read, or since a person was asked about a call.
-
-        Raises:
-            EditRefusedError: E162, it was not read.
-            FileChangedError: E163.
-        """
+        """Raise E162 for an unread file, E163 if it has changed since the read or the question."""
         unknown = self._unknown(parts, _state(before))
         if unknown is not None:
             raise unknown
@@ -135,7 +116,7 @@ class Consent:
             raise FileChangedError(path=shown_path(parts))
 
     def note_written(self, call_id: str, parts: Parts, before: os.stat_result | None, folder: int) -> None:
-        """Note that a call has changed a file: calls that were asked about in the same turn stay valid."""
+        """Record a change, so that other approved calls of the same turn stay valid."""
         try:
             found = os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
         except OSError:
@@ -165,33 +146,26 @@ class Consent:
 
 @attrs.frozen(eq=False)
 class CallConsent:
-    """The consent to one call.
-
-    Attributes:
-        consent: That of its tool.
-        call_id: Id of the call.
-        always: Whether every call of the tool was approved, so that no person has seen this one.
-    """
+    """The consent to one call. If ``always``, no person has seen this one."""
 
     consent: Consent
     call_id: str
     always: bool
 
     def check(self, parts: Parts) -> None:
-        """Raise E202 if the path is protected and no person was asked about it."""
+        """Raise E202 for a protected path that no person approved."""
         self.consent.check(parts, always=self.always)
 
     def check_state(self, parts: Parts, before: os.stat_result | None) -> None:
-        """Raise E162 or E163 if the file was not read, or has changed since then or the question."""
+        """Raise E162 or E163."""
         self.consent.check_state(self.call_id, parts, before, always=self.always)
 
     def note_written(self, parts: Parts, before: os.stat_result | None, folder: int) -> None:
-        """Note that the file was changed by this call."""
+        """Record the change of this call."""
         self.consent.note_written(self.call_id, parts, before, folder)
 
 
 def _end_writers(path: str) -> None:
-    """End running commands that may not write a file, and could once a tool has."""
     if "kantan_agents.toolkit.shell.supervised" in sys.modules:  # else no command has ever been started
         from kantan_agents.toolkit.shell.supervised import end_writers
 
@@ -201,7 +175,7 @@ def _end_writers(path: str) -> None:
 def _is_always_approved(context: Any, tool: str) -> bool:
     ask = getattr(context, "is_tool_approved", None)
     given, namespace = getattr(context, "tool_name", tool), getattr(context, "tool_namespace", None)
-    names = {tool, given, f"{namespace}.{given}"}  # whatever the tool is called by its agent
+    names = {tool, given, f"{namespace}.{given}"}  # any name that the agent may use
     return ask is not None and any(ask(name, _NO_CALL) is True for name in names)
 
 

@@ -1,4 +1,4 @@
-"""``Edit`` and ``MultiEdit``: replaces texts in a file and keeps all else, or says why one does not fit."""
+"""``Edit`` and ``MultiEdit``: exact replacements in a file."""
 
 from __future__ import annotations
 
@@ -99,15 +99,7 @@ def edit_file(
     *,
     is_numbered: bool = False,
 ) -> str:
-    """Replace texts in a file; return what was done.
-
-    Raises:
-        OutsideRootError, FileNotUsableError: E160, E161.
-        EditRefusedError: E162, a replacement does not fit; the file is unchanged.
-        FileChangedError: E163, another program changed the file at the same time.
-        FileForbiddenError: E166, the rules do not permit to read the file.
-        ProtectedPathError: E202, the path is protected, and no person was asked.
-    """
+    """Replace strings in a file, or raise and leave it unchanged; return a report."""
     parts = parts_of_file(root, file_path)
     path = shown_path(parts)
     if agreed is not None:
@@ -136,7 +128,6 @@ def edit_file(
 def _all_applied(
     text: FileText, path: str, steps: Sequence[EditStep], *, is_numbered: bool
 ) -> tuple[FileText, list[int]]:
-    """Return the text after all replacements, and the lines of the last one."""
     lines: list[int] = []
     done = 0
     try:
@@ -209,18 +200,7 @@ class EditStep(TypedDict):
 
 
 def edited(text: FileText, path: str, old: str, new: str, *, replace_all: bool) -> tuple[FileText, list[int]]:
-    """Return a text with ``old`` replaced by ``new``, and the numbers of the lines where it was.
-
-    Args:
-        text: The text.
-        path: Path of its file, for errors.
-        old: The text to replace, which must occur once.
-        new: The text in its place.
-        replace_all: Whether it may occur more often.
-
-    Raises:
-        EditRefusedError: E162, it does not occur, or too often.
-    """
+    """Replace ``old``, and return the numbers of its lines; raise E162."""
     old, new = unified(old), unified(new)
     if not old:
         reason = "old_string is empty: name the text to replace, or use Write for the whole file"

@@ -1,4 +1,4 @@
-"""The folder that a file is written to, locked for the other calls of this process meanwhile."""
+"""Opens the folder of a file, locked against other calls of this process."""
 
 from __future__ import annotations
 
@@ -19,11 +19,7 @@ _guard = Lock()
 
 
 def parts_of_file(root: Root, path: str) -> Parts:
-    """Return the names on the way to a file.
-
-    Raises:
-        OutsideRootError, FileNotUsableError: E160, E161, the path is not one of a file.
-    """
+    """Return the path parts of a file."""
     parts = root.parts(path)
     if not parts or path.endswith("/"):
         raise FileNotUsableError(path=shown_path(parts), reason="it is a folder, not a file")
@@ -32,16 +28,7 @@ def parts_of_file(root: Root, path: str) -> Parts:
 
 @contextmanager
 def locked_folder(root: Root, parts: Parts, *, is_made: bool = False) -> Iterator[int]:
-    """Open the folder of a file, while no other call of this process changes the file.
-
-    Args:
-        root: The root.
-        parts: The names on the way to the file.
-        is_made: Whether to create folders that are missing.
-
-    Raises:
-        OutsideRootError, FileNotUsableError: E160, E161.
-    """
+    """Open the folder of a file, and lock the file."""
     with _lock_of(f"{root.path}/{'/'.join(parts)}"), opened_root(root) as top:
         if is_made:
             _make_folders(root, top, parts[:-1])
@@ -68,8 +55,6 @@ def _make_folders(root: Root, top: int, parts: Parts) -> None:
 
 
 class _FileLock:
-    """Held while one file is read, changed and written."""
-
     def __init__(self) -> None:
         self._lock = Lock()
 
@@ -81,7 +66,6 @@ class _FileLock:
 
 
 def _lock_of(path: str) -> _FileLock:
-    """Return the lock of a file by its absolute path, the same for every toolkit of the process."""
     with _guard:
         lock = _locks.get(path)
         if lock is None:

@@ -1,4 +1,4 @@
-"""Writes a file in one step: a reader sees the old or the new content, never a part."""
+"""Writes a file atomically: a reader sees the old or the new content."""
 
 from __future__ import annotations
 
@@ -18,18 +18,10 @@ _CREATED = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) |
 def replace_file(
     folder: int, parts: Parts, data: bytes, before: os.stat_result | None, mode: int | None = None
 ) -> None:
-    """Write a file through a new one beside it, which takes its place.
+    """Write a new file next to a file, and replace it.
 
-    Args:
-        folder: Descriptor of the folder.
-        parts: The names on the way to the file.
-        data: Its new content.
-        before: The state of the file that is replaced; None if it must not exist yet.
-        mode: Its new permissions; None for those of the file that is replaced.
-
-    Raises:
-        FileChangedError: E163, the file is not in this state any more.
-        FileNotUsableError: E161, it cannot be written.
+    E163 reports another state than ``before``, which is None for a missing file. ``mode`` None preserves the
+    permissions.
     """
     name = parts[-1]
     part = f".{secrets.token_hex(8)}.part"
@@ -63,7 +55,6 @@ def _fill(file: int, data: bytes, folder: int, name: str, before: os.stat_result
 
 
 def _copy_attributes(file: int, folder: int, name: str) -> None:
-    """Copy the extended attributes, among them access control lists, as far as the system permits."""
     if not hasattr(os, "listxattr"):
         return
     with suppress(OSError):
@@ -80,7 +71,7 @@ def _put_in_place(folder: int, part: str, parts: Parts, before: os.stat_result |
     name = parts[-1]
     if before is None:
         try:
-            # Unlike a rename, a link takes no other file's place.
+            # Unlike a rename, a link replaces no other file.
             os.link(part, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
         except FileExistsError as error:
             raise FileChangedError(path=shown_path(parts)) from error

@@ -45,14 +45,7 @@ def write_tool(root: Root, consent: Consent) -> FunctionTool:
 
 
 def write_file(root: Root, file_path: str, content: str, agreed: CallConsent) -> str:
-    """Write a file; return what was done.
-
-    Raises:
-        OutsideRootError, FileNotUsableError: E160, E161.
-        EditRefusedError: E162, the content is not valid Unicode.
-        FileChangedError: E163, another program changed the file at the same time.
-        ProtectedPathError: E202, the path is protected, and no person was asked.
-    """
+    """Write a file; return a report."""
     parts = parts_of_file(root, file_path)
     path = shown_path(parts)
     agreed.check(parts)
@@ -78,7 +71,6 @@ def _change(root: Root, arguments: Mapping[str, Any]) -> FileChange:
 
 
 def _existing(root: Root, folder: int, parts: Parts) -> os.stat_result | None:
-    """Return the state of the file; None if there is none. It must be one that may be written."""
     try:
         os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:

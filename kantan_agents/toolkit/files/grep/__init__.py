@@ -1,1 +1,1 @@
-"""``Grep``: searches the contents of files in linear time."""
+"""``Grep``: searches files in linear time."""

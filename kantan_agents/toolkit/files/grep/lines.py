@@ -1,4 +1,4 @@
-"""Finds the lines of one file that match, and the lines around them."""
+"""Finds the matching lines of one file, with context."""
 
 from __future__ import annotations
 
@@ -12,19 +12,12 @@ _CHECKED = 1_000
 
 
 class EnoughError(Exception):
-    """The answer is full."""
+    """The result is full."""
 
 
 @attrs.frozen
 class Line:
-    """A line of the answer.
-
-    Attributes:
-        number: Its number in the file.
-        data: Its bytes, without the line end.
-        is_match: Whether it matches, or is only near one that does.
-        column: Where the match begins.
-    """
+    """A line of the result; not ``is_match`` is context."""
 
     number: int
     data: bytes
@@ -34,15 +27,11 @@ class Line:
 
 @attrs.define(eq=False)
 class LineSearch:
-    """Searches the text of one file, which is given to ``feed`` block by block.
+    """Searches one file, block by block; ``check`` may raise.
 
     Attributes:
-        pattern: The pattern.
-        check: Is called from time to time, and may raise.
-        show: Is given each line of the answer; None if matches are only counted.
-        before: How many lines before a match belong to the answer.
-        after: How many lines after it.
-        matches: How many lines match, or with a pattern that spans lines, how many matches there are.
+        show: Called with each line of the result; None to count only.
+        matches: Matching lines, or matches of a pattern that spans lines.
     """
 
     pattern: SearchPattern
@@ -52,21 +41,13 @@ class LineSearch:
     after: int = 0
     matches: int = 0
     _number: int = 1
-    _still: int = 0  # lines after the last match that are to be shown
-    _tail: list[bytes] = attrs.field(factory=list)  # the last lines that were not shown
+    _still: int = 0  # lines of context still to show
+    _tail: list[bytes] = attrs.field(factory=list)  # the last lines not shown
     _data: bytes = b""
     _place: int = 0
 
     def feed(self, block: bytes, *, only_first: bool = False) -> None:
-        """Search a block of lines.
-
-        Args:
-            block: The block, which is not empty.
-            only_first: Whether the first match is enough.
-
-        Raises:
-            EnoughError: From ``show``.
-        """
+        """Search a block that is not empty."""
         data = block.replace(b"\r\n", b"\n") if b"\r" in block else block
         search, is_multiline = self.pattern.regexp.search, self.pattern.is_multiline
         self._data, self._place = data, 0
@@ -75,7 +56,7 @@ class LineSearch:
         found = search(data)
         while found is not None:
             first, last = found.span()
-            # Only what lies between two matches is looked at, for there may be many in one long line.
+            # Only between two matches: one long line may contain many.
             start = data.rfind(b"\n", place, first) + 1 or start
             if start == len(data):  # the empty rest after the last line end
                 break

@@ -1,4 +1,4 @@
-"""The answer of one search: as many entries as were asked for, and what was left out."""
+"""The result of one search."""
 
 from __future__ import annotations
 
@@ -15,14 +15,7 @@ _UTF8_BYTES = 4
 
 @attrs.define
 class GrepOutput:
-    """Collects lines, files or counts.
-
-    Attributes:
-        skip: How many entries come before this answer.
-        limit: How many entries it has at most.
-        numbers: Whether lines have numbers.
-        has_gaps: Whether lines that do not follow each other are separated.
-    """
+    """Collects lines, files or counts, after the first ``skip`` entries."""
 
     skip: int
     limit: int
@@ -35,11 +28,7 @@ class GrepOutput:
     _last: tuple[str, int] | None = None
 
     def add(self, entry: str) -> None:
-        """Add an entry.
-
-        Raises:
-            EnoughError: There is one more entry than fits.
-        """
+        """Add an entry; raise EnoughError if it does not fit."""
         self._seen += 1
         if self._seen <= self.skip:
             return
@@ -50,11 +39,7 @@ class GrepOutput:
         self.entries.append(entry)
 
     def add_line(self, path: str, line: Line) -> None:
-        """Add a line of a file, as ripgrep shows it.
-
-        Raises:
-            EnoughError: As ``add``.
-        """
+        """Add a line in ripgrep's format."""
         mark = ":" if line.is_match else "-"
         number = f"{line.number}{mark}" if self.numbers else ""
         entry = f"{shown(path)}{mark}{number}{_cut(line)}"
@@ -66,7 +51,7 @@ class GrepOutput:
 
     @property
     def next_offset(self) -> int:
-        """The offset of the first entry that did not fit."""
+        """Offset of the first entry that did not fit."""
         return self.skip + len(self.entries)
 
 

@@ -12,7 +12,7 @@ from kantan_agents.toolkit.files.linear import compiled
 _LONGEST = 5_000
 _LARGEST = 50_000  # instructions of a program
 
-# RE2 falls back to a slower method for patterns with very many states: at worst 200 million steps a second.
+# RE2 is slower for patterns with very many states: at worst 200 million steps a second.
 _STEPS_AT_ONCE = 200_000_000
 _STEPS_OF_A_FILE = 2_000_000_000
 _SMALLEST_BLOCK = 4_096
@@ -22,24 +22,19 @@ _LARGEST_WHOLE_FILE = 16 << 20
 
 @attrs.frozen
 class SearchPattern:
-    """A compiled pattern.
-
-    Attributes:
-        regexp: It, for bytes of UTF-8.
-        is_multiline: Whether a match may span lines.
-    """
+    """A compiled pattern for UTF-8 bytes."""
 
     regexp: Any
     is_multiline: bool
 
     @property
     def block(self) -> int:
-        """How many bytes are searched at once, so that a cancelled search ends within a second."""
+        """Bytes of one step, so that a canceled search ends within a second."""
         return max(_SMALLEST_BLOCK, min(_LARGEST_BLOCK, _STEPS_AT_ONCE // self._size))
 
     @property
     def largest_file(self) -> int | None:
-        """The largest file that is searched, in bytes; None for any."""
+        """Size limit of a searched file in bytes."""
         if not self.is_multiline:
             return None
         return min(_LARGEST_WHOLE_FILE, _STEPS_OF_A_FILE // self._size)
@@ -50,15 +45,9 @@ class SearchPattern:
 
 
 def compiled_pattern(pattern: str, *, ignore_case: bool, multiline: bool) -> SearchPattern:
-    """Compile a regular expression in the syntax of RE2.
+    """Compile an expression in RE2 syntax; raise E164.
 
-    Args:
-        pattern: The expression.
-        ignore_case: Whether case does not matter.
-        multiline: Whether ``.`` and classes match line ends as well.
-
-    Raises:
-        InvalidPatternError: E164, it is invalid or too large.
+    With ``multiline``, ``.`` and classes match line ends.
     """
     if len(pattern) > _LONGEST:
         raise InvalidPatternError(pattern=pattern[:100], reason=f"it has more than {_LONGEST:,} characters")

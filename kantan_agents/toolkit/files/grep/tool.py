@@ -1,4 +1,4 @@
-"""``Grep``: searches the contents of the files below a folder."""
+"""``Grep``: searches the files below a folder."""
 
 from __future__ import annotations
 
@@ -119,15 +119,7 @@ def _text(answer: GrepOutput, walk: Walk) -> str:
 
 @attrs.frozen
 class GrepSearch:
-    """What is searched for.
-
-    Attributes:
-        pattern: The pattern.
-        mode: What the answer has.
-        files: Which files are searched; None for all.
-        before: How many lines before each match are shown.
-        after: How many lines after it.
-    """
+    """The options of a search."""
 
     pattern: SearchPattern
     mode: OutputMode = "files_with_matches"
@@ -139,13 +131,9 @@ class GrepSearch:
 def search_files(
     root: Root, search: GrepSearch, path: str, may_read: MayRead | None, answer: GrepOutput, stop: SearchStop
 ) -> Walk:
-    """Search a file, or the files below a folder, and add what is found to the answer.
+    """Add the matches in a file or folder to the answer.
 
-    Returns:
-        The walk, which knows what was left out.
-
-    Raises:
-        OutsideRootError, FileNotUsableError: E160, E161, about ``path``.
+    The returned walk counts the omitted files.
     """
     parts = root.parts(path)
     with opened_root(root) as top:
@@ -168,7 +156,6 @@ class _Files:
     walk: Walk
 
     def named(self, parts: Parts) -> None:
-        """Search the one file that was asked for."""
         path, walk = "/".join(parts), self.walk
         if walk.may_read is not None and not walk.may_read(path):
             walk.skipped["forbidden"] += 1
@@ -186,7 +173,6 @@ class _Files:
             os.close(file)
 
     def below(self, parts: Parts) -> None:
-        """Search the files below a folder."""
         chosen, walk = self.search.files, self.walk
         skipped = len("/".join(parts)) + 1 if parts else 0
         with closing(walk.files(parts)) as files:
@@ -200,7 +186,6 @@ class _Files:
                     walk.skipped["unreadable"] += 1
 
     def _check(self) -> None:
-        """Raise if the call was cancelled, or if the time for it is over."""
         self.walk.stop.check()
         if self.walk.stop.is_late:
             self.walk.skipped["late"] += 1
@@ -249,12 +234,9 @@ class _Files:
 
 @attrs.frozen
 class ChosenFiles:
-    """The files that a glob pattern matches, or all others.
+    """The files that a glob pattern matches.
 
-    Attributes:
-        glob: The pattern.
-        are_others: Whether the files are searched that it does not match, neither themselves nor by a folder
-            that they are in.
+    With ``are_others``, the files that match neither themselves nor by a parent folder.
     """
 
     glob: Glob
@@ -262,16 +244,12 @@ class ChosenFiles:
 
     @classmethod
     def of(cls, pattern: str) -> Self:
-        """Return the files for the ``glob`` of a call, which leaves files out if it begins with ``!``.
-
-        Raises:
-            InvalidPatternError: E164, it is not a pattern.
-        """
+        """Parse the ``glob`` of a call, which a leading ``!`` inverts."""
         text = pattern.removeprefix(_NOT)
         return cls(compiled_glob(text, any_depth=True), text != pattern)
 
     def has(self, path: str) -> bool:
-        """Return whether to search a file, by its path relative to the folder that is searched."""
+        """Match a path relative to the searched folder."""
         if not self.are_others:
             return self.glob.matches(path)
         return not any(map(self.glob.matches, accumulate(path.split("/"), "{}/{}".format)))

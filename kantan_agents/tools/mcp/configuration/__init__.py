@@ -1,4 +1,4 @@
 """MCP servers from configuration files.
 
-Everything but ``servers`` and ``configured`` is plain data, and imports neither the SDK nor ``mcp``.
+All modules except ``servers`` and ``configured`` are plain data, and import neither the SDK nor ``mcp``.
 """

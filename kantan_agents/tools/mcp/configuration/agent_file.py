@@ -1,4 +1,4 @@
-"""``mcpServers`` of a subagent file: names of configured servers, and servers of its own."""
+"""``mcpServers`` of a subagent file: names of configured servers, and its own servers."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ _NO_FILE = "(no file)"
 
 @attrs.frozen
 class WantedServers:
-    """The servers that a subagent file asks for.
+    """The servers of a subagent file.
 
     Attributes:
-        names: The names of all, in order.
-        entries: Those that the file configures itself.
+        entries: The servers that the file itself configures.
     """
 
     names: tuple[str, ...] = ()
@@ -36,11 +35,7 @@ class WantedServers:
 
 
 def wanted_servers(definition: AgentDefinition) -> WantedServers:
-    """Return the servers of a definition.
-
-    Raises:
-        InvalidMCPConfigurationError: E181, with every mistake.
-    """
+    """Return the servers of a definition; E181 with every mistake."""
     if definition.mcp_servers is None:
         return WantedServers()
     names: list[str] = []
@@ -52,7 +47,7 @@ def wanted_servers(definition: AgentDefinition) -> WantedServers:
             problems.append(f"{place}: {mistake}")
             continue
         names.append(name)
-        if options is None:  # `github:` means the configured server, as `github` does
+        if options is None:  # `github:` means the configured server, like `github`
             continue
         if name in own:
             problems.append(f"{place}: the server {name!r} is configured twice")
@@ -65,7 +60,6 @@ def wanted_servers(definition: AgentDefinition) -> WantedServers:
 
 
 def _items(servers: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yield each server with its place, its name and its configuration; None for the name of one."""
     if isinstance(servers, str):
         servers = [name.strip() for name in servers.split(",") if name.strip()]
     if isinstance(servers, Mapping):
@@ -81,9 +75,9 @@ def _items(servers: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def source_of(definition: AgentDefinition) -> ServerSource:
-    """Return the source of the servers that a definition configures itself.
+    """Return the source of a definition's own servers.
 
-    Only ``mcpServers`` counts for trust: a change of the prompt starts no other program.
+    Trust covers only ``mcpServers``: a changed prompt starts no other program.
     """
     data = json.dumps(definition.mcp_servers, sort_keys=True, ensure_ascii=True)
     path = Path(os.path.realpath(definition.path)) if definition.path else Path(_NO_FILE)
@@ -98,8 +92,7 @@ def source_of(definition: AgentDefinition) -> ServerSource:
 
 
 def _user_directories() -> frozenset[Path]:
-    """Return the directories of the user's subagent files, as ``subagent_files`` searches them."""
     given = (os.environ.get(variable, "") for variable in _DIRECTORY_VARIABLES)
     places = (os.path.expanduser(f"~/{name}") for name in _AGENT_DIRECTORIES)  # noqa: PTH111 - never fails
-    # A relative one depends on the working directory, so it is not of the user alone.
+    # A relative one depends on the working directory, so it is not the user's alone.
     return frozenset(Path(os.path.realpath(place)) for place in (*filter(os.path.isabs, given), *places))

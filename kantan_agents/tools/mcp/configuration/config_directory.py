@@ -1,4 +1,4 @@
-"""The configuration directory of the user."""
+"""The user's configuration directory."""
 
 from __future__ import annotations
 
@@ -13,16 +13,12 @@ _NAME = "kantan_agents"
 def config_directory(environ: Mapping[str, str] | None = None) -> Path | None:
     """Return the directory, which may not exist; None if the user has no home directory.
 
-    It is ``KANTAN_AGENTS_CONFIG_DIR``, or ``kantan_agents`` in ``XDG_CONFIG_HOME``, or in ``~/.config``. A
-    relative path in a variable counts as unset: what is the user's own must not depend on the working
-    directory.
-
-    Args:
-        environ: The environment; None for that of the process.
+    It is ``KANTAN_AGENTS_CONFIG_DIR``, or ``kantan_agents`` in ``XDG_CONFIG_HOME``, or in ``~/.config``.
+    Relative paths are ignored: the working directory must not decide.
     """
     environ = os.environ if environ is None else environ
     own = environ.get(VARIABLE, "")
-    if os.path.isabs(own):  # noqa: PTH117 - of a text
+    if os.path.isabs(own):  # noqa: PTH117 - of a string
         return Path(own)
     base = environ.get("XDG_CONFIG_HOME", "")
     if os.path.isabs(base):  # noqa: PTH117

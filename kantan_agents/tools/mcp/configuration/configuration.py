@@ -1,4 +1,4 @@
-"""What is configured: the servers of all files, and the variables that they may read."""
+"""The configured servers of all files, and the variables that they may read."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ class Configuration:
     """The configured servers.
 
     Attributes:
-        entries: The servers, also those with mistakes; each name occurs once.
-        shadowed: Servers that are not used, because a file of higher priority has the name.
-        allow_env: Names of the variables that the user's own files allow to read.
-        paths: The files that were read.
+        entries: The servers, including those with mistakes; names are unique.
+        shadowed: Servers with the name of one in a file of higher priority.
     """
 
     entries: tuple[ServerEntry, ...] = ()
@@ -35,7 +33,7 @@ class Configuration:
 
     @property
     def remarks(self) -> tuple[tuple[Path, str], ...]:
-        """What is wrong with the servers, or has another meaning here, each with its file."""
+        """All mistakes and remarks, each with its file."""
         return tuple(
             (entry.source.path, one) for entry in self.entries for one in (*entry.mistakes, *entry.remarks)
         )
@@ -51,16 +49,9 @@ def read_configuration(
     cwd: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Configuration:
-    """Read configuration files.
+    """Read ``paths`` in order of priority, by default the files found from ``cwd``.
 
-    Args:
-        paths: The files, in order of priority; None for those that are found from the working directory.
-        cwd: The working directory to search from; None for that of the process.
-        environ: The environment, which says where the user's own files are; None for that of the process.
-
-    Raises:
-        MCPFileError: E180, a file cannot be read.
-        InvalidMCPConfigurationError: E181, a file has mistakes outside of its servers.
+    Raises E180 for an unreadable file, E181 for mistakes outside its servers.
     """
     places = (
         find_files(cwd, environ)
@@ -69,7 +60,7 @@ def read_configuration(
     )
     files = [read_file(place.path, is_own=place.is_own) for place in places]
     if paths is not None:
-        # The user's list of variables also holds for files that are named.
+        # The user's list of variables also applies to named files.
         files += [
             attrs.evolve(read_file(place.path, is_own=True), entries=())
             for place in find_files(cwd, environ)

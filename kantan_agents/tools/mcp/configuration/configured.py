@@ -48,23 +48,23 @@ def configured_servers(
             await agent.run_async("Which issues are open?")
 
     Nothing is started here: the first run that needs a server connects it, and all agents and runs share the
-    connection. Reading the files blocks for a moment, so call it when your program starts.
+    connection. The files are read with blocking calls, so call it when your program starts.
 
     Args:
         path: A file like ``.mcp.json`` or ``kantan-agents.toml``, or several, in order of priority. None
-            searches as the command line does: the user's own configuration, then the working directory up to
-            the root of the repository.
-        names: The servers that may be used. None means all that are not disabled. A server with mistakes, or
-            whose variables are not set or not allowed, is left out of them with a warning.
-        allow_env: Names of the environment variables that references such as ``${GITHUB_TOKEN}`` may read,
-            besides those in ``[mcp] allow_env`` of the user's ``kantan-agents.toml``.
-        trusted: Whether you vouch for the files yourself. Otherwise a file that is not in the user's
-            configuration directory must have been trusted with ``kantan-agents mcp trust``.
+            searches like the command line: the user's own configuration, then the working directory up to the
+            root of the repository.
+        names: The servers that may be used. None means all that are not disabled; it omits, with a warning,
+            servers with mistakes or with variables that are not set or not allowed.
+        allow_env: Names of the environment variables that references such as ``${GITHUB_TOKEN}`` may read, in
+            addition to ``[mcp] allow_env`` of the user's ``kantan-agents.toml``.
+        trusted: Whether you vouch for the files yourself. Otherwise a file outside the user's configuration
+            directory must have been trusted with ``kantan-agents mcp trust``.
 
     Raises:
         MCPFileError: E180, a file cannot be read.
-        InvalidMCPConfigurationError: E181, a file has mistakes outside of its servers, or one of the servers
-            in ``names`` has; the error lists all of them.
+        InvalidMCPConfigurationError: E181, a file has mistakes outside its servers, or a server in ``names``
+            has; the error lists all of them.
         UnknownMCPServerError: E184, no server has one of the ``names``.
         InvalidOptionError: E75, an argument has a wrong type.
     """
@@ -84,15 +84,15 @@ def configured_servers(
 class ConfiguredServers:
     """Configured MCP servers; ``configured_servers`` returns them.
 
-    Iterating over it gives a server object of the SDK for each, the same object every time. Whether a file is
-    trusted, and whether its variables are set and allowed, is checked when a server is taken. Without
-    ``names``, iterating leaves out a server whose variables are missing, with a warning.
+    Iteration yields an SDK server object for each, always the same object. Taking a server checks that its
+    file is trusted and its variables are set and allowed. Without ``names``, iteration omits a server whose
+    variables are missing, with a warning.
 
-    Leaving ``async with`` ends the connections of all servers. Without it, a connection ends with the event
-    loop that made it: for ``agent.run``, when the process ends.
+    Leaving ``async with`` ends the connections of all servers. Without it, a connection ends with its event
+    loop: for ``agent.run``, when the process ends.
 
     Attributes:
-        configuration: What the files contain.
+        configuration: The content of the files.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class ConfiguredServers:
 
     @property
     def entries(self) -> tuple[ServerEntry, ...]:
-        """What is configured for each server."""
+        """The configuration of each server."""
         return self._entries
 
     def __len__(self) -> int:
@@ -143,13 +143,10 @@ class ConfiguredServers:
         return iter([self._server(entry) for entry in self._entries if not self._is_left_out(entry)])
 
     def __getitem__(self, name: str) -> MCPServer:
-        """Return one server.
-
-        Args:
-            name: Its name.
+        """Return the server named ``name``.
 
         Raises:
-            UnknownMCPServerError: E184, there is no such server, or it is disabled.
+            UnknownMCPServerError: E184, no such server exists, or it is disabled.
             InvalidMCPConfigurationError: E181, it has mistakes.
             MCPNotTrustedError: E183, its file is not trusted.
             MCPVariablesError: E182, a variable that it needs is not set or not allowed.
@@ -157,12 +154,12 @@ class ConfiguredServers:
         return self._server(self._find(name))
 
     def for_definition(self, definition: AgentDefinition, *, known_only: bool = False) -> list[MCPServer]:
-        """Return the servers that ``mcpServers`` of a subagent file asks for.
+        """Return the servers in ``mcpServers`` of a subagent file.
 
         Args:
-            definition: The definition. A server that the file configures itself must be trusted as one of a
-                configuration file.
-            known_only: Whether to leave out a name that no configured server has.
+            definition: The definition. A server that the file itself configures must be trusted like a server
+                of a configuration file.
+            known_only: Whether to omit a name that no configured server has.
 
         Raises:
             InvalidMCPConfigurationError: E181, ``mcpServers`` has mistakes, or gives a server the name of
@@ -173,7 +170,7 @@ class ConfiguredServers:
         return [self._server(entry) for entry in self.entries_for(definition, known_only=known_only)]
 
     def entries_for(self, definition: AgentDefinition, *, known_only: bool = False) -> list[ServerEntry]:
-        """Return what is configured for the servers of a subagent file; starts and checks nothing.
+        """Return the configuration of a subagent file's servers; starts and checks nothing.
 
         Args:
             definition: As for ``for_definition``.
@@ -187,7 +184,7 @@ class ConfiguredServers:
         problems = [
             f"mcpServers.{name}: {known.source.path} has another server of this name"
             for name, entry in own.items()
-            # Otherwise rules for the one would hold for the other.
+            # Otherwise rules for one would hold for the other.
             if (known := self.configuration.find(name)) is not None and not _is_same(entry, known)
         ]
         if problems:
@@ -196,7 +193,7 @@ class ConfiguredServers:
         return [own[name] if name in own else self._find(name) for name in names]
 
     async def aclose(self) -> None:
-        """End the connections of all servers. A later run would connect them again."""
+        """End the connections of all servers. A later run connects them again."""
         async with anyio.create_task_group() as tasks:
             for _, server in tuple(self._made):
                 tasks.start_soon(server.cleanup)
@@ -210,7 +207,7 @@ class ConfiguredServers:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # Also if the block was cancelled: otherwise the processes would go on.
+        # Even if the block was canceled: otherwise the processes would stay alive.
         with anyio.CancelScope(shield=True):
             await self.aclose()
 
@@ -249,7 +246,7 @@ class ConfiguredServers:
         is_trusted = self._trusted or self._known_trusted.get(entry.source.path) == entry.source.digest
         reason = None if is_trusted else self._record.distrust(entry.source)
         if reason is not None:
-            # A definition that was read from a text has no file that could be trusted.
+            # A definition that was read from a string has no file that could be trusted.
             hint = None if entry.source.path.is_absolute() else "Pass trusted=True if the text is yours"
             raise MCPNotTrustedError(server=entry.name, path=str(entry.source.path), reason=reason, hint=hint)
         missing = missing_variables(entry, os.environ, self._allowed)

@@ -38,7 +38,7 @@ def _masked(values: tuple[str, ...]) -> str:
 
 
 def shown_arguments(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the arguments of a command with secrets masked."""
+    """Return a command's arguments with secrets masked."""
     shown = []
     for number, argument in enumerate(arguments):
         before = arguments[number - 1] if number else ""
@@ -50,17 +50,15 @@ def shown_arguments(arguments: tuple[str, ...]) -> tuple[str, ...]:
 
 @attrs.frozen
 class ServerSource:
-    """Where a server is configured.
+    """The source of a server's configuration.
 
     Attributes:
         path: The file, absolute and without links.
-        digest: SHA-256 of what counts for trust: the content of a configuration file, or ``mcpServers`` of a
-            subagent file.
-        is_own: Whether the file lies in the user's own configuration directory.
-        folder: The working directory of its servers; None for that of this process. It does not depend on
-            where this process works: what was trusted must not mean other programs elsewhere.
-        is_of_user: Whether the file is one of the user, for all projects. Then its servers do not look for
-            programs in the folder that the user works in.
+        digest: SHA-256 of the trusted content: a configuration file, or ``mcpServers`` of a subagent file.
+        folder: The working directory of its servers; None for this process's. A trusted file must not start
+            other programs elsewhere.
+        is_of_user: Whether the file is the user's, for all projects; its servers find no programs in the
+            working directory.
     """
 
     path: Path
@@ -72,25 +70,17 @@ class ServerSource:
 
 @attrs.frozen
 class ServerEntry:
-    """A configured MCP server. References to variables such as ``${TOKEN}`` are not expanded yet.
+    """A configured MCP server. References such as ``${TOKEN}`` are not expanded yet.
 
     Attributes:
-        name: Its name, for tool rules and tool names.
-        transport: How to talk to it.
-        source: Where it is configured.
-        command: The program of a stdio server.
-        args: The program's arguments.
-        env: Environment variables for it, besides the few that every program needs.
+        env: Its environment variables, in addition to the few that every program needs.
         cwd: Its working directory, relative to the folder of ``source``; None for that folder.
-        url: The URL of an HTTP or SSE server.
-        headers: Headers of each request to it.
-        timeout_seconds: How long it may take to answer a request.
-        start_seconds: How long it may take to start and to accept a connection.
+        timeout_seconds: Limit for the answer to a request.
+        start_seconds: Limit for the start and the connection.
         resources: Whether its resources are offered as two further tools.
-        is_disabled: Whether it must not be used.
-        mistakes: Why it cannot be used, each with its place; it still has its name, so that no server of
-            another file takes its place.
-        remarks: What has another meaning here than in the program it was written for, each with its place.
+        mistakes: Why it cannot be used, each with its path; its name stays reserved, so that no other file's
+            server gets it.
+        remarks: Options that have another meaning in other programs, each with its path.
     """
 
     name: str
@@ -111,7 +101,7 @@ class ServerEntry:
 
     @property
     def shown(self) -> str:
-        """What it starts or connects to, without secrets, for a person who decides about it."""
+        """What it starts or connects to, without secrets, for the user's decision."""
         if self.mistakes:
             return "cannot be used"
         if self.transport != "stdio":

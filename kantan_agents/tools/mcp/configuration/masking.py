@@ -1,4 +1,4 @@
-"""Masks the secrets of one server in what is said about it."""
+"""Masks the secrets of one server in messages about it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHORTEST = 4  # a shorter value would be masked in every word that contains it
 
 @attrs.frozen
 class Masking:
-    """The values of one server that must not be shown.
+    """One server's values that must not be shown.
 
     Attributes:
         values: The values, the longest first.
@@ -26,19 +26,19 @@ class Masking:
 
     @classmethod
     def of(cls, expanded: Expanded) -> Masking:
-        """Return the values of variables, and what looks like a secret in ``env`` or ``headers``."""
+        """Return the values of variables, and apparent secrets in ``env`` or ``headers``."""
         values = {*expanded.values, *_named(expanded.env), *_named(expanded.headers)}
         return cls(tuple(sorted(filter(_is_long, values), key=len, reverse=True)))
 
     def masked(self, text: str) -> str:
-        """Return a text without these values, and without other secrets."""
+        """Return ``text`` without these and other secrets."""
         for value in self.values:
             text = text.replace(value, MASK)
         return mask(text)
 
 
 def shown_value(name: str, value: str) -> str:
-    """Return a value of ``env`` or ``headers``, or a mask if it looks like a secret."""
+    """Return a value of ``env`` or ``headers``, masked if it looks secret."""
     return MASK if _is_secret(name, value) else mask(value)
 
 

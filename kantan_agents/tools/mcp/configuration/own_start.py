@@ -1,6 +1,6 @@
-"""How a server of the user finds its programs, whatever folder this process works in.
+"""How a user's server finds its programs, whatever the working directory.
 
-The user said yes to a command such as ``npx -y PACKAGE``, and not to what a repository calls ``npx``.
+The user approved ``npx -y PACKAGE``, not a repository's program named ``npx``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import attrs
 
 from kantan_agents.tools.mcp.configuration.places import up_to_the_root
 
-# Lists of folders in which programs look for code.
+# Lists of folders in which programs find code.
 _LISTS = frozenset(
     {"PATH", "PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB", "CLASSPATH", "LD_LIBRARY_PATH"}
     | {"DYLD_LIBRARY_PATH"}
@@ -23,11 +23,10 @@ _LISTS = frozenset(
 
 @attrs.frozen
 class OwnStart:
-    """What a server of the user starts with.
+    """The start of a user's server.
 
     Attributes:
-        env: The environment variables that are given to it.
-        left_out: The entries of ``PATH`` that are not, because they lie in the folder that is worked in.
+        left_out: The omitted entries of ``PATH``, which are in the current project.
     """
 
     env: Mapping[str, str]
@@ -37,12 +36,8 @@ class OwnStart:
     def of(cls, written: Mapping[str, str], expanded: Mapping[str, str]) -> OwnStart:
         """Return how a server starts.
 
-        What the configuration spells out stays as it is: the user wrote it. What comes from the environment
-        of this process loses the entries that a project could have files in.
-
-        Args:
-            written: Its variables as they are configured.
-            expanded: The same with the values of references.
+        Configured values stay unchanged. Values from the environment lose the entries where a project could
+        have files.
         """
         folders = project_folders()
         env = dict(expanded)
@@ -60,12 +55,12 @@ class OwnStart:
         return cls(env, tuple(dict.fromkeys(left_out)))
 
     def program(self, command: str) -> str:
-        """Return the path of a program; a path is returned as it is.
+        """Return the path of a program, or ``command`` if it is a path.
 
         Raises:
             FileNotFoundError: It is not in ``PATH``, or only in folders of the project.
         """
-        if os.path.dirname(command):  # noqa: PTH120 - of a text
+        if os.path.dirname(command):  # noqa: PTH120 - of a string
             return command
         path = next((text for name, text in self.env.items() if name.upper() == "PATH"), "")
         found = _find(command, path.split(os.pathsep))
@@ -82,9 +77,9 @@ class OwnStart:
 
 
 def project_folders() -> tuple[Path, ...]:
-    """Return the working directory and those above it up to the root of its repository.
+    """Return the working directory and its parents up to its repository's root.
 
-    A folder that the user's home lies in, as for a repository of configuration files, is not a project.
+    A folder that contains the user's home is not a project.
     """
     try:
         working = Path(os.path.realpath(Path.cwd()))
@@ -96,8 +91,8 @@ def project_folders() -> tuple[Path, ...]:
 
 def _outside(entries: Iterable[str], folders: tuple[Path, ...]) -> Iterator[str]:
     for entry in entries:
-        # An empty entry, and each that is relative, means the working directory.
-        if not os.path.isabs(entry):  # noqa: PTH117 - of a text
+        # An empty or relative entry means the working directory.
+        if not os.path.isabs(entry):  # noqa: PTH117 - of a string
             continue
         places = (Path(os.path.normpath(entry)), Path(os.path.realpath(entry)))
         if not any(place.is_relative_to(folder) for place in places for folder in folders):
@@ -105,13 +100,13 @@ def _outside(entries: Iterable[str], folders: tuple[Path, ...]) -> Iterator[str]
 
 
 def _find(command: str, folders: Iterable[str]) -> str | None:
-    # `shutil.which` would look in the working directory first on Windows.
+    # On Windows, `shutil.which` would search the working directory first.
     endings = [""]
     if os.name == "nt" and not Path(command).suffix:
         endings = os.environ.get("PATHEXT", ".COM;.EXE;.BAT;.CMD").split(os.pathsep)
     for folder in filter(None, folders):
         for ending in endings:
-            path = os.path.join(folder, f"{command}{ending}")  # noqa: PTH118 - as it is written
+            path = os.path.join(folder, f"{command}{ending}")  # noqa: PTH118 - unchanged
             if os.path.isfile(path) and os.access(path, os.X_OK):  # noqa: PTH113
                 return path
     return None

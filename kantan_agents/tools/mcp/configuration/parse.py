@@ -1,4 +1,4 @@
-"""Makes entries of the data in a configuration file, and finds all mistakes in it."""
+"""Makes entries from a configuration file's data, and finds all mistakes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kantan_agents.tools.mcp.configuration.entry import (
 )
 from kantan_agents.tools.mcp.configuration.variables import reference_mistakes
 
-_LONGEST_NAME = 40  # with the names of its tools, within the 64 letters that providers accept
+_LONGEST_NAME = 40  # with tool names, within the 64 letters that providers accept
 _MOST_SERVERS = 1_000
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _LONGEST_SECONDS = 3600
@@ -49,11 +49,11 @@ _WITHOUT_EFFECT: Final[Mapping[str, str]] = {
 
 @attrs.frozen
 class Parsed:
-    """What a mapping of servers contains.
+    """The content of a mapping of servers.
 
     Attributes:
-        entries: The servers, also those with mistakes.
-        fault: Why there are none, with its place.
+        entries: The servers, including those with mistakes.
+        fault: Why the mapping has no servers, with its path.
     """
 
     entries: tuple[ServerEntry, ...]
@@ -61,19 +61,13 @@ class Parsed:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Every mistake, each with its place."""
+        """Every mistake, each with its path."""
         mistakes = (mistake for entry in self.entries for mistake in entry.mistakes)
         return (*(() if self.fault is None else (self.fault,)), *mistakes)
 
 
 def parse_servers(servers: Any, source: ServerSource, place: str) -> Parsed:
-    """Return the servers of a mapping from names to their configurations.
-
-    Args:
-        servers: The mapping.
-        source: Where it is written.
-        place: Its place in the file, such as ``mcpServers``.
-    """
+    """Return the servers of a mapping; ``place`` is its path in the file."""
     if not isinstance(servers, Mapping):
         return Parsed((), f"{place}: must map names of servers to their configuration, {_not_a(servers)}")
     if len(servers) > _MOST_SERVERS:
@@ -98,7 +92,7 @@ def parse_servers(servers: Any, source: ServerSource, place: str) -> Parsed:
 
 
 def _as_here(options: Any) -> tuple[Any, list[str]]:
-    """Return a configuration with the keys of this library, and a remark about each that it had instead."""
+    """Return a configuration with this library's keys, and a remark about each other key."""
     if not isinstance(options, Mapping):
         return options, []
     read, remarks = dict(options), []
@@ -113,7 +107,7 @@ def _as_here(options: Any) -> tuple[Any, list[str]]:
 
 
 def name_mistake(name: Any) -> str | None:
-    """Return why a server cannot have this name, or None if it can."""
+    """Return why a server cannot have this name."""
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
         return "a name must consist of letters, digits and . - _, and begin and end with a letter or digit"
     if len(name) > _LONGEST_NAME:
@@ -148,7 +142,6 @@ def _entry(name: str, options: Mapping[str, Any], source: ServerSource) -> Serve
 
 
 def _transport_of(options: Mapping[str, Any]) -> Transport | None:
-    """Return the transport that a configuration means; None if it means none."""
     given = options.get("type")
     if given is None:
         return "stdio" if "command" in options else "http" if "url" in options else None
@@ -156,7 +149,7 @@ def _transport_of(options: Mapping[str, Any]) -> Transport | None:
 
 
 def _mistakes_of(options: Any) -> Iterator[str]:
-    """Yield every mistake in the configuration of one server; each begins with the place in it, or ``:``."""
+    """Yield every mistake in a server's configuration, after its path or ``:``."""
     if not isinstance(options, Mapping):
         yield f": must be a configuration, {_not_a(options)}"
         return
@@ -259,7 +252,7 @@ def _cwd_mistakes(options: Mapping[str, Any]) -> Iterator[str]:
 def _url_mistakes(options: Mapping[str, Any]) -> Iterator[str]:
     url = options.get("url")
     if not isinstance(url, str) or not url.strip() or url.startswith("${"):
-        return  # of another kind, or only known when it is expanded
+        return  # of another kind, or only known after expansion
     try:
         parts = urlsplit(url)
         is_web = parts.scheme in ("http", "https") and bool(parts.netloc)
@@ -301,5 +294,5 @@ def _mapping_mistake(options: Mapping[str, Any], key: str) -> Iterator[str]:
 
 
 def _not_a(value: Any) -> str:
-    """Return what a value is, for a message: its type only, as a value in the wrong place may be a secret."""
+    """Return the type of a value for a message: the value may be a misplaced secret."""
     return f"not {'null' if value is None else type(value).__name__}"

@@ -1,4 +1,4 @@
-"""Where configuration files of MCP servers are found."""
+"""Finds configuration files of MCP servers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,7 @@ NAMES = (".mcp.json", "kantan-agents.toml")
 
 @attrs.frozen
 class FoundConfiguration:
-    """A configuration file that exists.
-
-    Attributes:
-        path: The file.
-        is_own: Whether it lies in the user's own configuration directory.
-    """
+    """An existing configuration file."""
 
     path: Path
     is_own: bool
@@ -32,26 +27,22 @@ def find_files(
 ) -> tuple[FoundConfiguration, ...]:
     """Return the configuration files for a working directory, in order of priority.
 
-    The user's own files come first: a project must not replace the server that the user's rules are about.
-    Those of the project follow, from the working directory up to the root of the repository, the nearest
-    first. Outside a repository only the working directory is searched.
-
-    Args:
-        cwd: The working directory; None for that of the process.
-        environ: The environment; None for that of the process.
+    The user's own files come first: a project must not replace a server that the user's rules name. The
+    project's follow, from the working directory up to the repository's root. Outside a repository, only the
+    working directory is searched.
     """
     own = config_directory(environ)
     directories = [] if own is None else [own]
     directories += up_to_the_root(Path(os.path.realpath(Path.cwd() if cwd is None else cwd)))
     found: dict[str, FoundConfiguration] = {}
     for path in _existing(directories):
-        # A link in the user's directory to a file of a project is a file of the project.
+        # A link in the user's directory to a project's file is a project's file.
         found.setdefault(os.path.realpath(path), FoundConfiguration(path, is_own_file(path, environ)))
     return tuple(found.values())
 
 
 def is_own_file(path: Path, environ: Mapping[str, str] | None = None) -> bool:
-    """Return whether a file lies in the user's own configuration directory, also after following links."""
+    """Return whether a file is in the user's configuration directory, even after following links."""
     own = config_directory(environ)
     if own is None:
         return False
@@ -66,7 +57,7 @@ def _existing(directories: list[Path]) -> Iterator[Path]:
 
 
 def up_to_the_root(nearest: Path) -> tuple[Path, ...]:
-    """Return a real directory and those above it up to the root of its repository, if it has one."""
+    """Return a real directory and its parents up to its repository's root, if any."""
     upward = (nearest, *nearest.parents)
     for number, directory in enumerate(upward, start=1):
         # `.git` is a file in a worktree or a submodule, else a directory.

@@ -1,4 +1,4 @@
-"""What the processes of a server write besides messages of MCP, to standard error and to standard output."""
+"""Output of server processes other than MCP messages."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _installing = threading.Lock()
 class StandardError:
     """The last 64 KiB of standard error of one server, of all its processes.
 
-    A thread reads for each process, so that a server that writes much neither waits for a full pipe nor keeps
-    the event loop busy, and writes nothing to the user's terminal.
+    A thread reads for each process, so that output neither fills the pipe, blocks the event loop nor reaches
+    the user's terminal.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class StandardError:
 
     @contextmanager
     def receiving(self) -> Iterator[TextIO]:
-        """Yield a file for a process to inherit; it is closed here when the process has been started."""
+        """Yield a file for a process to inherit; closed here after its start."""
         reading, writing = os.pipe()
         try:
             threading.Thread(
@@ -48,12 +48,12 @@ class StandardError:
             yield file
 
     def lines(self, most: int) -> list[str]:
-        """Return the last lines, at most ``most``, without the empty ones."""
+        """Return the last non-empty lines, at most ``most``."""
         with self._lock:
             text = self._kept.decode("utf-8", "replace")
             dropped = self._dropped
         lines = text.splitlines()
-        if dropped:  # the first may be the end of a line, and of a secret that could not be masked
+        if dropped:  # the first may be the end of a secret that could not be masked
             lines = lines[1:]
         return [line for line in lines if line.strip()][-most:]
 
@@ -77,11 +77,10 @@ class StandardError:
 
 
 class Nonsense:
-    """What one server has written to standard output besides messages.
+    """A server's lines on standard output that are not messages.
 
     Attributes:
-        count: The number of lines.
-        first: The beginning of the first one; "" if that is not known.
+        first: The start of the first one; "" if unknown.
     """
 
     def __init__(self, server: str) -> None:
@@ -90,11 +89,10 @@ class Nonsense:
         self._server = server
 
     def watch(self) -> None:
-        """Count what the ``mcp`` package cannot parse in this task, and in those that it starts.
+        """Count the lines that ``mcp`` cannot parse in this task and its child tasks.
 
-        The package logs an error with a traceback for each line. A server that prints its progress would fill
-        the log, or the terminal of a program that configures no log. The first line is logged here, as a
-        warning without its text, which may be anything.
+        ``mcp`` logs a traceback for each line, so a server that prints its progress would fill the log. This
+        logs one warning without the line, which may contain anything.
         """
         _install()
         _current.set(self)
@@ -109,7 +107,7 @@ class Nonsense:
 
 class _Counting(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
-        """Count the record and drop it, if it is about a line of a server that is watched."""
+        """Count and drop the record if it is about a watched server."""
         nonsense = _current.get()
         if nonsense is None or record.exc_info is None or record.levelno < logging.ERROR:
             return True

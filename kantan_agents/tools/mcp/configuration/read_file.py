@@ -36,9 +36,8 @@ class ConfigurationFile:
     """The content of a configuration file.
 
     Attributes:
-        source: The file.
-        entries: Its servers, also those with mistakes.
-        allow_env: Names of the variables that it allows to read; only the user's own file can have some.
+        entries: Its servers, including those with mistakes.
+        allow_env: Variables that it allows to read; only in the user's own file.
     """
 
     source: ServerSource
@@ -49,13 +48,9 @@ class ConfigurationFile:
 def read_file(path: Path, *, is_own: bool = False) -> ConfigurationFile:
     """Read a configuration file: TOML if its name ends with ``.toml``, otherwise JSON.
 
-    Args:
-        path: The file.
-        is_own: Whether it is the user's own.
-
     Raises:
         MCPFileError: E180, it is missing, not a regular file, larger than 1 MiB, or not UTF-8, JSON or TOML.
-        InvalidMCPConfigurationError: E181, it has mistakes outside of its servers; the error lists all.
+        InvalidMCPConfigurationError: E181, with all mistakes outside its servers.
     """
     content = _content(path)
     real = Path(os.path.realpath(path))
@@ -75,13 +70,13 @@ def read_file(path: Path, *, is_own: bool = False) -> ConfigurationFile:
 
 
 def digest_of(content: bytes) -> str:
-    """Return the SHA-256 of a content."""
+    """Return the SHA-256 in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
 def _content(path: Path) -> bytes:
     try:
-        # Not to wait for a pipe that nobody writes to.
+        # Do not wait for a pipe without a writer.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with open(descriptor, "rb") as file:  # noqa: PTH123 - the file is open already
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -98,7 +93,7 @@ def _content(path: Path) -> bytes:
 
 
 class _Object(dict[str, Any]):
-    """An object of JSON, with the keys that appear several times in it."""
+    """A JSON object, with its repeated keys."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -110,7 +105,7 @@ def _parsed_json(text: str, path: Path) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_Object)
     except (ValueError, RecursionError) as error:
-        # The position only: the rest of the message may quote the text.
+        # The position only: the message may quote the file.
         at = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
         raise MCPFileError(path=str(path), reason=f"it is not JSON{at}") from error
 
@@ -128,7 +123,7 @@ def _from_json(data: Any, source: ServerSource) -> tuple[ConfigurationFile, list
     servers = data[_JSON_SERVERS]
     parsed = parse_servers(servers, source, _JSON_SERVERS)
     problems += [] if parsed.fault is None else [parsed.fault]
-    # VS Code asks for values there, which `${input:...}` in a server refers to.
+    # VS Code prompts for values there; `${input:...}` in a server refers to them.
     remarks = (
         (f"{_INPUTS}: has no effect: nobody is asked; write ${{NAME}} for a variable",)
         if _INPUTS in data
@@ -146,7 +141,6 @@ def _from_json(data: Any, source: ServerSource) -> tuple[ConfigurationFile, list
 
 
 def _repeated(name: str, servers: _Object) -> Iterator[str]:
-    """Yield a mistake for each key of a server that appears several times, as its name may."""
     # A reader may have seen the first of two, and programs use the last.
     place, options = f"{_JSON_SERVERS}.{name}", servers[name]
     if name in servers.repeated:
@@ -166,7 +160,7 @@ def _parsed_toml(text: str, path: Path) -> dict[str, Any]:
 
 
 def _from_toml(data: Mapping[str, Any], source: ServerSource) -> tuple[ConfigurationFile, list[str]]:
-    # The other tables are of other parts of the library.
+    # The other tables belong to other parts of the library.
     table = data.get("mcp", {})
     if not isinstance(table, Mapping):
         return ConfigurationFile(source), ["mcp: must be a table"]

@@ -1,4 +1,4 @@
-"""Makes server objects of the SDK from entries. They are connected when a run needs them."""
+"""Makes unconnected SDK server objects from entries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kantan_agents.tools.mcp.failures import text_of
 from kantan_agents.tools.mcp.resources import with_resources
 
 if TYPE_CHECKING:
-    # At run time, a class of three bases: the methods here call those of the SDK's class beside it.
+    # At run time, a class with three bases: the methods call the SDK class next to it.
     from agents.mcp.server import _MCPServerWithClientSession as _Base
 else:
     _Base = object
@@ -30,37 +30,32 @@ _LONGEST_LINE = 300
 
 
 class StartFailedError(ConnectionError):
-    """A server has not accepted a connection; the message has no secrets."""
+    """A server did not accept a connection; the message has no secrets."""
 
 
 class ConfiguredServer(_Base):
-    """What servers of all transports have in common.
-
-    Attributes:
-        entry: Its configuration.
-        masking: Its secrets.
-    """
+    """The common part of servers of all transports."""
 
     entry: ServerEntry
     masking: Masking
 
     def configure(self, entry: ServerEntry, masking: Masking) -> None:
-        """Set what the constructors of the SDK do not know."""
+        """Set the attributes that the SDK's constructors do not know."""
         self.entry = entry
         self.masking = masking
 
     @property
     def kantan_start_seconds(self) -> float:
-        """How long an attempt to connect may take; ``mcp/backoff.py`` reads it."""
+        """Limit for an attempt to connect; ``mcp/backoff.py`` reads it."""
         return self.entry.start_seconds
 
     @property
     def kantan_note(self) -> str:
-        """What may explain that it does not start: the end of a message of ``mcp/connection_keeper.py``."""
+        """Why it may not start, for a message of ``mcp/connection_keeper.py``."""
         return ""
 
     def last_lines(self, most: int) -> list[str]:
-        """Return the last lines on standard error, with secrets masked; none for a server elsewhere."""
+        """Return the last masked lines on standard error; none for a remote server."""
         del most
         return []
 
@@ -75,18 +70,13 @@ class ConfiguredServer(_Base):
             await super().connect()  # type: ignore[no-untyped-call]
         except Exception as error:
             if isinstance(error, OSError) and not isinstance(error, (ConnectionError, TimeoutError)):
-                # Of the same type: no further attempt would help.
+                # The same type, because no further attempt would help.
                 name = self.masking.masked(str(error.filename or ""))
                 raise type(error)(error.errno, error.strerror, name) from None
             raise StartFailedError(f"{self.masking.masked(text_of(error))}{self.kantan_note}") from error
 
     async def list_tools(self, run_context: Any = None, agent: Any = None) -> Any:
-        """Return the server's tools.
-
-        Raises:
-            TimeoutError: It does not answer in the time that it has for a start, which is usually shorter
-                than that for a call.
-        """
+        """Return the tools; TimeoutError after ``start_seconds``, usually less than a call's limit."""
         with anyio.fail_after(self.entry.start_seconds):
             return await super().list_tools(run_context, agent)
 
@@ -102,7 +92,7 @@ class StdioServer(ConfiguredServer, MCPServerStdio):
     own_start: OwnStart | None = None
 
     def create_streams(self) -> Any:
-        """Return the streams to a new process, whose standard error is kept."""
+        """Return the streams to a new process, and record its standard error."""
         return self._streams()
 
     @asynccontextmanager
@@ -112,14 +102,14 @@ class StdioServer(ConfiguredServer, MCPServerStdio):
         if self.own_start is not None:
             params = params.model_copy(update={"command": self.own_start.program(params.command)})
         async with AsyncExitStack() as stack:
-            # The process has the file when it has been started; here it is closed then.
+            # The started process has the file; here it can be closed.
             with self.standard_error.receiving() as file:
                 streams = await stack.enter_async_context(stdio_client(params, errlog=file))
             yield streams
 
     @property
     def kantan_note(self) -> str:
-        """What it wrote to standard error, and to standard output besides messages."""
+        """Its standard error, and standard output except messages."""
         notes = [f"; it wrote: {line[:_LONGEST_LINE]}" for line in self.last_lines(1)]
         if self.nonsense.count:
             first = f": {self.masking.masked(self.nonsense.first)!r}" if self.nonsense.first else ""
@@ -127,26 +117,20 @@ class StdioServer(ConfiguredServer, MCPServerStdio):
         return "".join(notes)
 
     def last_lines(self, most: int) -> list[str]:
-        """Return the last lines on standard error, with secrets masked."""
+        """Return the last masked lines on standard error."""
         return [self.masking.masked(line) for line in self.standard_error.lines(most)]
 
 
 class SseServer(ConfiguredServer, MCPServerSse):
-    """A server that answers over server-sent events."""
+    """A server over server-sent events."""
 
 
 class HttpServer(ConfiguredServer, MCPServerStreamableHttp):
-    """A server that speaks streamable HTTP."""
+    """A server over streamable HTTP."""
 
 
 def make_server(entry: ServerEntry, expanded: Expanded, *, approval: bool = False) -> MCPServer:
-    """Return a server object that is not connected.
-
-    Args:
-        entry: The configuration.
-        expanded: Its texts with the values of variables.
-        approval: Whether each call of its tools waits for an approval.
-    """
+    """Return an unconnected server object; with ``approval``, each call needs one."""
     options: dict[str, Any] = {
         "name": entry.name,
         "client_session_timeout_seconds": entry.timeout_seconds,
@@ -172,7 +156,7 @@ def make_server(entry: ServerEntry, expanded: Expanded, *, approval: bool = Fals
 
 
 def configured_server(server: Any) -> ConfiguredServer | None:
-    """Return the object behind a server of ``make_server``; None for any other."""
+    """Return the object behind a server of ``make_server``."""
     inner = getattr(server, "wrapped_server", server)
     return inner if isinstance(inner, ConfiguredServer) else None
 
@@ -184,11 +168,11 @@ def _process(entry: ServerEntry, expanded: Expanded, env: Mapping[str, str]) -> 
     command = Path(expanded.command).expanduser()
     is_path = len(command.parts) > 1
     return {
-        # Before the working directory is changed, a relative path would be looked up from the present one.
+        # Before the working directory changes, a relative path would be relative to the current one.
         "command": str((cwd or Path.cwd()) / command) if is_path else expanded.command,
         "args": list(expanded.args),
         "env": dict(env),
         "cwd": None if cwd is None else os.fspath(cwd),
-        # Otherwise one byte that is not UTF-8 would end the reading, without an error.
+        # Otherwise a byte that is not UTF-8 would end the reading without an error.
         "encoding_error_handler": "replace",
     }

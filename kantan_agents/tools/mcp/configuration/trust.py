@@ -1,4 +1,4 @@
-"""Which configuration files the user trusts: one small file for each, with the hash of the content."""
+"""The configuration files that the user trusts: one small file for each, with the content's hash."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class TrustRecord:
     """The files that the user trusts.
 
     Attributes:
-        folder: Where that is recorded, in the user's own configuration directory; None without one.
+        folder: A folder in the user's configuration directory; None without one.
     """
 
     folder: Path | None
 
     @classmethod
     def of_user(cls, environ: Mapping[str, str] | None = None) -> TrustRecord:
-        """Return the record of the user of this process."""
+        """Return the record of this process's user."""
         own = config_directory(environ)
         return cls(None if own is None else own / _FOLDER)
 
     def distrust(self, source: ServerSource) -> str | None:
-        """Return why a file is not trusted, or None if it is; the user's own files always are."""
+        """Return why a file is not trusted; the user's own always are."""
         if source.is_own:
             return None
         known = self._known(source.path)
@@ -49,18 +49,14 @@ class TrustRecord:
         return None if known == source.digest else "has changed since you trusted it"
 
     def trust(self, source: ServerSource) -> None:
-        """Record that the user trusts a file with this content.
-
-        Raises:
-            MCPTrustRecordError: E185, it cannot be written.
-        """
+        """Record trust in a file with this content; E185 if that fails."""
         if self.folder is None:
             reason = f"there is no home directory; set {VARIABLE}"
             raise MCPTrustRecordError(path=_FOLDER, reason=reason)
         record = {"path": str(source.path), "sha256": source.digest}
         try:
             self.folder.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
-            # A new file each time, so that the mode of an older one does not stay.
+            # A new file each time, so that an older one's mode does not persist.
             self._file(source.path).unlink(missing_ok=True)
             replace_file(self._file(source.path), json.dumps(record).encode())
         except OSError as error:
@@ -71,11 +67,7 @@ class TrustRecord:
             raise MCPTrustRecordError(path=str(self.folder), reason=reason)
 
     def forget(self, path: Path) -> bool:
-        """Forget that the user trusts a file; return whether the user did.
-
-        Raises:
-            MCPTrustRecordError: E185, it cannot be written.
-        """
+        """Remove the trust in a file; return whether it existed; E185 if that fails."""
         if self.folder is None:
             return False
         try:
@@ -93,7 +85,7 @@ class TrustRecord:
         return self.folder / f"{name}.json"
 
     def _known(self, path: Path) -> str | None:
-        """Return the hash that is recorded for a file; None if it is damaged, or not the user's."""
+        """Return a file's recorded hash; None if it is damaged, or not the user's."""
         if self.folder is None:
             return None
         with suppress(OSError, ValueError):
@@ -109,7 +101,7 @@ class TrustRecord:
 
 
 def _may_others_write(path: Path) -> bool:
-    if os.name == "nt":  # the mode says nothing there
+    if os.name == "nt":  # the mode means nothing there
         return False
     status = path.stat()
     return bool(status.st_mode & _OTHERS_MAY_WRITE) or status.st_uid not in (os.geteuid(), 0)

@@ -16,7 +16,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 @attrs.frozen
 class Expanded:
-    """The texts of a server with all references replaced by values.
+    """A server's strings with all references replaced.
 
     Attributes:
         command, args, env, url, headers: As in ``ServerEntry``.
@@ -32,7 +32,7 @@ class Expanded:
 
 
 def reference_mistakes(text: str) -> Iterator[str]:
-    """Yield what is wrong with the references in a text."""
+    """Yield each mistake in the references of ``text``."""
     if "${" in _REFERENCE.sub("", text):
         yield "has ${ without a reference such as ${NAME} or ${NAME:-default}"
     for found in _REFERENCE.finditer(text):
@@ -41,7 +41,7 @@ def reference_mistakes(text: str) -> Iterator[str]:
 
 
 def variables_of(entry: ServerEntry) -> tuple[str, ...]:
-    """Return the names of the variables that a server's configuration refers to."""
+    """Return the names of the variables in a server's configuration."""
     texts = [text for _, text in _texts(entry)]
     return tuple(dict.fromkeys(found["name"] for text in texts for found in _REFERENCE.finditer(text)))
 
@@ -49,10 +49,7 @@ def variables_of(entry: ServerEntry) -> tuple[str, ...]:
 def missing_variables(
     entry: ServerEntry, environ: Mapping[str, str], allowed: Collection[str]
 ) -> tuple[str, ...]:
-    """Return what hinders the expansion, without the value of any variable.
-
-    That is: variables that are not allowed or not set, and values that cannot be used.
-    """
+    """Return what prevents the expansion: variables not allowed or set, and unusable values, without them."""
     return tuple(dict.fromkeys(_missing(entry, environ, allowed)))
 
 
@@ -78,7 +75,7 @@ def _missing(entry: ServerEntry, environ: Mapping[str, str], allowed: Collection
 
 
 def expand(entry: ServerEntry, environ: Mapping[str, str]) -> Expanded:
-    """Return the texts of a server for which ``missing_variables`` has found nothing."""
+    """Return a server's strings, after ``missing_variables`` returned nothing."""
     values = {environ[name] for name in variables_of(entry) if environ.get(name)}
     return Expanded(
         _expanded(entry.command, environ),
@@ -91,21 +88,20 @@ def expand(entry: ServerEntry, environ: Mapping[str, str]) -> Expanded:
 
 
 def _expanded(text: str, environ: Mapping[str, str]) -> str:
-    # In one pass: a reference in a value is text.
+    # In one pass: a reference in a value is not expanded.
     return _REFERENCE.sub(lambda found: _value(found, environ), text)
 
 
 def _value(found: re.Match[str], environ: Mapping[str, str]) -> str:
     value = environ.get(found["name"])
     default = found["default"]
-    # As in a shell, the default also stands for an empty value.
+    # As in a shell, the default also replaces an empty value.
     if default is not None and not value:
         return default[2:]
     return value or ""
 
 
 def _texts(entry: ServerEntry) -> Iterator[tuple[str, str]]:
-    """Yield each text that may have references, with its place."""
     yield "command", entry.command
     yield from ((f"args[{number}]", text) for number, text in enumerate(entry.args))
     yield from ((f"env.{name}", text) for name, text in entry.env.items())

@@ -22,7 +22,7 @@ def _is_weight(_: object, attribute: attrs.Attribute[int], value: object) -> Non
 
 @attrs.frozen
 class BM25Retriever:
-    """Finds tools by the words they share with a text, in any mixture of English, Japanese and Chinese.
+    """Finds tools by the words they share with a request, in any mixture of English, Japanese and Chinese.
 
     English words are reduced to their stems, names such as ``createInvoice`` are split, and Japanese and
     Chinese are read in pairs of characters. It uses no network. It has synonyms only for the most common
@@ -66,7 +66,7 @@ def _bm25s() -> Any:
     with extra("retrieval"):
         import bm25s
 
-    # It enables its own debug messages, which would reach the application's logs.
+    # bm25s enables its own debug messages, which would reach the application's logs.
     logging.getLogger("bm25s").setLevel(logging.WARNING)
     return bm25s
 
@@ -94,7 +94,7 @@ class BM25Index:
         return cls(names, vocabulary, model, model.scores["indptr"].tolist())
 
     async def search(self, query: str, limit: int) -> Sequence[ToolMatch]:
-        """Return the best matches; tools that share no word with the query are left out."""
+        """Return the best matches that share a word with the query."""
         if self.is_quick:
             return self.search_now(query, limit)
         return await anyio.to_thread.run_sync(self.search_now, query, limit)
@@ -138,7 +138,7 @@ class BM25Index:
             for number, own in numbers
             if number is not None
         ]
-        # Words in more than half of the tools do not distinguish them, and take the longest to add up.
+        # Words in more than half of the tools do not distinguish them, and are the slowest to add up.
         half = len(self.names) / 2
         selective = [(found, own) for found, own in known if found.stop - found.start <= half]
         return selective if any(own for _, own in selective) else known

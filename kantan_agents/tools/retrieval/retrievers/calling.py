@@ -16,11 +16,7 @@ _Result = TypeVar("_Result")
 
 
 async def in_own_task(ask: Callable[[], Awaitable[_Result]]) -> _Result:
-    """Await ``ask`` in a separate task, so that a cancellation it raises itself is an error.
-
-    Raises:
-        RuntimeError: ``ask`` has cancelled itself.
-    """
+    """Await ``ask`` in a separate task, so that its own cancellation becomes a RuntimeError."""
     made: list[_Result] = []
     failures: list[Exception] = []
 
@@ -40,11 +36,7 @@ async def in_own_task(ask: Callable[[], Awaitable[_Result]]) -> _Result:
 
 
 async def make_index(retriever: Retriever, documents: Sequence[ToolDocument]) -> ToolIndex:
-    """Return a retriever's index of ``documents``.
-
-    Raises:
-        RetrievalError: E57, the result has no ``search`` method.
-    """
+    """Return a retriever's index; E57 if the result has no ``search`` method."""
     made: Any
     if inspect.iscoroutinefunction(retriever.index):
         made = await retriever.index(documents)
@@ -61,11 +53,7 @@ async def make_index(retriever: Retriever, documents: Sequence[ToolDocument]) ->
 
 
 async def search_index(index: ToolIndex, query: str, limit: int) -> Sequence[ToolMatch]:
-    """Return the matches that an index finds.
-
-    Raises:
-        RetrievalError: E57, the result is not a list of ``ToolMatch``.
-    """
+    """Return an index's matches; E57 if the result is not a list of ``ToolMatch``."""
     found: Any
     if inspect.iscoroutinefunction(index.search):
         found = await index.search(query, limit)

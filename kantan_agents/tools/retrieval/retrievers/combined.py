@@ -13,7 +13,7 @@ from kantan_agents.tools.retrieval.retrievers.calling import in_own_task, make_i
 from kantan_agents.tools.retrieval.retrievers.retriever import Retriever, ToolDocument, ToolIndex, ToolMatch
 
 _RANK_OFFSET = 60
-"""The constant of reciprocal rank fusion, as its authors chose it: larger values flatten the first ranks."""
+"""The constant of reciprocal rank fusion, as its authors chose it; larger values flatten the first ranks."""
 
 
 def _checked(retrievers: Any) -> tuple[Retriever, ...]:
@@ -28,8 +28,8 @@ def _checked(retrievers: Any) -> tuple[Retriever, ...]:
 class CombinedRetriever:
     """Combines the rankings of several retrievers (reciprocal rank fusion).
 
-    Scores of different retrievers cannot be compared, ranks can. A tool ranked high by two of them comes
-    before a tool found by only one.
+    Scores of different retrievers cannot be compared, ranks can. A tool ranked high by two of them precedes a
+    tool found by only one.
 
     Args:
         retrievers: The retrievers, which are searched concurrently.
@@ -50,7 +50,7 @@ class _CombinedIndex:
     indexes: Sequence[ToolIndex]
 
     async def search(self, query: str, limit: int) -> Sequence[ToolMatch]:
-        """Return the matches of all indexes, ordered by the sum of their reciprocal ranks."""
+        """Return the matches of all indexes by the sum of reciprocal ranks."""
         found: list[Sequence[ToolMatch]] = [()] * len(self.indexes)
         failures: list[Exception] = []
 
@@ -69,7 +69,7 @@ class _CombinedIndex:
 
 
 def fused(rankings: Sequence[Sequence[ToolMatch]], limit: int) -> list[ToolMatch]:
-    """Merge rankings into one; equal sums keep the order of the first rankings."""
+    """Merge rankings; equal sums keep the order of the first rankings."""
     sums: dict[str, float] = {}
     for ranking in rankings:
         for rank, name in enumerate(dict.fromkeys(match.name for match in ranking)):

@@ -28,7 +28,7 @@ from kantan_agents.traces.capture.playback import current_playback
 
 Vectors: TypeAlias = Sequence[Sequence[float]]
 Embed: TypeAlias = Callable[[list[str]], "Vectors | Awaitable[Vectors]"]
-"""Takes texts and returns one vector for each, in order; async, or sync and then called in a thread."""
+"""Takes strings and returns one vector for each, in order; async, or sync and then called in a thread."""
 
 _LONGEST = 8_000
 _NUMBER_BYTES = 4
@@ -54,13 +54,13 @@ def _is_batch(_: object, attribute: attrs.Attribute[int], value: object) -> None
 
 @attrs.frozen
 class EmbeddingRetriever:
-    """Finds tools with a meaning similar to a text, across languages if the model supports them.
+    """Finds tools with a meaning similar to the request, across languages if the model supports them.
 
         EmbeddingRetriever("openai/text-embedding-3-small", cache="tools.vectors")
 
-    The tools are embedded once. With ``cache``, the vectors are stored on disk and only tools with a changed
-    text are embedded again; if the model returns vectors of another length, all are. Each search sends the
-    user's text to the model, which costs one request.
+    The tools are embedded once. With ``cache``, the vectors are stored on disk and only changed tools are
+    embedded again; if the model returns vectors of another length, all are. Each search sends the user's text
+    to the model, which costs one request.
 
     Args:
         embed: A model name for kantan-llm, whose API has ``/embeddings``, or a function.
@@ -68,7 +68,7 @@ class EmbeddingRetriever:
             another program's database is not touched. None for no cache.
         model_name: Name under which the vectors are stored; required with a function and a cache, because
             another function computes other vectors.
-        batch: Number of texts in one request.
+        batch: Number of strings in one request.
 
     Raises:
         InvalidOptionError: E75, an option has an invalid value.
@@ -91,7 +91,7 @@ class EmbeddingRetriever:
         """Return the index of ``documents``, with vectors from the cache or the model.
 
         Raises:
-            RetrievalError: E57, the model did not return one finite vector of equal length for each text.
+            RetrievalError: E57, the model did not return one finite vector of equal length for each document.
         """
         texts = [document.text[:_LONGEST] for document in documents]
         wanted = {text: _key(self._name, text) for text in texts}
@@ -100,10 +100,10 @@ class EmbeddingRetriever:
         return _VectorIndex([document.name for document in documents], matrix, self, list(wanted.values()))
 
     async def vectors_of(self, texts: list[str]) -> list[bytes]:
-        """Return a vector for each text, as little-endian 32-bit floats.
+        """Return a vector for each string, as little-endian 32-bit floats.
 
         Raises:
-            RetrievalError: E57, the model did not return one finite vector of equal length for each text.
+            RetrievalError: E57, the model did not return one finite vector of equal length for each string.
         """
         made: list[bytes] = []
         for start in range(0, len(texts), self.batch):
@@ -177,7 +177,7 @@ class _VectorIndex:
         return await anyio.to_thread.run_sync(self._nearest, vector, limit)
 
     def _remember(self, query: str, vector: list[bytes]) -> None:
-        # Repeated searches for the same text, with a larger limit or in a later turn, embed it once.
+        # Repeated searches, with a larger limit or in a later turn, embed a query once.
         self.recent[query] = vector
         for oldest in list(self.recent)[:-_RECENT]:
             self.recent.pop(oldest, None)

@@ -1,4 +1,4 @@
-"""The protocols of retrievers and their indexes, with the types of their input and output."""
+"""The protocols of retrievers and their indexes, and their data types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ToolDocument:
     Attributes:
         name: Name of the tool, unique among the tools of its agent.
         description: Its description; may be empty.
-        parameters: The names and descriptions of its parameters, as one text.
+        parameters: The names and descriptions of its parameters, as a single string.
     """
 
     name: str
@@ -28,7 +28,7 @@ class ToolDocument:
 
     @property
     def text(self) -> str:
-        """Name, description and parameters as one text."""
+        """Name, description and parameters as a single string."""
         return "\n".join(part for part in (self.name, self.description, self.parameters) if part)
 
 
@@ -39,7 +39,7 @@ def _name(value: Any) -> str:
 
 
 def _score(value: Any) -> float:
-    # The quick check for a plain float comes first: a search may create thousands.
+    # The quick check for a plain float is first: a search may create thousands.
     if type(value) is float or (isinstance(value, Real) and not isinstance(value, bool)):
         score = float(value)
         if math.isfinite(score):
@@ -64,7 +64,7 @@ class ToolMatch:
 
 
 class StaleIndexError(RetrievalError):
-    """E57, and the index must be created again: its content no longer matches the queries."""
+    """E57, and the index must be recreated: its content no longer matches the queries."""
 
 
 @runtime_checkable
@@ -72,7 +72,7 @@ class ToolIndex(Protocol):
     """A searchable index of one agent's tools; used by any thread and by concurrent runs."""
 
     def search(self, query: str, limit: int) -> Sequence[ToolMatch] | Awaitable[Sequence[ToolMatch]]:
-        """Return at most ``limit`` matches for a text, best first; sync or async."""
+        """Return at most ``limit`` matches for ``query``, best first; sync or async."""
         ...
 
 

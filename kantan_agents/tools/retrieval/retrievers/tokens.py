@@ -1,4 +1,4 @@
-"""Splits texts into search terms: English, Japanese, Chinese, and identifiers of programs."""
+"""Splits text into search terms: English, Japanese, Chinese, and identifiers of programs."""
 
 from __future__ import annotations
 
@@ -91,15 +91,11 @@ _REQUEST_VERBS = _words("get give make out put want")
 
 
 def terms_of(text: str) -> list[str]:
-    """Return the terms of a text, in order and with repetitions.
+    """Return the terms of ``text``, in order and with repetitions.
 
     Width (NFKC) and case are ignored. ``camelCase``, ``snake_case`` and ``v2`` are split, English words are
-    stemmed, and stop words are left out. Japanese, Chinese and Korean text gives pairs of adjacent
-    characters, each kanji or hanzi, and words in katakana. Pairs of hiragana are left out, because most of
-    them are grammar.
-
-    Args:
-        text: Any text.
+    stemmed, and stop words are omitted. Japanese, Chinese and Korean text gives pairs of adjacent characters,
+    each kanji or hanzi, and words in katakana; pairs of hiragana are mostly grammar, and omitted.
     """
     terms: list[str] = []
     for run in _RUNS.finditer(unicodedata.normalize("NFKC", text)):
@@ -113,13 +109,7 @@ def terms_of(text: str) -> list[str]:
 
 
 def query_terms(text: str) -> list[tuple[str, bool]]:
-    """Return the search terms of a request, each once, and whether it occurs in the request.
-
-    The other terms are synonyms.
-
-    Args:
-        text: A request.
-    """
+    """Return a request's unique terms, and whether each occurs in it or is a synonym."""
     words = dict.fromkeys(word.lower() for word in _PLAIN_WORDS.findall(text))
     long_forms = " ".join(term for word in words for term in ABBREVIATIONS.get(word, ()))
     own = [term for term in dict.fromkeys(terms_of(f"{text} {long_forms}")) if term not in _REQUEST_VERBS]
@@ -151,7 +141,7 @@ _stemmers: list[Any] = []
 def _stem(word: str) -> str:
     if not word.isascii() or not word.isalpha():
         return word
-    with _lock:  # a stemmer keeps state while it works
+    with _lock:  # a stemmer has state while it works
         if not _stemmers:
             import snowballstemmer
 

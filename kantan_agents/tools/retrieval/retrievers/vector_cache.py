@@ -20,13 +20,10 @@ _log = get_logger("kantan_agents.retrieval")
 
 
 class VectorCache:
-    """Stores vectors by key in a file.
+    """Stores vectors by key in a file, created for its owner only at the first write.
 
-    Any problem with the file is logged, and the vectors are computed again. A file that is not a database, or
-    that is the database of another application, is not changed.
-
-    Args:
-        path: The file; it and its directory are created at the first write, the file for its owner only.
+    After any problem, which is logged, the vectors are computed again. A file of another kind or application
+    is not changed.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Content blocks of Anthropic's Messages API: texts, tool calls, images and documents."""
+"""Content blocks of Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TEXT: Final = "text/plain"
 
 
 def blocks_of(segment: ContentSegment, role: str, losses: Losses, path: str) -> list[dict[str, Any]]:
-    """Return a segment as a block, with the unknown blocks that were kept from before and after it."""
+    """Return a segment as a block, with unknown blocks around it."""
     own = losses.format_extra(extra_of_file(segment), path, "fields", "before", "after")
     block: dict[str, Any] = {}
     if segment.type == "text":
@@ -41,7 +41,7 @@ def blocks_of(segment: ContentSegment, role: str, losses: Losses, path: str) -> 
 
 
 def surrounding_blocks(segment: ContentSegment, losses: Losses, path: str) -> list[dict[str, Any]]:
-    """Return the unknown blocks that were kept from around a segment, without the segment itself."""
+    """Return unknown blocks around a segment."""
     own = losses.format_extra(segment.extra, path, "fields", "before", "after")
     return [*losses.blocks(own, "before", path), *losses.blocks(own, "after", path)]
 
@@ -56,7 +56,7 @@ def _tool_use(call: ProviderToolCall, losses: Losses, path: str) -> dict[str, An
 
 
 def checked_id(call_id: str | None, losses: Losses, path: str) -> str | None:
-    """Return the id of a call; an id that the format does not allow is a loss."""
+    """Return a call's id; an invalid id is a loss."""
     if not IDS.fullmatch(call_id or ""):
         losses.add(path, f"is {call_id!r}, but an id must match {IDS.pattern}"[:200])
     return call_id
@@ -74,7 +74,7 @@ def _source(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any
 
 
 def segment_of(block: dict[str, Any], reader: WireReader, path: str) -> ContentSegment | None:
-    """Return the segment of a block; None if the protocol has no segment for it."""
+    """Return a block's segment, if the protocol has one."""
     kind = reader.required(block, "type", str, path)
     if kind == "text":
         text = reader.required(block, "text", str, path)
@@ -123,7 +123,6 @@ def _image(
 
 
 def _document_source(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any]:
-    """Return the source of a document; a type that the API does not accept is a loss."""
     media = Media.of(segment)
     if media.url is not None:
         if media.mime is not None:
@@ -141,7 +140,7 @@ def _document_source(segment: ContentSegment, losses: Losses, path: str) -> dict
 
 
 def _document_payload(source: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the fields of a segment for the source of a document; None if there is no segment for it."""
+    """Return the segment fields of a document's source, if possible."""
     kind, fields = source.get("type"), set(source)
     if kind == "url" and fields == {"type", "url"}:
         return {"data": source["url"]}

@@ -24,9 +24,9 @@ _MESSAGE = "message"
 def messages_to_anthropic(messages: Iterable[Message], instructions: str | None = None) -> dict[str, Any]:
     """Return a conversation as ``system`` and ``messages`` of a request.
 
-    The instructions and the system messages at the beginning become ``system``. Successive tool results are
-    joined to one message, as the API requires. The API rejects texts without a visible character: they are
-    left out, and so are messages without other content.
+    The instructions and the leading system messages become ``system``. Successive tool results are joined to
+    one message, as the API requires. Text without a visible character, which the API rejects, is omitted, and
+    so are messages without other content.
 
     Args:
         messages: The messages.
@@ -146,7 +146,7 @@ def _messages(
     fields = unknown_fields(item, "role", "content")
     group: list[tuple[str, dict[str, Any]]] = []
     blocks = _blocks(item.get("content"), reader, f"{path}content")
-    # If a message has only results, the first of them keeps the unknown fields of the message.
+    # The first of only results gets the message's unknown fields.
     of_message = fields if all(block.get("type") == "tool_result" for _, block in blocks) else {}
     for where, block in blocks:
         if block.get("type") == "tool_result" and item["role"] == "user":

@@ -1,4 +1,4 @@
-"""Output schemas in the subset of JSON Schema that Anthropic's structured outputs support."""
+"""Output schemas in Anthropic's subset of JSON Schema."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _SCHEMA_LISTS = ("anyOf", "allOf", "oneOf")
 def output_schema_to_anthropic(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a JSON Schema in the form that ``output_config.format`` accepts.
 
-    The API does not support lengths, bounds and patterns. They move to the description, and the caller has to
-    check them in the response. Every object gets ``additionalProperties: false``, as the API requires.
+    Lengths, bounds and patterns, which the API does not support, move to the description, and the caller has
+    to check them in the response. Every object gets ``additionalProperties: false``, as the API requires.
 
     Raises:
         UntranslatableError: E52, the schema has an object with arbitrary keys, an unsupported keyword, or
@@ -72,7 +72,6 @@ def _is_described(keyword: str, value: Any) -> bool:
 
 
 def _convert_nested(keyword: str, value: Any, out: dict[str, Any], where: str, losses: Losses) -> bool:
-    """Convert a keyword that holds schemas; return whether the API supports it."""
     if keyword in _SCHEMA_MAPS and isinstance(value, Mapping):
         out[keyword] = {name: _convert(part, f"{where}.{name}.", losses) for name, part in value.items()}
     elif keyword in _SCHEMA_LISTS and isinstance(value, (list, tuple)):

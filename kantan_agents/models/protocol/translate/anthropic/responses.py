@@ -25,9 +25,9 @@ _FIXED = {"type": "message", "role": "assistant"}
 def response_from_anthropic(data: Any) -> ProviderResponse:
     """Return a response of the Messages API as a ``ProviderResponse``, its blocks in order.
 
-    ``metadata`` has ``id``, ``model``, ``finish_reason`` and ``usage``, whose ``input_tokens`` include those
-    read from and written to the cache. Thinking, and any other block for which the protocol has no segment,
-    is kept in ``extra["anthropic"]`` of the segment after it, so that it is sent back in the next turn.
+    ``metadata`` has ``id``, ``model``, ``finish_reason`` and ``usage``, whose ``input_tokens`` include cache
+    reads and writes. Thinking, and other blocks without a protocol segment, are stored in
+    ``extra["anthropic"]`` of the next segment, so that the next turn returns them.
 
     Raises:
         InvalidProtocolValueError: E50, with every problem.
@@ -75,7 +75,7 @@ def response_to_anthropic(response: ProviderResponse) -> dict[str, Any]:
 
 
 def _all_input(counts: Mapping[str, Any], sign: int) -> dict[str, Any]:
-    """Return the counts with the cached tokens added to (1) or subtracted from (-1) the input tokens."""
+    """Add (1) or subtract (-1) the cached tokens in the input tokens."""
     cached = [counts.get(name, 0) for name in ("cached_tokens", "cache_write_tokens")]
     given = counts.get("input_tokens")
     if not all(isinstance(count, int) for count in (given, *cached)):

@@ -20,8 +20,8 @@ def tools_to_anthropic(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
     """Return tools as the ``tools`` of a request.
 
     Raises:
-        UntranslatableError: E52, a tool has a name or fields that the format does not allow, or its schema is
-            not one of an object.
+        UntranslatableError: E52, the format does not allow a tool's name or fields, or a schema is not of
+            type ``object``.
     """
     losses = Losses(FORMAT, OWNER)
     written = []

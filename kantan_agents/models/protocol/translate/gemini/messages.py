@@ -1,4 +1,4 @@
-"""Messages in the Gemini API, which calls them contents."""
+"""Messages (``contents``) in the Gemini API."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _RESULT = "result"
 def messages_to_gemini(messages: Iterable[Message], instructions: str | None = None) -> dict[str, Any]:
     """Return a conversation as ``systemInstruction`` and ``contents`` of a request.
 
-    The instructions and the system messages at the beginning become ``systemInstruction``. Successive tool
-    results are joined to one content, as the API requires. Empty texts are left out, and so are messages
-    without other content.
+    The instructions and the leading system messages become ``systemInstruction``. Successive tool results are
+    joined to one content, as the API requires. Empty text is omitted, and so are messages without other
+    content.
 
     Args:
         messages: The messages.
@@ -70,7 +70,7 @@ def messages_to_gemini(messages: Iterable[Message], instructions: str | None = N
 def _parts(message: Message, losses: Losses, path: str) -> list[dict[str, Any]]:
     parts = []
     for index, segment in enumerate(message.segments):
-        # A segment may be empty because it only carries the data of another format.
+        # An empty segment may only carry another format's data.
         parts += [
             part for part in parts_of(segment, losses, f"{path}segments[{index}].") if part != _EMPTY_TEXT
         ]
@@ -123,7 +123,7 @@ def _messages(
         return
     group: list[tuple[str, dict[str, Any]]] = []
     blocks = _blocks(item, reader, path)
-    # If a content has only results, the first of them keeps the unknown fields of the content.
+    # The first of only results gets the content's unknown fields.
     is_results = all("functionResponse" in part for _, part in blocks)
     of_content = unknown_fields(item, "role", "parts") if is_results else {}
     for where, part in blocks:
@@ -152,7 +152,7 @@ def _message(
 
 
 def _function_response(message: Message, names: CallNames, losses: Losses, path: str) -> dict[str, Any]:
-    """Return a tool result as a function response: its texts under ``result``, its media as ``parts``."""
+    """Return a tool result as a function response, with media as ``parts``."""
     name = message.tool_name or names.get(message.tool_call_id)
     if name is None:
         losses.add(f"{path}toolName", "is missing, and no earlier call has this id")
@@ -183,16 +183,10 @@ def _function_response(message: Message, names: CallNames, losses: Losses, path:
 def _tool_message(
     part: dict[str, Any], of_content: dict[str, Any], names: CallNames, reader: WireReader, path: str
 ) -> Message | None:
-    """Return the message of a part with a ``functionResponse``.
+    """Return the message of a ``functionResponse``.
 
-    A function response without an id belongs to the tool's first call that has no result yet.
-
-    Args:
-        part: The part.
-        of_content: Unknown fields of the surrounding content, which this message keeps.
-        names: The calls so far.
-        reader: Collects the problems.
-        path: Path of the part.
+    Without an id, it belongs to the tool's first call without a result. ``of_content`` are the content's
+    unknown fields.
     """
     inside = f"{path}functionResponse."
     given = reader.required(part, "functionResponse", dict, path) or {}

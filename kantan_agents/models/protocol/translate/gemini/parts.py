@@ -23,7 +23,7 @@ _TYPES_BY_EXTENSION: Final = {
 
 
 def parts_of(segment: ContentSegment, losses: Losses, path: str) -> list[dict[str, Any]]:
-    """Return a segment as a part, with the unknown parts that were kept from before and after it."""
+    """Return a segment as a part, with unknown parts around it."""
     own = losses.format_extra(segment.extra, path, "fields", "before", "after")
     part: dict[str, Any] = {}
     if segment.type == "text":
@@ -47,7 +47,7 @@ def _function_call(call: ProviderToolCall, losses: Losses, path: str) -> dict[st
 
 
 def media_part(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any]:
-    """Return a media segment as a part; for a URL without a type, the file extension determines the type."""
+    """Return a media segment as a part."""
     media = Media.of(segment)
     mime = media.mime
     if mime is None and media.url is not None:
@@ -65,7 +65,7 @@ def media_part(segment: ContentSegment, losses: Losses, path: str) -> dict[str, 
 
 
 def _type_by_extension(url: str) -> str | None:
-    # mimetypes would read its table from files, which blocks the event loop.
+    # mimetypes would read files and block the event loop.
     try:
         path = urlsplit(url).path
     except ValueError:
@@ -74,7 +74,7 @@ def _type_by_extension(url: str) -> str | None:
 
 
 def segment_of(part: dict[str, Any], reader: WireReader, path: str) -> ContentSegment | None:
-    """Return the segment of a part; None if the protocol has no segment for it, such as a thought."""
+    """Return a part's segment, if the protocol has one."""
     if part.get("thought"):
         return None
     text = part.get("text")

@@ -25,10 +25,10 @@ USAGE: Final[Mapping[str, tuple[str, ...]]] = {
 def response_from_gemini(data: Any) -> ProviderResponse:
     """Return a response of ``generateContent`` as a ``ProviderResponse``, its parts in order.
 
-    ``metadata`` has ``id``, ``model``, ``finish_reason`` and ``usage``, whose ``output_tokens`` include those
-    of thinking. A ``thoughtSignature`` is kept in ``extra["gemini"]`` of its segment, and a thought in that
-    of the segment after it, so that both are sent back in the next turn. For a blocked prompt, the result has
-    no segments, and ``finish_reason`` is the reason.
+    ``metadata`` has ``id``, ``model``, ``finish_reason`` and ``usage``, whose ``output_tokens`` include
+    thinking. ``extra["gemini"]`` of a segment stores its ``thoughtSignature`` and the thoughts before it, so
+    that the next turn returns them. For a blocked prompt, the result has no segments, and ``finish_reason``
+    is the reason.
 
     Raises:
         InvalidProtocolValueError: E50, with every problem; more than one candidate is a problem.
@@ -97,7 +97,7 @@ def response_to_gemini(response: ProviderResponse) -> dict[str, Any]:
 
 
 def _all_output(counts: Mapping[str, Any], sign: int) -> dict[str, Any]:
-    """Return the counts with the thinking tokens added to (1) or subtracted from (-1) the output tokens."""
+    """Add (1) or subtract (-1) the thinking tokens in the output tokens."""
     thinking, given = counts.get("reasoning_tokens", 0), counts.get("output_tokens", 0)
     if not isinstance(thinking, int) or not isinstance(given, int) or not thinking:
         return dict(counts)

@@ -1,4 +1,4 @@
-"""Translate between JSON Schema and the Gemini API's own subset of OpenAPI schemas."""
+"""Translates between JSON Schema and Gemini's subset of OpenAPI schemas."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _FORMATS: Final = frozenset({"date-time", "enum", "float", "double", "int32", "i
 def schema_to_gemini(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a JSON Schema in the API's subset of OpenAPI schemas (``parameters``, ``responseSchema``).
 
-    Each ``$ref`` is replaced by its target, ``null`` by ``nullable``, ``const`` by an ``enum`` with one
-    value, and an exclusive bound of an integer by the next integer. Examples, and a ``format`` that the API
-    does not support, move to the description. ``additionalProperties`` is dropped if it is true or false,
-    because the subset has no such keyword.
+    Each ``$ref`` becomes its target, ``null`` becomes ``nullable``, ``const`` an ``enum`` with one value, and
+    an integer's exclusive bound the next integer. Examples, and a ``format`` that the API does not support,
+    move to the description. A boolean ``additionalProperties`` is dropped, because the subset lacks the
+    keyword.
 
     Raises:
         UntranslatableError: E52, with the path of everything that the subset cannot express, including
@@ -46,7 +46,7 @@ def schema_to_gemini(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def convert_schema(schema: Mapping[str, Any], losses: Losses, path: str) -> dict[str, Any]:
-    """Return a schema in the subset; whatever the subset cannot express is a loss."""
+    """Return a schema in the subset, and record losses."""
     return _Converter(schema, losses).convert(schema, path, ("#",))
 
 
@@ -146,7 +146,6 @@ class _Converter:
         return describe_keywords(out, described)
 
     def _convert_keyword(self, keyword: str, value: Any, kind: str, out: dict[str, Any]) -> bool:
-        """Convert a keyword that has another form in the subset; return whether that is possible."""
         if keyword in _IGNORED or keyword == "type":
             return True
         if keyword == "additionalProperties":
@@ -233,7 +232,7 @@ def _schema_back(schema: Mapping[str, Any]) -> dict[str, Any]:
         elif keyword == "anyOf" and isinstance(value, (list, tuple)):
             out[keyword] = [_convert_back(part) for part in value]
         elif keyword in _COUNTS and isinstance(value, str) and _COUNT.fullmatch(value):
-            out[keyword] = int(value)  # protocol buffers write 64-bit integers as text in JSON
+            out[keyword] = int(value)  # protocol buffers write 64-bit integers as strings
         elif keyword != "nullable":
             out[keyword] = plain(value)
     return _with_null(out) if schema.get("nullable") is True else out

@@ -17,7 +17,7 @@ OWNER: Final = "gemini"
 NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
 
 SchemaField = Literal["parametersJsonSchema", "parameters"]
-"""The field that takes the schema of a tool: JSON Schema, or the API's subset of OpenAPI schemas."""
+"""The field for a tool's schema: JSON Schema, or the API's subset of OpenAPI schemas."""
 
 
 def tools_to_gemini(

@@ -1,4 +1,4 @@
-"""Tool calls in chat completions, whose arguments are JSON text."""
+"""Tool calls in chat completions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def call_to_chat(
 
 
 def call_from_chat(item: dict[str, Any], reader: WireReader, path: str) -> ContentSegment | None:
-    """Return the segment of an item of ``tool_calls``; None if the item is invalid, which is a problem."""
+    """Return an item of ``tool_calls`` as a segment."""
     if item.get("type") not in (None, "function"):
         reader.add(f"{path}type", f"must be function, not {item['type']!r}"[:200])
         return None
@@ -47,7 +47,7 @@ def call_from_chat(item: dict[str, Any], reader: WireReader, path: str) -> Conte
 
 
 def args_of(text: str) -> Any:
-    """Return the parsed arguments of a call: ``{}`` for a blank text, the text itself if it is not JSON."""
+    """Return parsed arguments, or the string."""
     if not text.strip():
         return {}
     try:

@@ -109,7 +109,7 @@ def _message(
 
 
 def calls_of(item: dict[str, Any], reader: WireReader, path: str) -> Sequence[ContentSegment]:
-    """Return the segments of the tool calls of an assistant's message."""
+    """Return an assistant's tool calls as segments."""
     calls = reader.field(item, "tool_calls", list, path) or []
     found = [call_from_chat(call, reader, at) for at, call in reader.objects(calls, f"{path}tool_calls")]
     return [segment for segment in found if segment is not None]

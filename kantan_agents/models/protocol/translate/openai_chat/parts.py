@@ -1,4 +1,4 @@
-"""Content parts of the messages in chat completions."""
+"""Content parts of messages in chat completions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DETAIL = "detail"
 
 
 def part_to_chat(segment: ContentSegment, role: str, losses: Losses, path: str) -> list[dict[str, Any]]:
-    """Return a segment as a part, with the unknown parts from before and after it; not for tool calls."""
+    """Return a segment, not a call, as a part."""
     extra = {
         name: value
         for name, value in extra_of_file(segment).items()
@@ -81,7 +81,7 @@ def _file(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any]:
 def parts_from_chat(
     content: Any, reader: WireReader, path: str
 ) -> tuple[list[ContentSegment], list[dict[str, Any]]]:
-    """Return the segments of a message's content, and the parts that could not be kept in a segment."""
+    """Return segments, and parts without a segment."""
     if content is None:
         return [], []
     if isinstance(content, str):

@@ -28,7 +28,7 @@ _REFUSAL = {OWNER: {"fields": {"type": "refusal"}}}
 def response_from_openai_chat(data: Any) -> ProviderResponse:
     """Return a chat completion as a ``ProviderResponse``.
 
-    The segments are the text, the refusal, the audio and the tool calls, in this order. ``metadata`` has
+    The segments are the text, the ``refusal``, the audio and the tool calls, in this order. ``metadata`` has
     ``id``, ``model``, ``finish_reason`` and ``usage``; all other fields are in ``extra["openai"]``.
 
     Raises:

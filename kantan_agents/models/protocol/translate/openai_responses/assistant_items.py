@@ -1,4 +1,4 @@
-"""``AssistantItems``: join successive items of the assistant to one message, in the original order."""
+"""``AssistantItems``: joins assistant items in the original order."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ from kantan_agents.models.protocol.types import ContentSegment
 class AssistantItems:
     """Collects the segments of successive items.
 
-    Args:
-        losses: Collects what cannot be translated.
-        keep_unknown: Whether ``extra`` keeps what the protocol does not define. An item without a segment is
-            kept in ``extra`` of the next segment, or else of the last one.
+    ``keep_unknown``: ``extra`` stores fields that the protocol does not define, and items without a segment.
     """
 
     def __init__(self, losses: Losses, *, keep_unknown: bool) -> None:
@@ -36,7 +33,7 @@ class AssistantItems:
         self._blocks: list[Any] = []
 
     def add(self, item: Mapping[str, Any], path: str) -> list[ContentSegment] | None:
-        """Add an item and return its segments; None if the item is not the assistant's."""
+        """Add an assistant's item; return its segments."""
         found = segments_of_item(item, path, self._losses, keep_unknown=self._keep_unknown)
         if found is None:
             return None
@@ -59,12 +56,12 @@ class AssistantItems:
         return found
 
     def _release(self, calls: int | None) -> None:
-        """Append the held segments that belong after this number of calls; all of them for None."""
+        """Append held segments after this number of calls."""
         while self._after_calls and (calls is None or self._after_calls[0][0] <= calls):
             self._segments.append(self._after_calls.pop(0)[1])
 
     def take(self) -> tuple[list[ContentSegment], list[Any]]:
-        """Return and clear the segments so far, and the items that could not be kept in a segment."""
+        """Return and clear segments and other items."""
         self._release(None)
         segments, blocks = self._segments, self._blocks
         self._segments, self._blocks, self._calls = [], [], 0
@@ -74,7 +71,7 @@ class AssistantItems:
         return segments, blocks
 
     def message(self) -> list[Message]:
-        """Return and clear the message of the items so far, as a list of at most one."""
+        """Return and clear the message, if any."""
         segments, blocks = self.take()
         extra = {OWNER: {"before": blocks}} if blocks else {}
         return [Message("assistant", segments, extra=extra)] if segments or blocks else []

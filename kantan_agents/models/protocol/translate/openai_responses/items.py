@@ -1,4 +1,4 @@
-"""Output items of the Responses API as the SDK keeps them: segments to items, and items to segments."""
+"""Segments as the SDK's output items, and back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kantan_agents.models.protocol.translate.reader import unknown_fields, with_
 from kantan_agents.models.protocol.types import ContentSegment, ProviderToolCall
 
 NO_ID = "__fake_id__"
-"""The SDK's id for messages that have no id at a provider."""
+"""The SDK's placeholder for a missing message id."""
 
 IMAGE = "image_generation_call"
 _OF_CALL = ("type", "call_id", "name", "arguments", "provider_data")
@@ -40,19 +40,14 @@ BOOKKEEPING = frozenset(
         "tool_search_output",
     }
 )
-"""Items that record a provider's own steps on the way to an answer; other providers cannot use them."""
+"""Items of a provider's own steps, useless to others."""
 
 
 def output_items(segments: Iterable[ContentSegment], used_ids: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Return the segments of a response as output items of the SDK: one message, then the calls.
+    """Return segments as the SDK's output items: one message, then the calls.
 
-    Text after a call moves before it, because in the formats to which the SDK converts the items, results
-    must directly follow the calls. The message records the original order, which is restored on reading.
-
-    Args:
-        segments: The segments; without any, the result is an empty message.
-        used_ids: Ids of the calls in the conversation so far. A call whose id is among them, or is that of
-            another call of this response, gets a new id, because results refer to calls by id.
+    Results must directly follow calls, so text after a call moves before it; the message records the order. A
+    call id in ``used_ids`` is replaced.
     """
     ids = set(used_ids)
     others: list[ContentSegment] = []
@@ -68,7 +63,7 @@ def output_items(segments: Iterable[ContentSegment], used_ids: Collection[str] =
 
 
 def message_item(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) -> dict[str, Any]:
-    """Return segments of an assistant as one message; ``calls`` has the number of calls before each."""
+    """Return segments as one message."""
     texts = [segment.text for segment in segments if segment.type == "text"]
     parts: list[dict[str, Any]] = [
         {"type": "output_text", "text": text, "annotations": [], "logprobs": []} for text in texts or [""]
@@ -87,8 +82,7 @@ def message_item(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) 
 def call_item(segment: ContentSegment, call: ProviderToolCall, ids: set[str]) -> dict[str, Any]:
     """Return a call as an item, and add its id to ``ids``.
 
-    An id that is in ``ids`` already is replaced by a new one, an id that is longer than OpenAI allows by a
-    digest of it.
+    A new id replaces a repeated one; a digest one that is too long for OpenAI.
     """
     call_id = call.id if len(call.id) <= _LONGEST_ID else _digest(call.id)
     call_id = str(uuid4()) if call_id in ids else call_id
@@ -110,13 +104,9 @@ def _digest(call_id: str) -> str:
 def segments_of_item(
     item: Mapping[str, Any], path: str, losses: Losses, *, keep_unknown: bool = False
 ) -> list[ContentSegment] | None:
-    """Return the segments of an assistant's item; None if the item is not the assistant's.
+    """Return the segments of an assistant's item; None for another item.
 
-    Args:
-        item: The item.
-        path: Path of the item, for ``losses``.
-        losses: Collects what cannot be translated.
-        keep_unknown: Whether ``extra`` of the segments keeps fields that the protocol does not define.
+    ``keep_unknown``: ``extra`` gets fields that the protocol does not define.
     """
     kind = item.get("type")
     if kind == "function_call":
@@ -135,7 +125,7 @@ def segments_of_item(
 
 
 def image_type(item: Mapping[str, Any]) -> str:
-    """Return the media type of an image that OpenAI generated."""
+    """Return the type of a generated image."""
     return f"image/{item.get('output_format') or 'png'}"
 
 
@@ -174,7 +164,7 @@ def _call(item: Mapping[str, Any], path: str, losses: Losses, *, keep_unknown: b
 
 
 def arguments_of(text: Any) -> Any:
-    """Return the parsed arguments of a call; the text itself if it is not valid JSON."""
+    """Return parsed arguments, or the string."""
     if text is None or text == "":
         return {}
     try:

@@ -31,8 +31,8 @@ _ROLES: Mapping[str, Role] = {"user": "user", "system": "system", "developer": "
 def messages_from_openai_responses(items: str | Iterable[Any]) -> tuple[Message, ...]:
     """Return input items as messages; successive items of the assistant become one message.
 
-    Fields that the protocol does not define are kept in ``extra["openai_responses"]``, and so are items that
-    record OpenAI's own steps, such as reasoning and searches.
+    ``extra["openai_responses"]`` stores fields that the protocol does not define, and items that record
+    OpenAI's own steps, such as reasoning and searches.
 
     Raises:
         UntranslatableError: E52, an item has no counterpart, such as a reference to an item.
@@ -47,11 +47,9 @@ def messages_from_openai_responses(items: str | Iterable[Any]) -> tuple[Message,
 
 
 def read_messages(items: str | Iterable[Any], *, keep_unknown: bool) -> list[Message]:
-    """Return input items as messages.
+    """Return input items, or the user's only message, as messages.
 
-    Args:
-        items: The items, or a str that is the user's only message.
-        keep_unknown: Whether ``extra`` keeps what the protocol does not define; only OpenAI can use it.
+    ``keep_unknown``: whether ``extra`` stores unknown fields, which only OpenAI can use.
     """
     if isinstance(items, str):
         return [Message("user", [ContentSegment.of_text(items)])]

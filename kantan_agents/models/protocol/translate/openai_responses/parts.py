@@ -1,4 +1,4 @@
-"""Content parts of the messages in the Responses API."""
+"""Content parts of messages in the Responses API."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PDF_START = base64.b64encode(b"%PDF-").decode()[:6]
 _DATA_URL = re.compile("data:", re.IGNORECASE)
 _MIME = re.compile(r"[\w.+-]+/[\w.+-]+")
 REFUSAL = {"openai": {"fields": {"type": "refusal"}}}
-"""``extra`` of a text that is a refusal, in both formats of OpenAI."""
+"""``extra`` of text in which the model declines, in both OpenAI formats."""
 
 _TEXTS = ("input_text", "output_text", "text", "summary_text")
 
@@ -37,13 +37,9 @@ _TEXTS = ("input_text", "output_text", "text", "summary_text")
 def segments_of_content(
     content: Any, path: str, losses: Losses, *, keep_unknown: bool = False
 ) -> list[ContentSegment]:
-    """Return the segments of a message's content: a str, or a list of parts.
+    """Return the segments of a message's content.
 
-    Args:
-        content: The content.
-        path: Path of the content, for ``losses``.
-        losses: Collects what cannot be translated.
-        keep_unknown: Whether ``extra`` of the segments keeps fields that the protocol does not define.
+    ``keep_unknown``: ``extra`` gets undefined fields.
     """
     if isinstance(content, str):
         return [ContentSegment.of_text(content)]
@@ -65,7 +61,7 @@ def segments_of_content(
 
 
 def invalid_item(error: InvalidProtocolValueError, path: str) -> InvalidProtocolValueError:
-    """Return the error of a value with the path of its item, so that the item can be found."""
+    """Add an item's path to an error."""
     problems = [f"{path}.{problem}" for problem in error.problems]
     return InvalidProtocolValueError(value=error.value, problems=problems)
 
@@ -75,7 +71,7 @@ def _with_unknown_fields(segment: ContentSegment, part: Mapping[str, Any]) -> Co
     if kind in get_args(ContentType) and kind != "text":
         return segment
     known = {"type", "refusal", *(_OF_PART if kind not in _TEXTS else ("text",))}
-    # Fields that are null or empty carry no information.
+    # Null or empty fields carry no information.
     fields = {name: value for name, value in unknown_fields(part, *known).items() if value not in (None, [])}
     if kind == "input_file" and segment.type != "file":
         if part.get("filename") not in (None, _filename(segment)):
@@ -107,7 +103,7 @@ def _segment(part: Any, path: str, losses: Losses) -> ContentSegment | None:
         return ContentSegment.of_text(part["text"])
     if kind == "refusal" and isinstance(part.get("refusal"), str):
         return ContentSegment("text", text=part["refusal"], extra=REFUSAL)
-    if kind in get_args(ContentType):  # a segment in the protocol's own form: video, ui
+    if kind in get_args(ContentType):  # the protocol's own form: video, ui
         return ContentSegment.from_dict(part).copied()
     found = _media(kind, part)
     if found is None and part.get("file_id") is not None:
@@ -165,13 +161,9 @@ def _file(data: str, name: Any) -> ContentSegment:
 def parts_of(
     segments: Iterable[ContentSegment], path: str, losses: Losses, *, has_audio: bool = True
 ) -> list[dict[str, Any]]:
-    """Return the segments of a user, system or tool message as content parts.
+    """Return a user, system or tool message's segments as parts.
 
-    Args:
-        segments: The segments.
-        path: Path of the segments, for ``losses``.
-        losses: Collects what cannot be translated.
-        has_audio: Whether audio parts are allowed; if not, audio becomes a file.
+    Without ``has_audio``, audio becomes a file.
     """
     parts = []
     for index, segment in enumerate(segments):
@@ -193,14 +185,14 @@ def parts_of(
 
 
 def text_part(segment: ContentSegment) -> dict[str, Any]:
-    """Return a text segment of an assistant as a content part."""
+    """Return a segment of type text as a part."""
     if is_refusal(segment):
         return {"type": "refusal", "refusal": segment.text}
     return {"type": "output_text", "text": segment.text}
 
 
 def is_refusal(segment: ContentSegment) -> bool:
-    """Return whether a text segment is a refusal."""
+    """Return whether a segment is a ``refusal``."""
     return segment.extra.get("openai") == REFUSAL["openai"]
 
 

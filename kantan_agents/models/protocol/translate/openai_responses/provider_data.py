@@ -1,7 +1,6 @@
-"""Keep segments and fields that an SDK item cannot hold in its ``provider_data``.
+"""Stores in ``provider_data`` what an SDK item cannot hold.
 
-The SDK preserves that field in sessions, stored runs and further turns, and removes it before an item is sent
-to OpenAI.
+The SDK preserves it in sessions, stored runs and further turns, and never sends it to OpenAI.
 """
 
 from __future__ import annotations
@@ -21,13 +20,10 @@ _SEGMENT, _CALL = "segment", "call"
 
 
 def message_data(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) -> dict[str, Any] | None:
-    """Return the ``provider_data`` of an assistant's message with these segments; None if it needs none.
+    """Return an assistant message's ``provider_data``, if needed.
 
-    Texts are not copied into it, so that a middleware that rewrites the message leaves no second copy.
-
-    Args:
-        segments: The segments, without tool calls.
-        calls: For each segment, the number of calls of the response before it.
+    It excludes text: a middleware that rewrites the message must leave no copy. ``calls`` counts the calls
+    before each segment.
     """
     others: list[Any] = []
     extras: dict[str, Any] = {}
@@ -47,12 +43,7 @@ def message_data(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) 
 
 
 def message_segments(item: Mapping[str, Any], texts: Iterable[str]) -> list[ContentSegment]:
-    """Return the segments of an assistant's message in order, including those in its ``provider_data``.
-
-    Args:
-        item: The message.
-        texts: The texts of its content parts.
-    """
+    """Return a message's segments."""
     data = _data(item)
     extras = data.get(_EXTRAS) or {}
     written = [
@@ -71,21 +62,21 @@ def message_segments(item: Mapping[str, Any], texts: Iterable[str]) -> list[Cont
 
 
 def calls_before(item: Mapping[str, Any], segments: Sequence[ContentSegment]) -> list[int]:
-    """Return for each segment of a message the number of calls of the response before it."""
+    """Return the number of calls before each segment."""
     calls = _data(item).get(_CALLS)
-    # If the number of texts was changed, the recorded order no longer applies.
+    # The recorded order does not apply to another number of parts.
     if not isinstance(calls, list) or len(calls) != len(segments):
         return [0] * len(segments)
     return [count if isinstance(count, int) else 0 for count in calls]
 
 
 def has_provider_data(item: Mapping[str, Any]) -> bool:
-    """Return whether an item has ``provider_data`` of this library."""
+    """Return whether this library's data are present."""
     return bool(_data(item))
 
 
 def without_media(item: Any) -> Any:
-    """Return an item with long media in its ``provider_data`` replaced by their size, for traces."""
+    """Replace long media by their size, for traces."""
     # Only an assistant's item can have segments there.
     data = _data(item) if isinstance(item, Mapping) and item.get("role") == "assistant" else {}
     if not any(len(segment.get("data") or "") > _LONG for _, segment in data.get(_SEGMENTS) or ()):
@@ -100,13 +91,13 @@ def _shown(segment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def call_data(segment: ContentSegment, call: ProviderToolCall) -> dict[str, Any] | None:
-    """Return the ``provider_data`` of a function call: both ``extra``; None if they are empty."""
+    """Return a call's ``provider_data``, if any."""
     data = {name: plain(extra) for name, extra in ((_SEGMENT, segment.extra), (_CALL, call.extra)) if extra}
     return {_KEY: data} if data else None
 
 
 def call_segment(item: Mapping[str, Any], call: ProviderToolCall) -> ContentSegment:
-    """Return the segment of a call with ``extra`` from the item's ``provider_data``."""
+    """Return a call's segment with its ``extra``."""
     data = _data(item)
     if data.get(_CALL):
         call = attrs.evolve(call, extra=copied(data[_CALL]))

@@ -69,17 +69,17 @@ def _tool(tool: dict[str, Any], reader: WireReader, path: str) -> ToolSpec | Non
 
 
 def _tool_fields(tool: Mapping[str, Any]) -> dict[str, Any]:
-    # The API's default is strict, and that of the protocol is not.
+    # The API's default is strict, unlike the protocol's.
     fields = {"strict": None, **unknown_fields(tool, "type", "name", "description", "parameters")}
     return unknown_fields(fields, "strict") if fields["strict"] is False else fields
 
 
 def fields_extra(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``extra`` that keeps these wire fields for the format."""
+    """Return ``extra`` with wire fields of the format."""
     return {OWNER: {"fields": dict(fields)}} if fields else {}
 
 
 def listed_items(given: Any) -> Any:
-    """Return an iterable of items as a list; anything else, such as a mapping, unchanged."""
+    """Return an iterable of items as a list."""
     is_listed = isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping))
     return list(given) if is_listed else given

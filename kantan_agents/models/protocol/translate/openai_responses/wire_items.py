@@ -1,4 +1,4 @@
-"""Segments of an assistant as items that the Responses API accepts, without the SDK's own fields."""
+"""Assistant segments as items for the Responses API."""
 
 from __future__ import annotations
 
@@ -14,13 +14,7 @@ from kantan_agents.models.protocol.types import ContentSegment, ProviderToolCall
 
 
 def wire_items(segments: Iterable[ContentSegment], losses: Losses, path: str) -> list[dict[str, Any]]:
-    """Return the segments as items, in order; texts between two calls become one message.
-
-    Args:
-        segments: The segments.
-        losses: Collects what cannot be translated.
-        path: Path of the object that holds the segments, ending in a dot.
-    """
+    """Return the segments as items, in order."""
     items: list[dict[str, Any]] = []
     content: list[dict[str, Any]] | None = None
     for index, segment in enumerate(segments):
