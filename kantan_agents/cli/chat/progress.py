@@ -17,7 +17,7 @@ _NO_OUTPUT: Final = "The call was interrupted. It may have had effects."
 class AnswerProgress:
     """Collects the texts and tool calls of one answer, in order.
 
-    A run that is cancelled or fails has no result. What its tools have done has happened all the same, and
+    A run that is canceled or fails has no result. What its tools have done has happened all the same, and
     the model must know it in the next turn.
     """
 

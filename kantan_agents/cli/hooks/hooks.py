@@ -216,7 +216,7 @@ class HookOutcome:
 
 
 async def run_hook(hook: Hook, given: bytes, cwd: str, env: Mapping[str, str]) -> HookOutcome:
-    """Run a hook. If this task is cancelled, or the time is up, its processes are killed.
+    """Run a hook. If this task is canceled, or the time is up, its processes are killed.
 
     Args:
         hook: The hook.

@@ -24,7 +24,7 @@ def cancel_run(database: str, application: str, run_id: str) -> None:
 
 
 def resume_run(database: str, application: str, run_id: str, *, queue: str | None) -> None:
-    """Let a run go on that was cancelled or parked.
+    """Let a run go on that was canceled or parked.
 
     Raises:
         DurableRunNotFoundError: E154, there is no such run.
