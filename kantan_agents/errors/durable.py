@@ -122,7 +122,7 @@ class StoredStepError(KantanAgentsError):
 class DurableDatabaseError(KantanAgentsError):
     """The database of durable runs cannot be reached, is of another kind, or has runs of another engine.
 
-    Or Temporal cannot be reached.
+    It is also raised if Temporal cannot be reached.
 
     Fix: Check the URL, and ``engine=``.
 

@@ -524,7 +524,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/web/test_web_fetch.py::test_what_is_no_text_is_named_and_not_shown",
         ),
     },
-    ("docs/reference/durable-runs.md", "What is promised", "If"): {
+    ("docs/reference/durable-runs.md", "The promises", "If"): {
         "a process is killed": (
             "durable/test_killed.py::test_a_run_that_is_killed_at_any_write_ends_as_if_it_had_not_been",
             "durable/test_calls.py::test_a_call_in_flight_is_made_again_with_the_same_key",
