@@ -62,7 +62,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/files/test_protected.py::test_an_approval_of_every_call_does_not_cover_them",
             "cli/test_standing_approvals.py::test_a_protected_path_is_asked_for_whatever_the_tool_is",
         ),
-        "gets one with `approval=False`, even by `..`, an absolute path, upper case, an invisible "
+        "gets a protected file with `approval=False`, even by `..`, an absolute path, upper case, an invisible "
         "character or a link": (
             "toolkit/files/test_protected.py::test_they_are_not_written_without_a_person",
             "toolkit/files/test_protected.py::test_they_are_not_edited_without_a_person",
@@ -80,7 +80,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "gets a file that changed after the question": (
             "toolkit/files/test_protected.py::test_what_was_shown_is_what_is_changed",
         ),
-        "gets, in `chat` or `run`, a file not read, or changed since": (
+        "gets, in `chat` or `run`, a file that was not read, or that has changed since": (
             "toolkit/files/test_read_first.py::test_a_file_is_changed_only_after_it_was_read",
             "toolkit/files/test_read_first.py::test_what_has_changed_since_is_read_again",
         ),
@@ -401,7 +401,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_FILES}::test_the_directory_for_temporary_files_is_not_in_the_project",
             f"{_FILES}::test_what_a_running_command_may_replace_is_not_mounted_for_the_next",
         ),
-        "starts below a running one's folder": (
+        "starts in a folder below the folder of a running command": (
             f"{_FILES}::test_no_command_begins_in_a_folder_that_a_running_one_may_replace",
         ),
         "changes a library that `LD_LIBRARY_PATH` or the like names in `shell_tools(env=...)`": (
