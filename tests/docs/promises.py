@@ -62,8 +62,8 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/files/test_protected.py::test_an_approval_of_every_call_does_not_cover_them",
             "cli/test_standing_approvals.py::test_a_protected_path_is_asked_for_whatever_the_tool_is",
         ),
-        "gets a protected file with `approval=False`, even by `..`, an absolute path, upper case, an invisible "
-        "character or a link": (
+        "gets a protected file with `approval=False`, even by `..`, an absolute path, upper case, an "
+        "invisible character or a link": (
             "toolkit/files/test_protected.py::test_they_are_not_written_without_a_person",
             "toolkit/files/test_protected.py::test_they_are_not_edited_without_a_person",
             "toolkit/files/test_protected.py::test_no_link_leads_to_one",
