@@ -409,7 +409,7 @@ class Agent(SDKView, Generic[OutputT_co]):
 
         Returns:
             The run, for ``async with``. It yields ``Event`` objects; after the last one it raises the error
-            that ``run_async`` would have raised. If the run was cancelled, it just ends.
+            that ``run_async`` would have raised. If the run was canceled, it just ends.
 
         Raises:
             InterpreterExitError: E26, the interpreter removes its modules.

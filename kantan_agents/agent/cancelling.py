@@ -24,7 +24,7 @@ def is_about_to_be_cancelled() -> bool:
 def cancel_later(error: asyncio.CancelledError) -> None:
     """Cancel the task's next await: ``error`` arrived after the work was done.
 
-    Nothing happens if the task, or the cancelling scope such as ``asyncio.timeout``, ends first.
+    Nothing happens if the task, or the canceling scope such as ``asyncio.timeout``, ends first.
     """
     task = asyncio.current_task()
     # A scope of anyio cancels each await until it ends.

@@ -217,7 +217,7 @@ class Making(Management):
         _log.error("durable run parked, because it cannot be made here", run_id=run_id, error=reason)
 
     async def _cancelled(self, run_id: str) -> None:
-        """Prevent the resumption of a run that its caller has cancelled."""
+        """Prevent the resumption of a run that its caller has canceled."""
         with anyio.CancelScope(shield=True):
             try:
                 await self.cancel(run_id)
@@ -244,7 +244,7 @@ def _may_pass_elsewhere(execution: Execution, error: BaseException) -> bool:
 
 
 def _is_cancelled() -> bool:
-    """Return whether this task was cancelled; True on Python 3.10, which cannot tell."""
+    """Return whether this task was canceled; True on Python 3.10, which cannot tell."""
     task = asyncio.current_task()
     cancelling = getattr(task, "cancelling", None)
     return cancelling is None or bool(cancelling())

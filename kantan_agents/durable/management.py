@@ -49,7 +49,7 @@ class Management(ListedRuns):
 
         Raises:
             DurableRunNotFoundError: E154, no run has this id.
-            DurableRunFailedError: E159, it has failed, or it was cancelled or parked.
+            DurableRunFailedError: E159, it has failed, or it was canceled or parked.
             TimeoutError: It has not ended in time.
         """
         if timeout is not None:
@@ -185,9 +185,9 @@ class Management(ListedRuns):
         await self._in_thread(cancel)
 
     async def resume(self, run_id: str, *, queue: str | None = None) -> None:
-        """Resume a run that was cancelled or parked, in a started process.
+        """Resume a run that was canceled or parked, in a started process.
 
-        A run that was cancelled while it waited for an approval waits for it again.
+        A run that was canceled while it waited for an approval waits for it again.
 
         Args:
             run_id: Its id.

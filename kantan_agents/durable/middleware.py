@@ -75,7 +75,7 @@ class Durable(Middleware):
         Raises:
             DurableNotStartedError: E150, no ``DurableRuns`` is started, or it does not have the agent.
             NotStorableError: E151, the run has something that cannot be stored.
-            RunMovedError: E157, another process has taken the run over, or it was cancelled.
+            RunMovedError: E157, another process has taken the run over, or it was canceled.
         """
         execution = current_execution.get()
         if run._tape is not None or (execution is None and run.is_nested):

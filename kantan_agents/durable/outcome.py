@@ -23,7 +23,7 @@ Too many processes have ended during a parked run, or the program cannot continu
 
 @attrs.frozen
 class DurableOutcome:
-    """The outcome of a durable run.
+    """The result of a durable run, or the calls that it waits for.
 
     Attributes:
         run_id: Its id; ``agent_run_id`` in its trace.
@@ -42,7 +42,7 @@ class DurableOutcome:
 
 @attrs.frozen
 class DurableRun:
-    """A durable run.
+    """A stored durable run, with its status.
 
     Attributes:
         run_id: Its id; ``agent_run_id`` in its trace.

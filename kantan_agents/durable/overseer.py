@@ -1,4 +1,4 @@
-"""Looks for runs that others have left, taken over, cancelled or answered."""
+"""Looks for runs that others have left, taken over, canceled or answered."""
 
 from __future__ import annotations
 

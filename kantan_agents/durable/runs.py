@@ -44,7 +44,7 @@ _CLOSING_SECONDS: Final = 30.0
 
 
 class DurableRuns(Making):
-    """The durable runs of a database.
+    """Runs, stores and resumes durable runs in a database.
 
         async with DurableRuns("sqlite:///runs.sqlite3", agents=[support]) as runs:
             context = await support.run_async("Hello")

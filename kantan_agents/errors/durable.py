@@ -122,7 +122,7 @@ class StoredStepError(KantanAgentsError):
 class DurableDatabaseError(KantanAgentsError):
     """The database of durable runs cannot be reached, is of another kind, or has runs of another engine.
 
-    Or Temporal cannot be reached.
+    It is also raised if Temporal cannot be reached.
 
     Fix: Check the URL, and ``engine=``.
 
@@ -141,7 +141,7 @@ class DurableDatabaseError(KantanAgentsError):
 
 
 class RunMovedError(KantanAgentsError):
-    """The run is no longer in this process: it was taken over or cancelled, or ``DurableRuns`` was stopped.
+    """The run is no longer in this process: it was taken over or canceled, or ``DurableRuns`` was stopped.
 
     Fix: ``await runs.result(run_id)`` waits for the outcome, wherever the run is.
 
@@ -175,9 +175,9 @@ class ApprovalAnswerError(KantanAgentsError):
 
 
 class DurableRunFailedError(KantanAgentsError):
-    """The run has failed, or was cancelled or parked, so it has no result.
+    """The run has failed, or was canceled or parked, so it has no result.
 
-    Fix: The message has the error of the run. ``kantan-agents runs resume`` continues a cancelled or parked
+    Fix: The message has the error of the run. ``kantan-agents runs resume`` continues a canceled or parked
     run.
 
     Attributes:

@@ -24,7 +24,7 @@ class MiddlewareResultError(KantanAgentsError):
 
 
 class DeadlineExceededError(KantanAgentsError, TimeoutError):
-    """A run exceeded its ``Deadline`` and was cancelled. Also a ``TimeoutError``.
+    """A run exceeded its ``Deadline`` and was canceled. Also a ``TimeoutError``.
 
     Fix: Allow more time. The trace shows which step took it.
 

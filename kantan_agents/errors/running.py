@@ -254,7 +254,7 @@ class RunInCollectorError(KantanAgentsError):
 
 
 class InterpreterExitError(KantanAgentsError):
-    """A sync run was cancelled, or not started, because the interpreter exits.
+    """A sync run was canceled, or not started, because the interpreter exits.
 
     A daemon thread was still running it, or an object called ``run`` in its finalizer.
 

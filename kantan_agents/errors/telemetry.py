@@ -24,7 +24,7 @@ class TelemetrySettingError(KantanAgentsError):
 
 
 class SpansNotSentError(KantanAgentsError):
-    """The collector is away or rejects spans; logged, never raised. The runs are not affected.
+    """The collector is down or rejects spans; logged, never raised. The runs are not affected.
 
     Spans are lost if more than ``OTEL_BSP_MAX_QUEUE_SIZE`` wait, or if some still wait at the end of the
     process.

@@ -136,7 +136,7 @@ class Deadline(Middleware):
 
     A run inside another one has the same deadline, even if a task or ``asyncio.to_thread`` started it and the
     outer run has ended. If it has its own deadline, the earlier one applies. At the deadline, these runs are
-    cancelled as well, and no further model call or tool call starts. A sync tool runs in a thread, which
+    canceled as well, and no further model call or tool call starts. A sync tool runs in a thread, which
     cannot be interrupted: the run ends at the deadline, and the thread's result is discarded. A replay has no
     deadline.
 

@@ -12,7 +12,7 @@ from kantan_agents.errors import InvalidOptionError, RunKeyError
 from kantan_agents.support.arguments import shown
 
 Per: TypeAlias = "str | Callable[[dict[str, Any]], Any] | None"
-"""Where the key of a run is.
+"""How to find the key of a run, such as its tenant.
 
 A path in its context, such as ``"tenant"`` or ``"user.team"``, or a function of the context. None: all runs
 have the same key.

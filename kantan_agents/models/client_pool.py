@@ -76,7 +76,7 @@ def sdk_model(bundle: AsyncClientBundle) -> Model:
 
 
 def own_connections(model: object) -> None:
-    """Make an SDK model's client usable on every event loop and after cancelled requests.
+    """Make an SDK model's client usable on every event loop and after canceled requests.
 
     OpenAI models become this library's, even wrapped ones.
     """

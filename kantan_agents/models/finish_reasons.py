@@ -58,7 +58,7 @@ def finish_reason(answer: Any) -> FinishReason | None:
 
 
 def answer_cut_off(answer: Any) -> bool:
-    """Return whether an answer was cut off, so that its end is missing, according to ``finish_reason``.
+    """Return whether an answer was cut off before its end, according to ``finish_reason``.
 
     Args:
         answer: As for ``finish_reason``.

@@ -1,4 +1,4 @@
-"""Connection pools that survive cancelled requests, and their statistics."""
+"""Connection pools that survive canceled requests, and their statistics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = get_logger("kantan_agents.connections")
 class _Reclaiming(PoolPerLoop):
     """Mixin for a pool: a connection without a request is idle or leaves the pool.
 
-    When a request is cancelled between two steps, the HTTP library forgets it but not its connection, which
+    When a request is canceled between two steps, the HTTP library forgets it but not its connection, which
     would block the pool forever. The only hook is two private methods, which ``reclaim_connections`` checks.
     """
 
@@ -69,7 +69,7 @@ class _Reclaiming(PoolPerLoop):
 
 
 class _ClosingBackend:
-    """Mixin for a network backend: sockets close if the TLS handshake is cancelled.
+    """Mixin for a network backend: sockets close if the TLS handshake is canceled.
 
     The HTTP library closes them only on failure.
     """

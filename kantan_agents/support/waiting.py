@@ -1,4 +1,4 @@
-"""Waits for tasks even if the waiting task is cancelled."""
+"""Waits for tasks even if the waiting task is canceled."""
 
 from __future__ import annotations
 

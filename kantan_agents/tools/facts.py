@@ -57,7 +57,7 @@ _PARAMETERS: tuple[tuple[type, str], ...] = (
 
 
 def rule_parameter(name: str) -> Callable[[ToolT], ToolT]:
-    """Declare which parameter of a tool the pattern of ``Tool(param pattern)`` rules is matched with.
+    """Declare which parameter of a tool rules such as ``bash(git:*)`` check.
 
     The default is the first string parameter. A decorator for functions and SDK tools::
 

@@ -27,7 +27,7 @@ _DEPLOYED = {
     "a tool is added": _USED,
     "the signature or the schema of a tool": _USED,
     "a tool is removed, renamed or disabled": _USED,
-    "an MCP server is away": _USED,
+    "an MCP server is down": _USED,
     "the tool rules": "test_deployed_changes.py::test_a_finished_call_of_a_gone_tool_obeys_the_rules_of_now",
     "an approval is added for a tool": _PARKED,
     "`Fallback` is removed": _USED,
@@ -62,8 +62,8 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/files/test_protected.py::test_an_approval_of_every_call_does_not_cover_them",
             "cli/test_standing_approvals.py::test_a_protected_path_is_asked_for_whatever_the_tool_is",
         ),
-        "gets one with `approval=False`, even by `..`, an absolute path, upper case, an invisible "
-        "character or a link": (
+        "gets a protected file with `approval=False`, even by `..`, an absolute path, upper case, an "
+        "invisible character or a link": (
             "toolkit/files/test_protected.py::test_they_are_not_written_without_a_person",
             "toolkit/files/test_protected.py::test_they_are_not_edited_without_a_person",
             "toolkit/files/test_protected.py::test_no_link_leads_to_one",
@@ -80,7 +80,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "gets a file that changed after the question": (
             "toolkit/files/test_protected.py::test_what_was_shown_is_what_is_changed",
         ),
-        "gets, in `chat` or `run`, a file not read, or changed since": (
+        "gets, in `chat` or `run`, a file that was not read, or that has changed since": (
             "toolkit/files/test_read_first.py::test_a_file_is_changed_only_after_it_was_read",
             "toolkit/files/test_read_first.py::test_what_has_changed_since_is_read_again",
         ),
@@ -258,12 +258,12 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/chat/test_commands.py::test_compact_goes_on_with_a_summary_that_the_model_writes",
         ),
     },
-    ("docs/guides/opentelemetry.md", "When the collector is away", "What happens"): {
+    ("docs/guides/opentelemetry.md", "When the collector is down", "What happens"): {
         "the collector rejects spans: any other status, or `partial_success`": (
             "traces/telemetry/test_sending.py::test_what_a_collector_refuses_is_counted_and_logged_once",
             "traces/telemetry/test_sending.py::test_spans_that_a_collector_refuses_of_those_it_takes_are_counted_and_said_once",
         ),
-        "the collector is away: no answer, or 429, 502, 503, 504": (
+        "the collector is down: no answer, or 429, 502, 503, 504": (
             "traces/telemetry/test_sending.py::test_nothing_is_lost_while_the_collector_is_away_and_the_queue_is_not_full",
             "traces/telemetry/test_sending.py::test_a_process_ends_when_nobody_listens",
             "traces/telemetry/test_sending.py::test_a_flush_waits_no_longer_than_it_may",
@@ -401,7 +401,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_FILES}::test_the_directory_for_temporary_files_is_not_in_the_project",
             f"{_FILES}::test_what_a_running_command_may_replace_is_not_mounted_for_the_next",
         ),
-        "starts below a running one's folder": (
+        "starts in a folder below the folder of a running command": (
             f"{_FILES}::test_no_command_begins_in_a_folder_that_a_running_one_may_replace",
         ),
         "changes a library that `LD_LIBRARY_PATH` or the like names in `shell_tools(env=...)`": (
@@ -524,13 +524,13 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/web/test_web_fetch.py::test_what_is_no_text_is_named_and_not_shown",
         ),
     },
-    ("docs/reference/durable-runs.md", "What is promised", "If"): {
+    ("docs/reference/durable-runs.md", "The promises", "If"): {
         "a process is killed": (
             "durable/test_killed.py::test_a_run_that_is_killed_at_any_write_ends_as_if_it_had_not_been",
             "durable/test_calls.py::test_a_call_in_flight_is_made_again_with_the_same_key",
             "durable/test_any_run.py::test_any_run_that_is_killed_anywhere_ends_as_an_uninterrupted_one",
         ),
-        "a run ends each process that executes it": (
+        "a run crashes each process that executes it": (
             "durable/test_ends.py::test_a_run_that_ends_each_process_is_parked",
         ),
         "the tool rules are tightened meanwhile": (
@@ -563,7 +563,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "durable/test_deploys.py::test_a_child_of_a_started_one_can_start_its_own",
             "durable/test_deploys.py::test_children_of_one_process_are_processes_of_their_own",
         ),
-        "a run is cancelled": (
+        "a run is canceled": (
             "durable/test_ends.py::test_a_run_whose_caller_cancels_it_is_not_taken_up_again",
             "durable/test_ends.py::test_a_run_can_be_cancelled_from_elsewhere_and_resumed",
             "durable/test_listing.py::test_a_run_that_is_cancelled_while_it_waits_can_wait_again",
@@ -588,7 +588,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "durable/test_temporal.py::test_what_is_ended_there_before_it_is_made_is_cancelled_and_what_it_forgets_is_made",
             "durable/test_temporal.py::test_a_run_that_is_ended_there_while_it_is_made_goes_on",
         ),
-        "Temporal is away": (
+        "Temporal is down": (
             "durable/test_temporal.py::test_runs_are_queued_and_begun_while_it_is_away",
             "durable/test_temporal.py::test_a_server_that_is_not_there_is_a_clear_error",
         ),
@@ -597,7 +597,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "a schedule is due": ("durable/test_queues.py::test_a_schedule_queues_runs",),
     },
-    ("docs/guides/deploying.md", "If something is away", "Away"): {
+    ("docs/guides/deploying.md", "When a worker, Postgres or the model is down", "Down"): {
         "a worker": (
             "durable/test_workers.py::test_all_runs_end_although_a_worker_is_killed_every_second",
             "cli/test_worker.py::test_another_worker_finishes_the_run_of_one_that_is_killed",
@@ -624,7 +624,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "page/test_report.py::test_hostile_texts_are_texts",
             "page/test_security.py::test_every_response_forbids_what_nobody_needs",
         ),
-        "a string contains characters that hide it or turn its direction": (
+        "a string contains characters that hide it or reverse its direction": (
             "page/test_runs_view.py::test_hostile_texts_are_texts",
         ),
         "another site that is open in your browser sends requests to the page": (
@@ -647,10 +647,10 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/guides/maintain-traces.md", "What is lost when the server fails", "What happens"): {
-        "the server is away for a minute, or restarts": (
+        "the server is down for a minute, or restarts": (
             "traces/postgres/test_faults.py::test_nothing_is_lost_while_the_server_is_away",
         ),
-        "it is away for longer": (
+        "it is down for longer": (
             "traces/postgres/test_faults.py::test_beyond_the_queue_the_oldest_are_dropped_counted_and_logged",
         ),
         "it is silent for 30 seconds during a statement": (
@@ -684,10 +684,10 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/improve/test_what_may_not_win.py::test_a_candidate_that_causes_a_refused_call_does_not_win",
             "lab/improve/test_what_may_not_win.py::test_a_candidate_that_is_refused_only_on_a_sealed_case_does_not_win",
         ),
-        "cause no failed output schema that the old one did not cause": (
+        "cause no output-schema failure that the old one did not cause": (
             "lab/improve/test_what_may_not_win.py::test_a_candidate_with_a_failed_schema_does_not_win",
         ),
-        "use at most 20 % more than the old one (`max_cost_increase`)": (
+        "use at most 20% more than the old one (`max_cost_increase`)": (
             "lab/improve/test_what_may_not_win.py::test_a_candidate_whose_runs_cost_too_much_does_not_win",
             "lab/improve/test_what_may_not_win.py::test_the_limit_of_use_is_inclusive",
         ),
@@ -738,7 +738,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/reference/events.md", "Delivery", "When"): {
-        "a handler is subscribed or cancelled during a run": (
+        "a handler is subscribed or canceled during a run": (
             "core/events/test_observers.py::test_a_subscription_does_not_receive_runs_that_have_already_started",
         ),
         "the same handler is subscribed to an agent and to the process": (
@@ -751,7 +751,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/running/test_exits.py::test_an_exit_from_any_place_in_a_run_reaches_the_caller_and_others_continue",
             "agent/running/test_one_outcome.py::test_an_exit_in_an_observer_of_run_finished_reaches_the_caller",
         ),
-        "the run is cancelled while a handler receives `run_finished` or `run_failed`": (
+        "the run is canceled while a handler receives `run_finished` or `run_failed`": (
             "agent/running/test_one_outcome.py::test_a_cancellation_during_run_finished_reaches_the_caller_next",
             "agent/running/test_one_outcome.py::test_a_run_cancelled_while_run_failed_is_delivered_has_failed",
         ),
@@ -759,7 +759,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "core/events/test_observers.py::test_an_observer_that_fails_is_logged_and_the_others_receive_all_events",
             "core/events/test_observers.py::test_each_failure_of_an_observer_is_logged_or_counted",
         ),
-        "the run, or the tool call an event is about, is cancelled while an async handler waits": (
+        "the run, or the tool call an event is about, is canceled while an async handler waits": (
             "core/events/test_emitter.py::test_the_event_of_an_end_reaches_every_handler_despite_repeated_cancellation",
         ),
         "a handler itself runs an agent": (
@@ -887,13 +887,13 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "middleware/test_unknown_usage.py::test_a_limit_that_no_usage_can_change_does_not_need_it",
             "middleware/test_unknown_usage.py::test_a_wrong_report_is_an_unknown_usage",
         ),
-        "breaks off or is cancelled after its streamed answer has started": (
+        "breaks off or is canceled after its streamed answer has started": (
             "middleware/test_unknown_usage.py::test_a_stream_that_is_left_costs_its_reservation_once_the_answer_has_begun",
         ),
         "ends its stream without an answer, but with usage": (
             "middleware/test_unknown_usage.py::test_a_stream_without_an_answer_costs_the_usage_that_it_reports",
         ),
-        "fails or is cancelled before": (
+        "fails or is canceled before": (
             "middleware/test_unknown_usage.py::test_a_stream_that_is_left_costs_its_reservation_once_the_answer_has_begun",
             "middleware/test_budget.py::test_calls_that_fail_or_are_cancelled_release_their_reservation",
         ),
@@ -964,7 +964,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "middleware/test_fallback.py::test_an_error_that_another_model_cannot_avoid_is_raised_at_once",
             "middleware/test_fallback.py::test_a_cancellation_does_not_trigger_the_fallback",
         ),
-        "text of a streamed answer is already out": (
+        "text of a streamed answer has already been passed on": (
             "middleware/test_fallback.py::test_there_is_no_fallback_after_text_has_been_streamed",
         ),
         "the provider stores the conversation (`previous_response_id`, `conversation_id`)": (
@@ -1010,7 +1010,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "a run inside a run starts while the outer run holds a slot": (
             "middleware/test_limit_concurrency.py::test_a_run_inside_a_run_of_the_same_tenant_does_not_wait_for_it",
         ),
-        "a waiting run is cancelled, or reaches its `Deadline`": (
+        "a waiting run is canceled, or reaches its `Deadline`": (
             "middleware/test_limit_concurrency.py::test_a_cancelled_wait_leaves_nothing_behind",
             "middleware/test_limit_concurrency.py::test_a_deadline_ends_the_wait",
         ),
@@ -1312,7 +1312,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
                 "test_an_entry_that_spells_out_a_servers_own_name_allows_it_unless_a_local_tool_has_it"
             ),
         ),
-        "an own name that starts with `mcp_`, such as `mcp__github__read`": (
+        "its own name, if it starts with `mcp_`, such as `mcp__github__read`": (
             (
                 "tools/test_server_names.py::"
                 "test_a_servers_own_name_that_claims_another_origin_does_not_count_for_allow"
@@ -1444,7 +1444,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "core/interception/test_returns.py::test_a_stage_that_ends_the_run_without_a_result_is_named_in_the_log",
         ),
     },
-    ("docs/guides/models.md", "The defaults of the SDK", "When a name is"): {
+    ("docs/guides/models.md", "Use the SDK's default client", "If the name is"): {
         "one of OpenAI's, or None": (
             "models/test_openai_defaults.py::test_the_default_client_counts_whenever_it_is_set",
             "models/test_openai_defaults.py::test_the_default_client_needs_no_key_in_the_environment",

@@ -162,7 +162,7 @@ class RunStream(Generic[OutputT_co]):
     def cancel(self, mode: Literal["immediate", "after_turn"] = "immediate") -> None:
         """Cancel the run. Its remaining events can still be read; then the loop ends.
 
-        Nothing happens to a run that is over, or that is being cancelled.
+        Nothing happens to a run that is over, or that is being canceled.
 
         Args:
             mode: ``"immediate"`` cancels the current work, and undoes the run's changes to the context.

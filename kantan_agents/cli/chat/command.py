@@ -110,8 +110,8 @@ def chat(
     kantan-agents/conversations.sqlite3 in your folder for data, such as
     ~/.local/share, and --resume continues it.
 
-    If standard input is not a terminal, each of its lines is a question: never
-    a command, without files, and calls that need an approval are denied. The
+    If standard input is not a terminal, each of its lines is a question, never
+    a command or a file, and calls that need an approval are rejected. The
     answers go to standard output, everything else to standard error.
 
     An Agent of a Python module decides itself about --ask and

@@ -107,7 +107,7 @@ def dataset(
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a dataset of recorded runs, one case for each run that passes all filters.
+    """Make a dataset from recorded runs, one case for each run that passes all filters.
 
     A case has the input of the run, the context values that its prompt read,
     and the recorded answer as the expected output. Edit the file where the
@@ -247,7 +247,7 @@ def report(
     """Write the comparison of variants as one HTML page, with charts and the cases behind them.
 
     The page needs no network and has no script. It has inputs and outputs in
-    clear text, so a new file is for its owner only.
+    plain text, so a new file is for its owner only.
 
     Exit codes: 0 written, 2 bad arguments, file or database, or nothing to
     compare.
@@ -322,7 +322,10 @@ def judge(
     people: Annotated[
         Optional[str],  # noqa: UP045 - Typer reads it at run time, on Python 3.10 too
         typer.Option(
-            "--people", metavar="NAME", help="The metric of the labels, if it is another.", show_default=False
+            "--people",
+            metavar="NAME",
+            help="The metric of the labels, if its name differs.",
+            show_default=False,
         ),
     ] = None,
     by: Annotated[

@@ -65,7 +65,7 @@ def run(
 
     With --tools DIR the agent may read the files in a folder, if the agent's
     own file allows it. Tools that change something need --yes TOOL; otherwise
-    their calls are denied.
+    their calls are rejected.
 
     Without --model the default model of the SDK answers.
     With --agent, --model replaces short names or a missing model in its file.

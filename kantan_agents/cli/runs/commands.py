@@ -77,7 +77,7 @@ def cancel(
 ) -> None:
     """Cancel a run. Its worker stops it within a second.
 
-    Exit codes: 0 cancelled, 1 it has ended already, 2 there is no such run, or
+    Exit codes: 0 canceled, 1 it has ended already, 2 there is no such run, or
     the database cannot be used.
     """
     from kantan_agents.cli.runs.steer import cancel_run
@@ -100,9 +100,9 @@ def resume(
     application: ApplicationOption = APPLICATION,
     db: DurableDatabaseOption = DURABLE_DATABASE,
 ) -> None:
-    """Resume a run that was cancelled or parked.
+    """Resume a run that was canceled or parked.
 
-    If it was cancelled while it waited for approvals, it waits for them again.
+    If it was canceled while it waited for approvals, it waits for them again.
 
     Exit codes: 0 queued, 1 it is in another state, 2 there is no such run, or
     the database cannot be used.
@@ -122,8 +122,7 @@ def prune(
 ) -> None:
     """Delete the stored data of runs that have ended. Waiting and parked runs stay.
 
-    The data are inputs, steps, events and outcomes, and the firings of
-    schedules.
+    It deletes inputs, steps, events, outcomes, and the past times of schedules.
 
     Exit codes: 0 deleted, 2 bad arguments, or the database cannot be used.
     """

@@ -145,7 +145,7 @@ def what_if(
     filters: FilterOptions = NO_FILTERS,
     as_json: JsonOption = False,
 ) -> None:
-    """List the recorded tool calls that other rules would have decided otherwise.
+    """List the recorded tool calls that other rules would have decided differently.
 
     No model and no tool runs. RULES replaces one layer of the recorded rules.
     A terminal shows 20 flips of each kind. A trace id with a * marks a call

@@ -80,7 +80,7 @@ def save(
 ) -> None:
     """Write the recording of a run to a file, for `replay` and for tests.
 
-    It has all messages of the models and tools, in clear text.
+    It has all messages of the models and tools, in plain text.
 
     Example: kantan-agents traces save LAST --output tests/refund.json
 

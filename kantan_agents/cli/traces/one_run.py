@@ -126,7 +126,7 @@ def diff(
     db: DatabaseOption = DATABASE,
     as_json: JsonOption = False,
 ) -> None:
-    """Show where two runs part: the first model call whose request or answer differs, and in which part.
+    """Show where two runs diverge: the first model call whose request or answer differs, and in which part.
 
     Below it, the calls, tokens and outputs of both runs. New ids from the
     provider do not count as a difference.
@@ -200,7 +200,7 @@ def report(
     limit: LimitOption = 20,
     price: PriceOption = None,
 ) -> None:
-    """Write runs as one HTML file, for a ticket or a mail.
+    """Write runs as one HTML file, for a ticket or an email.
 
     The file shows what `traces open` shows of a run, and needs neither a
     server nor a network. A new file is for its owner only.

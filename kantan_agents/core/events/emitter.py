@@ -63,7 +63,7 @@ class Emitter:
     async def emit(
         self, kind: type[Event], *, agent: str | None = None, internal: bool = False, **fields: Any
     ) -> None:
-        """Emit an event in order, even if this call is cancelled, unless the run is over."""
+        """Emit an event in order, even if this call is canceled, unless the run is over."""
         pending = self.begin_emit(kind, agent or self.agent, internal=internal, **fields)
         if pending is not None:
             await pending

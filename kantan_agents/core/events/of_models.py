@@ -126,7 +126,7 @@ class ModelCallFinished(EventBase):
         error_type: Name of the exception's class; None unless the call failed.
         message: Text of the exception; None unless the call failed.
         from_cache: Whether ``Cache`` gave the answer. No model was called, so the usage is zero.
-        superseded: Whether it was cancelled because the other request of ``Hedge`` was faster. Its ``usage``
+        superseded: Whether it was canceled because the other request of ``Hedge`` was faster. Its ``usage``
             is None unless it is known.
     """
 

@@ -75,7 +75,7 @@ class RunFailed(EventBase):
 
 @attrs.frozen(kw_only=True)
 class RunCancelled(EventBase):
-    """A run was cancelled.
+    """A run was canceled.
 
     Attributes:
         seconds: How long it took.

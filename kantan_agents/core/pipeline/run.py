@@ -52,7 +52,7 @@ class Run:
         delegation: Its position in the chain of delegating runs, and the rules that they impose on it.
         is_nested: Whether it started inside another run, for example in a tool. A model may have written its
             input.
-        outcome: ``"finished"``, ``"failed"`` or ``"cancelled"``; None while it is running. It is cancelled if
+        outcome: ``"finished"``, ``"failed"`` or ``"cancelled"``; None while it is running. It is canceled if
             ``CancelledError`` leaves its stages, whatever raised it.
         is_stopped: Whether ``RunStream.cancel(mode="after_turn")`` stopped it before the answer. Its outcome
             is then ``"finished"``.
@@ -133,7 +133,7 @@ class Run:
         return bool(getattr(self.run_config, "trace_include_sensitive_data", True))
 
     def on_failure(self, undo: Callable[[], None]) -> None:
-        """Call ``undo`` if this run fails or is cancelled; the last registered function runs first.
+        """Call ``undo`` if this run fails or is canceled; the last registered function runs first.
 
         A stage that writes to the context registers an ``undo`` that restores it. If two runs share a context
         and both fail, the older one first, the younger one may restore values that the older one wrote.

@@ -168,7 +168,7 @@ class Engine(Protocol):
         ...
 
     def resume(self, run_id: str, queue: str | None) -> None:
-        """Queue a cancelled or parked run again."""
+        """Queue a canceled or parked run again."""
         ...
 
     def forget(self, run_ids: Sequence[str]) -> None:

@@ -41,7 +41,7 @@ _MORE_COME: Final = ("queued", "running")
 
 
 def approvals_app(runs: Management, *, token: str | None, hosts: Sequence[str] | None = None) -> Starlette:
-    """Return routes to look at durable runs and to answer the calls that wait for an approval.
+    """Return HTTP routes that list durable runs and approve or reject their waiting calls.
 
         app.mount("/durable", approvals_app(runs, token=os.environ["APPROVALS_TOKEN"]))
 

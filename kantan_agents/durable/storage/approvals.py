@@ -63,7 +63,7 @@ class WaitingRun:
 
 
 CLOSED = "cancelled"
-"""Next-run id of a run that was cancelled while it waited."""
+"""Next-run id of a run that was canceled while it waited."""
 
 _IS_CLOSED = (
     "EXISTS (SELECT 1 FROM kantan_agents_durable_waiting w WHERE w.run_id = a.run_id AND w.next_id = :closed)"
@@ -200,7 +200,7 @@ class ApprovalStore:
             )
 
     def goes_on(self, run_id: str, next_id: str) -> bool:
-        """Note a run's next one; return whether it was cancelled meanwhile."""
+        """Note a run's next one; return whether it was canceled meanwhile."""
         from sqlalchemy import text
 
         statement = "UPDATE kantan_agents_durable_waiting SET next_id = :next WHERE run_id = :run AND next_id"
@@ -222,7 +222,7 @@ class ApprovalStore:
         return None if found is None else str(found)
 
     def waiting(self, limit: int, offset: int, *, closed: bool = False) -> list[str]:
-        """Return the latest waiting runs; with ``closed``, cancelled ones."""
+        """Return the latest waiting runs; with ``closed``, canceled ones."""
         from sqlalchemy import text
 
         where = f"next_id = '{CLOSED}'" if closed else "next_id IS NULL"
@@ -251,7 +251,7 @@ class ApprovalStore:
         return {row.run_id: row.next_id for row in rows}
 
     def close(self, run_id: str) -> bool:
-        """End a cancelled run's wait; return False if it does not wait."""
+        """End a canceled run's wait; return False if it does not wait."""
         from sqlalchemy import text
 
         with self._database.write() as connection:
@@ -265,7 +265,7 @@ class ApprovalStore:
         return bool(closed)
 
     def reopen(self, run_id: str, queue: str | None) -> bool:
-        """Renew the wait of a run that was cancelled while waiting, else return False."""
+        """Renew the wait of a run that was canceled while waiting, else return False."""
         from sqlalchemy import text
 
         with self._database.write() as connection:

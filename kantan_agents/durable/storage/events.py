@@ -15,7 +15,7 @@ _LIMIT = 1000
 
 @attrs.frozen
 class StoredEvent:
-    """An event of a durable run.
+    """A stored event of a durable run, with its number.
 
     Attributes:
         sequence: Its number in the run, from 1.

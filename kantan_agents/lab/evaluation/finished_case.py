@@ -13,7 +13,7 @@ from kantan_agents.lab.experiment.tool_use import ToolUse
 
 @attrs.frozen
 class FinishedCase:
-    """The run of a case.
+    """The finished run of a case, the argument of an evaluator.
 
     Attributes:
         case: The case.

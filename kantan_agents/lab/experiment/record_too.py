@@ -49,7 +49,7 @@ def record_too(path: Path) -> Iterator[SQLiteRecorder]:
 async def recorded(path: Path) -> AsyncIterator[None]:
     """Record the traces of this process in a file, unless they already are.
 
-    Even if cancelled, the block waits, for a limited time, until they are in the file.
+    Even if canceled, the block waits, for a limited time, until they are in the file.
     """
     shared = None if _is_recorded_without(path) else _entered(path)
     try:

@@ -55,7 +55,7 @@ async def improve_async(
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[ImproveProgress], None] | None = None,
 ) -> Improvement:
-    """Do the same as ``improve`` on the running event loop; if cancelled, finished work stays stored."""
+    """Do the same as ``improve`` on the running event loop; if canceled, finished work stays stored."""
     return await WholeSearch(checked_arguments(**locals())).run()
 
 

@@ -104,7 +104,7 @@ class PromptSearch:
     async def run(self) -> None:
         """Search until a limit is reached or a candidate is perfect.
 
-        If cancelled, it finishes the current step and waits for its thread.
+        If canceled, it finishes the current step and waits for its thread.
         """
         # A separate task, because a cancellation by asyncio would abandon the thread.
         searching = asyncio.create_task(self._optimise())
@@ -147,7 +147,7 @@ class PromptSearch:
         return await self._stoppable(partial(self._proposed, text, rated))
 
     async def _stoppable(self, step: Callable[[], Awaitable[_T]]) -> _T:
-        """Await a step of the thread; raise if the search is cancelled."""
+        """Await a step of the thread; raise if the search is canceled."""
         with anyio.CancelScope() as self._step:
             if not self._is_cancelled:
                 return await step()

@@ -81,7 +81,7 @@ def log_verdict(judge: str, verdict: StatusVerdict, seconds: float, trace_id: st
 
 
 def log_failure(judge: str, error: BaseException, seconds: float, trace_id: str | None) -> None:
-    """Log a failed judgment at level WARNING, a cancelled one at INFO."""
+    """Log a failed judgment at level WARNING, a canceled one at INFO."""
     outcome = outcome_of(error)
     _log.log(
         logging.WARNING if outcome == "failed" else logging.INFO,

@@ -26,7 +26,7 @@ _HELD_LATER: Final = "auto_previous_response_id"
 
 @attrs.frozen
 class Skipped:
-    """A trace that cannot be replayed.
+    """A trace that cannot be replayed, with the reason.
 
     Attributes:
         trace_id: Id of the trace.

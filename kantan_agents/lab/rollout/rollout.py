@@ -60,7 +60,7 @@ class Rollout(PerRun):
             come; later scores do not count. A user without a score delays the verdict on the metric that
             long.
         guards: The metrics that must not get worse: ``"error"`` with the number by which the share of failed
-            or cancelled runs may rise; ``"cost"``, ``"tokens"``, ``"latency_p50"``, ``"latency_p95"`` and the
+            or canceled runs may rise; ``"cost"``, ``"tokens"``, ``"latency_p50"``, ``"latency_p95"`` and the
             like with ``"+20%"``.
         alpha: The probability of a false alarm, and of a false promotion, however often you look.
         ramp: The shares of all new arms together, step by step. The first is the sum in ``shares``.

@@ -12,7 +12,7 @@ from kantan_agents.traces.capture import RecordedDecision
 
 @attrs.frozen
 class Flip:
-    """A recorded tool call that other rules would decide otherwise.
+    """A recorded tool call that other rules would decide differently.
 
     Attributes:
         trace_id: Id of its trace.
@@ -60,7 +60,7 @@ class FlipCounts:
 
 @attrs.frozen
 class UnjudgedCall:
-    """A recorded tool call that is not compared, because the record lacks facts.
+    """A recorded tool call that is not compared, because its record is incomplete.
 
     Attributes:
         trace_id: Id of its trace.
@@ -94,7 +94,7 @@ class IncompleteTrace:
 
 @attrs.frozen
 class WhatIf:
-    """The decisions of other rules about recorded calls.
+    """The result of ``what_if``: how other rules would decide the recorded calls.
 
     Attributes:
         flips: The calls whose decisions differ, in the order of the traces and, in each run, of the calls.

@@ -38,7 +38,7 @@ class RecordedTrace(Protocol):
 def what_if(
     rules: ToolRulesMode | Mapping[str, Any], traces: Iterable[RecordedTrace], *, layer: str = EXPLICIT
 ) -> WhatIf:
-    """Return the recorded tool calls that other tool rules would have decided otherwise.
+    """Return the recorded tool calls that other tool rules would have decided differently.
 
     Every recorded call is decided twice, with the rules that were in force and with ``rules`` in place of one
     of their layers. No model and no tool runs. The answer is exact for each judged call: a call whose

@@ -71,7 +71,7 @@ class Cache(Middleware):
     identity: after a restart, a file has no answers for them.
 
     Of equal requests at the same time, one is sent. If it fails, each of the others is sent; if it is
-    cancelled, one of the others replaces it.
+    canceled, one of the others replaces it.
 
     Only complete answers of models are stored: not answers that were cut off, reject the request, do not fit
     the output type or contain code or MCP calls that the provider ran, and not answers of a conversation that

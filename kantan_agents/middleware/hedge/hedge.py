@@ -64,7 +64,7 @@ class Hedge(Middleware):
     answered sooner. A second request after the 95th percentile of latency shortens the longest waits, for a
     few more requests.
 
-    The slower request is cancelled. It may cost nevertheless: the usage of the result and a ``Budget`` before
+    The slower request is canceled. It may cost nevertheless: the usage of the result and a ``Budget`` before
     this middleware count its input tokens, or all of its tokens if they are known.
 
     If one request fails, the result of the other one counts. A streamed answer that has started is never
@@ -209,7 +209,7 @@ def _quantile(after: str) -> float:
 class Latencies:
     """A quantile of the latest latencies of each model. Thread-safe.
 
-    A cancelled request counts with the time until its cancellation. Its real latency is longer, but both are
+    A canceled request counts with the time until its cancellation. Its real latency is longer, but both are
     above the quantile, which stays the same.
     """
 

@@ -102,7 +102,7 @@ class Race:
         return contender
 
     def win(self, contender: Contender) -> bool:
-        """The first one wins, and the others are cancelled."""
+        """The first one wins, and the others are canceled."""
         if self.winner is None:
             self.winner = contender
             self.is_decided.set()

@@ -18,7 +18,7 @@ from kantan_agents.middleware.signal import Signal
 
 @attrs.frozen(kw_only=True)
 class KeyStats:
-    """The calls of one key.
+    """The running and waiting calls of one key, such as a tenant.
 
     Attributes:
         running: Calls in progress.

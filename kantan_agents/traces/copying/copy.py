@@ -24,7 +24,7 @@ PAGE: Final = 100
 
 @attrs.frozen
 class CopyResult:
-    """The result of a copy.
+    """The result of ``copy_traces``.
 
     Attributes:
         traces: Number of newly copied traces.
@@ -49,7 +49,7 @@ def copy_traces(
     adopt: bool = False,
     progress: Progress | None = None,
 ) -> CopyResult:
-    """Copy the traces of a database that another one lacks, the oldest first, with their complete records.
+    """Copy the traces that the target lacks, oldest first, with their complete records.
 
     Use it to move recorded runs between files and Postgres. Only traces that the target lacks or that have
     changed in the source are copied, so the same call can be repeated, and continues an interrupted one.

@@ -46,7 +46,7 @@ _UPSERT: Final = (
 
 
 class PostgresRecorder(SQLiteRecorder):
-    """Records traces in a database in Postgres without blocking the event loop.
+    """Records traces in a Postgres database without blocking the event loop.
 
     Use it for several services with one database; they may start at the same time. It has the methods,
     options and guarantees of ``SQLiteRecorder``. While the server cannot be reached, spans wait in memory and

@@ -20,7 +20,7 @@ NESTED: Final = "is_nested"
 
 @attrs.frozen(slots=False)
 class Case:
-    """One input of a dataset.
+    """One input of a dataset, often with an expected output.
 
     All values are JSON data and are copied, so later changes of a passed dict do not change the case.
 

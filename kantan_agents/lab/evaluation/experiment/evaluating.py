@@ -62,7 +62,7 @@ async def evaluate_async(
     max_turns: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
-    """Do the same as ``evaluate`` on the running event loop; if cancelled, finished results stay stored."""
+    """Do the same as ``evaluate`` on the running event loop; if canceled, finished results stay stored."""
     if not isinstance(dataset, (Dataset, SealedDataset)):
         raise InvalidOptionError(option="dataset", reason=f"must be a Dataset, not {shown(dataset)}")
     cases = list(dataset)

@@ -82,7 +82,7 @@ class ResultWriter:
             await self.finish()
 
     async def finish(self) -> None:
-        """Write the rest, such as the usage of cancelled runs."""
+        """Write the rest, such as the usage of canceled runs."""
         with anyio.CancelScope(shield=True):
             await self._write()
 

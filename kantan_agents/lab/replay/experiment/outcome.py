@@ -22,7 +22,7 @@ DecisionKind = Literal["tool call", "hand-off", "refusal", "field", "error"]
 
 @attrs.frozen
 class ChangedDecision:
-    """A decision that a run made and its recorded run did not, or the other way round.
+    """A decision that only the replayed run or only the recorded run made, or that differs between them.
 
     Attributes:
         kind: ``"tool call"``, ``"hand-off"``, ``"refusal"``, ``"field"`` of a structured output, or

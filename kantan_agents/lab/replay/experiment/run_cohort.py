@@ -57,7 +57,7 @@ async def replay_cohort_async(
     name: str | None = None,
     progress: Progress | None = None,
 ) -> Experiment:
-    """Do the same as ``replay_cohort`` on the running event loop; if cancelled, finished runs stay stored."""
+    """Do the same as ``replay_cohort`` on the running event loop; if canceled, finished runs stay stored."""
     if not isinstance(agent, Agent):
         raise InvalidOptionError(option="agent", reason=f"must be an Agent, not {type(agent).__name__}")
     listed = changes_of(changes)

@@ -41,7 +41,7 @@ def ended_runs(
 ) -> tuple[list[ObservedRun], Counter[str]]:
     """Return the finished runs, and the number of runs without an assigned arm, by reason.
 
-    A cancelled run has failed: a service cancels runs that take too long.
+    A canceled run has failed: a service cancels runs that take too long.
     """
     needs_costs = bool(plan.prices.of_models) or any(one.kind in ("cost", "tokens") for one in plan.guards)
     costs = _CostReader(connection, plan.prices) if needs_costs else None

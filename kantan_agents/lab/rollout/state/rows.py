@@ -22,7 +22,7 @@ Action = Literal["start", "promote", "stop", "return"]
 
 @attrs.frozen
 class RolloutState:
-    """A stored rollout.
+    """The stored state of a rollout.
 
     Attributes:
         name: Its name.

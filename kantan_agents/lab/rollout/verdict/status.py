@@ -26,7 +26,7 @@ class ArmFigures:
         units: Number of users that got this arm, even in an active run; a user may have had several.
         scored: Number of users with a score of the metric, once for each time that their arm was assigned.
         mean_score: Mean of their first scores; None without any.
-        failed: The share of runs that have failed or were cancelled; None without any.
+        failed: The share of runs that have failed or were canceled; None without any.
         mean_cost: Mean cost of a run; None if no cost is known.
         mean_tokens: Mean number of tokens of a run; None if none is known.
         latency_p50: Median duration of a run that did not fail, in seconds.
