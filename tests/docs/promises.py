@@ -775,7 +775,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "core/events/test_events.py::test_without_handlers_no_events_are_created",
         ),
     },
-    ("docs/reference/events.md", "Logs", "Level"): {
+    ("docs/reference/events.md", "Logs with the run's id", "Level"): {
         "info": ("core/events/test_logs.py::test_one_line_per_run_at_info",),
         "warning": ("core/events/test_logs.py::test_a_failed_run_is_a_warning_with_its_error",),
         "debug": ("core/events/test_logs.py::test_each_event_at_debug",),

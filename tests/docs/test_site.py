@@ -42,6 +42,12 @@ QUESTIONS = {
     "retry on rate limit": ("reference/middleware/retry/",),
     "which prompt version": ("guides/prompts-and-context/", "guides/search-traces/"),
     "resume after crash": ("guides/durable-runs/",),
+    "structured logs": ("recipes/", "reference/events/"),
+    "celery": ("recipes/",),
+    "custom base url": ("recipes/", "guides/models/"),
+    "rotate key": ("recipes/", "guides/models/"),
+    "rollback prompt": ("guides/rollout/",),
+    "max turns": ("troubleshooting/",),
     "承認": ("glossary/",),
     "段階的公開とは": ("glossary/",),
 }
