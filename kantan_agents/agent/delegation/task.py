@@ -80,7 +80,7 @@ def task_tool(
     and ``subagent_type``, the name of an agent. That agent, the child, runs through the same pipeline and
     middleware and in the same trace, with its own context and prompt. It gets the parent's tools, as far as
     its file and all rules of the agents above it allow. A child never has more permissions than its parent.
-    Its prompt never reads the environment, even if the parent's does. Its tokens count toward the tokens of the
+    Its prompt never reads the environment, even if the parent's does. Its tokens count toward the
     outermost run.
 
     Args:
