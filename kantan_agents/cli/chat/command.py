@@ -81,7 +81,7 @@ def chat(
             "--plan-tool",
             metavar="TOOL",
             help="Permit this tool in plan mode as well, or only some calls, as in 'Bash(git log:*)' or "
-            "mcp__SERVER. May be repeated.",
+            "mcp__SERVER. Calls that need an approval still wait for it. May be repeated.",
             show_default=False,
         ),
     ] = None,

@@ -46,7 +46,8 @@ def check(
     Without a name, it lists the variables of each provider, and whether its
     server answers. Only addresses of this machine are contacted: the ones that
     a variable names, and the usual ports of Ollama (11434), LM Studio (1234),
-    llama.cpp (8080) and vLLM (8000). No key is shown.
+    llama.cpp (8080) and vLLM (8000). No key is shown, and only a server that a
+    variable names gets KANTAN_LLM_API_KEY.
 
     Exit codes: 0 all works, or listed, 1 something does not, 2 bad arguments,
     an unknown model, or one without its key or URL.

@@ -114,7 +114,10 @@ def cohort(
     context: ContextOption = None,
     name: NameOption = None,
     no_record: Annotated[
-        bool, typer.Option("--no-record", help="Do not record the new runs as traces.")
+        bool,
+        typer.Option(
+            "--no-record", help="Do not record the new runs as traces; the experiment is stored anyway."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

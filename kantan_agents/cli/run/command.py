@@ -61,7 +61,8 @@ def run(
     /help lists the commands. Write // for a question that starts with /.
     In a script, a question that you did not write may start with /: pass it
     with - or --no-commands. It is then never a command. user_rules in the
-    context, or else its tool_rules, decide which commands may run.
+    context, or else its tool_rules, decide which commands may run; without
+    them, a command may run every tool of the agent.
 
     With --tools DIR the agent may read the files in a folder, if the agent's
     own file allows it. Tools that change something need --yes TOOL; otherwise

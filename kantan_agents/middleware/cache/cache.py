@@ -68,7 +68,8 @@ class Cache(Middleware):
     A custom ``Model`` or ``Provider`` is identified by its class and its attribute ``cache_identity``, or
     else by all of its attributes. Attributes that hold objects, local classes, functions that return a key,
     custom transports, request hooks, and a ``Model`` without an attribute ``model`` are compared by object
-    identity: after a restart, a file has no answers for them.
+    identity: after a restart, a file has no answers for them. The client's key is stored only
+    as a hash.
 
     Of equal requests at the same time, one is sent. If it fails, each of the others is sent; if it is
     canceled, one of the others replaces it.

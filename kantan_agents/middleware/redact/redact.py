@@ -31,7 +31,7 @@ class Redact(Middleware):
 
     It redacts the input, the conversation, tool results and answers, including the arguments of tool calls,
     and errors and trace metadata. Instructions are not redacted, because the developer writes them. Put this
-    middleware first, so that no data bypasses it.
+    middleware after ``Approve`` and before all others, so that no data bypasses it.
 
     An exception with something to redact in its message, attributes, notes, causes or group members is
     replaced with a redacted copy. Its class is a subclass of the original class with the same name. If that

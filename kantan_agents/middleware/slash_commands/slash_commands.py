@@ -63,10 +63,11 @@ class SlashCommands(Middleware):
     """Lets users run tools with an input such as ``/read notes.txt``, which runs ``read`` without the model.
 
     ``user_rules`` determine the commands that users may run; the model's ``tool_rules`` do not apply.
-    ``/help`` lists them, and ``//text`` sends the text ``/text`` to the model. Any other input is sent to the
-    model unchanged. With ``files``, ``/NAME`` sends the text of a Markdown file with the typed arguments to
-    the model. ``/mcp__SERVER__PROMPT`` sends a prompt of an MCP server (E39 if the server rejects it; E55 if
-    an argument is missing). A file or prompt with the name of another command is omitted, and this is logged.
+    ``/help`` lists only these; other names are not secret, because they raise E8 instead of E54. ``//text``
+    sends the text ``/text`` to the model. Any other input is sent to the model unchanged. With ``files``,
+    ``/NAME`` sends the text of a Markdown file with the typed arguments to the model.
+    ``/mcp__SERVER__PROMPT`` sends a prompt of an MCP server (E39 if the server rejects it; E55 if an argument
+    is missing). A file or prompt with the name of another command is omitted, and this is logged.
 
     ``context["result"]`` is a ``RunResult`` without model responses. ``final_output`` is the tool's output as
     text: data as JSON, content of MCP servers as its text, other content in brackets, such as

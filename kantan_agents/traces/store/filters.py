@@ -47,8 +47,8 @@ class Filters:
         metadata: Values by key, including agent, prompt and version.
         tool: Name of a tool that was called.
         has_error: Whether a span has an error.
-        has_failed: Whether the run failed; False finds runs that ended without an error. Unfinished runs match
-            neither.
+        has_failed: Whether the run failed; False finds runs that ended without an error. Unfinished runs
+            match neither.
         has_refusal: Whether the tool rules denied a call.
         has_cut_answer: Whether an answer of a model was cut off.
         rubric_below: A verdict has a score below this.
