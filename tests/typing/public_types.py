@@ -204,7 +204,7 @@ async def traces() -> None:
     complete_records(store.trace("LAST"))
     answer = what_if({"deny": ["bash"]}, store.recorded_calls(agent="a"), layer="base")
     assert_type(answer, WhatIf)
-    assert_type(what_if(ToolRulesMode.DENY_ALL, [store.trace("LAST")]).newly_refused, Sequence[Flip])
+    assert_type(what_if(ToolRulesMode.DENY_ALL, [store.trace("LAST")]).newly_denied, Sequence[Flip])
     assert_type(answer.by_tool, Mapping[str, FlipCounts])
     assert_type(answer.unjudged, Sequence[UnjudgedCall])
     assert_type(answer.incomplete, Sequence[IncompleteTrace])

@@ -29,8 +29,8 @@ from kantan_agents.core.events.of_runs import (
 )
 from kantan_agents.core.events.of_tools import (
     ApprovalNeeded,
+    ToolCallDenied,
     ToolCallFinished,
-    ToolCallRefused,
     ToolCallStarted,
 )
 from kantan_agents.core.events.schema import event_schema
@@ -64,8 +64,8 @@ __all__ = [
     "Subscription",
     "TextDelta",
     "ToolArgumentsDelta",
+    "ToolCallDenied",
     "ToolCallFinished",
-    "ToolCallRefused",
     "ToolCallStarted",
     "emitter_for",
     "event_schema",

@@ -2,7 +2,7 @@
 
 Every start has exactly one end, even after an error or a cancellation: a run ends with ``RunFinished``,
 ``RunFailed`` or ``RunCancelled``, a stage with ``StageLeft``, a model call with ``ModelCallFinished``, and a
-tool call with ``ToolCallFinished`` or ``ToolCallRefused``.
+tool call with ``ToolCallFinished`` or ``ToolCallDenied``.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from kantan_agents.core.events.of_runs import (
 )
 from kantan_agents.core.events.of_tools import (
     ApprovalNeeded,
+    ToolCallDenied,
     ToolCallFinished,
-    ToolCallRefused,
     ToolCallStarted,
 )
 
@@ -56,7 +56,7 @@ Event: TypeAlias = (
     | HistoryCompacted
     | ToolCallStarted
     | ToolCallFinished
-    | ToolCallRefused
+    | ToolCallDenied
     | HandedOff
     | Delegated
     | ApprovalNeeded
@@ -84,7 +84,7 @@ EVENT_KINDS: tuple[type[Event], ...] = (
     HistoryCompacted,
     ToolCallStarted,
     ToolCallFinished,
-    ToolCallRefused,
+    ToolCallDenied,
     HandedOff,
     Delegated,
     ApprovalNeeded,

@@ -12,8 +12,8 @@ import attrs
 from kantan_agents.core.events import (
     Event,
     ModelCallFinished,
+    ToolCallDenied,
     ToolCallFinished,
-    ToolCallRefused,
     ToolCallStarted,
 )
 from kantan_agents.core.events.observers import OnlyKinds
@@ -32,7 +32,7 @@ def _notice(event: Event) -> None:
         watch.add(event)
 
 
-_KINDS = (ModelCallFinished, ToolCallStarted, ToolCallFinished, ToolCallRefused)
+_KINDS = (ModelCallFinished, ToolCallStarted, ToolCallFinished, ToolCallDenied)
 
 notice = OnlyKinds(_notice, frozenset(_KINDS))
 """A handler for all agents, as judges are watched too."""
@@ -71,13 +71,13 @@ class Watch:
             self._calls[event.run_id, event.call_id] = use
         elif isinstance(event, ToolCallFinished):
             self._evolve(event, output=None if event.output is None else mask(event.output))
-        elif isinstance(event, ToolCallRefused):
+        elif isinstance(event, ToolCallDenied):
             self._calls.setdefault(
                 (event.run_id, event.call_id), ToolUse(event.tool, None, None, event.agent)
             )
-            self._evolve(event, is_refused=True)
+            self._evolve(event, is_denied=True)
 
-    def _evolve(self, event: ToolCallFinished | ToolCallRefused, **changes: Any) -> None:
+    def _evolve(self, event: ToolCallFinished | ToolCallDenied, **changes: Any) -> None:
         key = (event.run_id, event.call_id)
         if key in self._calls:
             self._calls[key] = attrs.evolve(self._calls[key], **changes)

@@ -156,8 +156,8 @@ def _conditions(filters: Filters, tz: tzinfo) -> tuple[list[str], dict[str, Any]
     values: dict[str, Any] = {"tool": filters.tool, "score": filters.rubric_below}
     if filters.tool is not None:
         conditions.append(_CALLED)
-    if filters.has_refusal is not None:
-        conditions.append(_REFUSED if filters.has_refusal else f"NOT {_REFUSED}")
+    if filters.has_denial is not None:
+        conditions.append(_REFUSED if filters.has_denial else f"NOT {_REFUSED}")
     if filters.has_cut_answer is not None:
         conditions.append(_CUT if filters.has_cut_answer else f"NOT {_CUT}")
     if filters.rubric_below is not None:

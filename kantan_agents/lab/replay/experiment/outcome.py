@@ -17,7 +17,7 @@ STATUSES: Final[tuple[Status, ...]] = ("same", "wording", "changed", "diverged",
 """From best to worst."""
 
 _NOTHING: Final = Figures()
-DecisionKind = Literal["tool call", "hand-off", "refusal", "field", "error"]
+DecisionKind = Literal["tool call", "hand-off", "denial", "field", "error"]
 
 
 @attrs.frozen
@@ -25,7 +25,7 @@ class ChangedDecision:
     """A decision that a run made and its recorded run did not, or the other way round.
 
     Attributes:
-        kind: ``"tool call"``, ``"hand-off"``, ``"refusal"``, ``"field"`` of a structured output, or
+        kind: ``"tool call"``, ``"hand-off"``, ``"denial"``, ``"field"`` of a structured output, or
             ``"error"`` that only one of the two runs raised.
         agent: Name of the agent.
         name: Name of the tool or of the agent that takes over, the path of the field, or the error's class.
@@ -112,4 +112,15 @@ class RunOutcome:
         Raises:
             msgspec.ValidationError: The data is not an outcome.
         """
-        return msgspec.convert(data, cls)
+        return msgspec.convert(_current(data), cls)
+
+
+def _current(data: Any) -> Any:
+    """Return the data of an earlier version, which wrote ``"refusal"`` for a denial, in today's form."""
+    if not isinstance(data, dict) or not isinstance(data.get("decisions"), list):
+        return data
+    decisions = [
+        {**one, "kind": "denial"} if isinstance(one, dict) and one.get("kind") == "refusal" else one
+        for one in data["decisions"]
+    ]
+    return {**data, "decisions": decisions}

@@ -10,7 +10,7 @@ from kantan_agents.core.events import (
     ModelCallFinished,
     ModelCallStarted,
     RunFinished,
-    ToolCallRefused,
+    ToolCallDenied,
     ToolCallStarted,
 )
 from kantan_agents.core.pipeline import Run
@@ -79,7 +79,7 @@ class SeenEvents:
             self.handoffs.append(event)
         elif isinstance(event, ToolCallStarted) and is_own:
             self.tool_calls.append(event)
-        elif isinstance(event, ToolCallRefused):
+        elif isinstance(event, ToolCallDenied):
             self.refusals[event.run_id, event.call_id] = event.code
         elif isinstance(event, RunFinished) and self.root is not None and event.run_id == self.root.id:
             self.waits = event.waits_for_approval
