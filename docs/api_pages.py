@@ -189,7 +189,7 @@ PAGES = (
         "guides/judges.md",
         (
             f"{_ROOT}: RUBRIC judge judge_agent StatusJudge judge_status detect_matched_rule find_tag StatusRule "
-            "StatusVerdict StageAttempt JudgeTemplates JudgementError",
+            "StatusVerdict StageAttempt JudgeTemplates JudgmentError",
             "kantan_agents.models.rubric",
             "kantan_agents.lab: ENGLISH JAPANESE",
         ),

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from agents import Model, ModelResponse, ModelSettings
 
-from kantan_agents import Agent, JudgementError, Prompt, StatusJudge
+from kantan_agents import Agent, JudgmentError, Prompt, StatusJudge
 from kantan_agents.cli.chat.compact import summarizer
 from kantan_agents.core.pipeline import run_result
 from kantan_agents.errors import AnswerCutOffError, RetrievalError
@@ -80,7 +80,7 @@ async def test_the_error_of_a_late_answer_names_the_setting() -> None:
 async def test_late_answers_of_other_own_calls() -> None:
     verdict = await pairwise(**SLOW).compare(finished("x"), finished("y"))
     assert LATE in str(verdict.error)
-    with pytest.raises(JudgementError, match=LATE):
+    with pytest.raises(JudgmentError, match=LATE):
         await StatusJudge(["It is done."], **SLOW).judge("x")
     user = SimulatedUser(SLOW["model"], options={"model_settings": SOON})
     for agent in (

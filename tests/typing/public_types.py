@@ -25,8 +25,8 @@ from kantan_agents import (
     GeminiProvider,
     IncompleteTrace,
     IndexResult,
-    JudgementError,
     JudgeTemplates,
+    JudgmentError,
     KantanAgentsError,
     Next,
     OutputMode,
@@ -245,7 +245,7 @@ def complete_records(trace: StoredTrace) -> None:
     assert_type(tool_call.error, RecordedError | None)
 
 
-async def judges(templates: JudgeTemplates, error: JudgementError) -> None:
+async def judges(templates: JudgeTemplates, error: JudgmentError) -> None:
     judge_ = StatusJudge(
         ["passes", StatusRule("fails", name="fix")], model="gpt-6.1-terra", mode="tag", language="ja"
     )

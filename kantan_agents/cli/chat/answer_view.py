@@ -91,7 +91,7 @@ class AnswerView:
         match event.type:
             case "handed_off":
                 self._screen.line(f"* {event.to_agent} goes on", LABEL)
-            case "mcp_server_left_out":
+            case "mcp_server_omitted":
                 self._screen.line(f"! without the server {event.server}: {event.message}", NOTICE)
             case "model_call_finished" if is_own and event.answer_cut_off:
                 why = "has reached the limit of its tokens"

@@ -17,7 +17,7 @@ from kantan_agents.core.events.of_models import (
 from kantan_agents.core.events.of_runs import (
     Delegated,
     HandedOff,
-    MCPServerLeftOut,
+    MCPServerOmitted,
     OutputStored,
     RolloutChanged,
     RunCancelled,
@@ -45,7 +45,7 @@ __all__ = [
     "HandedOff",
     "Handler",
     "HistoryCompacted",
-    "MCPServerLeftOut",
+    "MCPServerOmitted",
     "ModelCallFinished",
     "ModelCallStarted",
     "Observers",

@@ -22,7 +22,7 @@ from kantan_agents.core.events.of_models import (
 from kantan_agents.core.events.of_runs import (
     Delegated,
     HandedOff,
-    MCPServerLeftOut,
+    MCPServerOmitted,
     OutputStored,
     RolloutChanged,
     RunCancelled,
@@ -60,7 +60,7 @@ Event: TypeAlias = (
     | HandedOff
     | Delegated
     | ApprovalNeeded
-    | MCPServerLeftOut
+    | MCPServerOmitted
     | OutputStored
     | RolloutChanged
 )
@@ -88,7 +88,7 @@ EVENT_KINDS: tuple[type[Event], ...] = (
     HandedOff,
     Delegated,
     ApprovalNeeded,
-    MCPServerLeftOut,
+    MCPServerOmitted,
     OutputStored,
     RolloutChanged,
 )

@@ -11,7 +11,7 @@ import attrs
 from kantan_agents.durable.storage.database import RunDatabase
 
 _LIMIT = 1000
-_RENAMED = {"tool_call_refused": "tool_call_denied"}
+_RENAMED = {"tool_call_refused": "tool_call_denied", "mcp_server_left_out": "mcp_server_omitted"}
 """Types of events that earlier versions stored under another name."""
 
 

@@ -13,7 +13,7 @@ from typing import Final
 import anyio
 import httpx
 
-from kantan_agents.errors import FetchError, URLRefusedError
+from kantan_agents.errors import FetchError, URLRejectedError
 
 NOT_PUBLIC: Final = (
     # IANA IPv4 Special-Purpose Address Registry
@@ -77,7 +77,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
         """Send a request.
 
         Raises:
-            URLRefusedError, FetchError: E171, E172, as ``_checked_addresses``.
+            URLRejectedError, FetchError: E171, E172, as ``_checked_addresses``.
             httpx.TransportError: It fails.
         """
         url = request.url
@@ -118,7 +118,7 @@ async def _checked_addresses(url: str, host: str, port: int, *, private: bool) -
 
     Raises:
         FetchError: E172, there are none.
-        URLRefusedError: E171, one of them is not public.
+        URLRejectedError: E171, one of them is not public.
     """
     try:
         found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -129,7 +129,7 @@ async def _checked_addresses(url: str, host: str, port: int, *, private: bool) -
         # All of them: a name that has one public address may have a second one for this purpose.
         if not private and not is_public(ip_address(address.partition("%")[0])):
             reason = f"{host} is {address}, which is not an address of the public internet"
-            raise URLRefusedError(url=url, reason=reason)
+            raise URLRejectedError(url=url, reason=reason)
     if not addresses:
         raise FetchError(url=url, reason=f"the host {host} has no address")
     return addresses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from kantan_agents.errors import URLRefusedError
+from kantan_agents.errors import URLRejectedError
 from kantan_agents.tool_rules.paths_and_hosts import canonical_host
 
 _LONGEST = 4000
@@ -15,12 +15,12 @@ def checked_url(text: str) -> httpx.URL:
     """Return a URL as it is fetched: parsed by the client's parser, with its host in the form of ``host_of``.
 
     Raises:
-        URLRefusedError: E171, it is not a URL of a web page, or holds a password, or other programs could
+        URLRejectedError: E171, it is not a URL of a web page, or holds a password, or other programs could
             read it as another URL.
     """
     reason, url = _read(text)
     if url is None:
-        raise URLRefusedError(url=text[:200], reason=reason)
+        raise URLRejectedError(url=text[:200], reason=reason)
     return url
 
 
