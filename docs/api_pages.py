@@ -239,7 +239,7 @@ PAGES = (
         "Datasets",
         "guides/compare-versions.md",
         (
-            "kantan_agents.lab: Dataset Case Split SealedDataset import_dataset DatasetDiff ChangedCase simulated "
+            "kantan_agents.lab: Dataset Case Split HeldOutDataset import_dataset DatasetDiff ChangedCase simulated "
             "SimulatedUser goal_met",
         ),
     ),

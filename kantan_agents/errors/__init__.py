@@ -41,9 +41,9 @@ from kantan_agents.errors.evaluation import (
     EmptyDatasetError,
     EvaluationBudgetError,
     EvaluationNotFoundError,
+    HeldOutDatasetError,
     InvalidCaseError,
     NotComparableError,
-    SealedDatasetError,
     UnusableLabelsError,
 )
 from kantan_agents.errors.improve import (
@@ -270,6 +270,7 @@ __all__ = [
     "FileMentionError",
     "FileNotUsableError",
     "FixedOptionError",
+    "HeldOutDatasetError",
     "HistoryTypeError",
     "HooksFileError",
     "HostedToolError",
@@ -344,7 +345,6 @@ __all__ = [
     "RunKeyError",
     "RunMovedError",
     "SandboxUnavailableError",
-    "SealedDatasetError",
     "ShellUnavailableError",
     "SkillFileError",
     "SkillNotFoundError",

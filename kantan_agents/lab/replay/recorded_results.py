@@ -59,6 +59,7 @@ def _content(data: Mapping[str, Any]) -> Any:
 _RENAMED: Final = {
     "EditRefusedError": "EditRejectedError",
     "JudgementError": "JudgmentError",
+    "SealedDatasetError": "HeldOutDatasetError",
     "URLRefusedError": "URLRejectedError",
     "UndefinedMarkerError": "UndefinedPlaceholderError",
 }

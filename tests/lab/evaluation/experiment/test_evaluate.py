@@ -20,8 +20,8 @@ from kantan_agents import Agent, Middleware, Prompt, SQLiteRecorder, TraceStore,
 from kantan_agents.errors import (
     EmptyDatasetError,
     EvaluationNotFoundError,
+    HeldOutDatasetError,
     InvalidOptionError,
-    SealedDatasetError,
     TraceDatabaseError,
 )
 from kantan_agents.lab import (
@@ -582,7 +582,7 @@ def test_an_empty_dataset_is_refused(store: TraceStore) -> None:
 
 def test_a_sealed_test_set_is_refused(store: TraceStore) -> None:
     test = words(*map(str, range(50))).split().test
-    with pytest.raises(SealedDatasetError):
+    with pytest.raises(HeldOutDatasetError):
         evaluate(Asked().agent, test)  # type: ignore[arg-type]
 
 
