@@ -122,7 +122,7 @@ class Talk:
         """Replace the conversation by a summary of it, which is shown.
 
         Raises:
-            ChatCommandError: E196, there is nothing to summarise.
+            ChatCommandError: E196, there is nothing to summarize.
             Exception: The error of the run; the conversation is as it was.
         """
         conversation = self.conversation

@@ -96,6 +96,8 @@ class Events:
 
 def _current(data: dict[str, Any]) -> dict[str, Any]:
     kind = data["type"]
+    if kind == "history_compacted" and "is_summarised" in data:
+        return {("is_summarized" if key == "is_summarised" else key): value for key, value in data.items()}
     return {**data, "type": _RENAMED[kind]} if kind in _RENAMED else data
 
 

@@ -23,7 +23,7 @@ from kantan_agents.traces.store.candidates import newest_first
 from kantan_agents.traces.store.filters import Filters
 from kantan_agents.traces.store.runs import traces_with_inner_runs
 from kantan_agents.traces.store.span_records import KantanSearch, mapping_of
-from kantan_agents.traces.store.summarise import ended_as_wanted
+from kantan_agents.traces.store.summarize import ended_as_wanted
 from kantan_agents.traces.tables import create_views, storable_json, storable_text, valid_json
 from kantan_agents.traces.trigrams import fold, lower_ascii
 

@@ -18,7 +18,7 @@ from kantan_agents.traces.postgres.connection import ServerConnection, server_of
 from kantan_agents.traces.postgres.dialect import PREFIX
 from kantan_agents.traces.postgres.schema import has_trigrams
 from kantan_agents.traces.store.filters import Filters
-from kantan_agents.traces.store.summarise import ended_as_wanted
+from kantan_agents.traces.store.summarize import ended_as_wanted
 from kantan_agents.traces.trigrams import LENGTH, forms_of
 
 _FIRST_WINDOW: Final = 256

@@ -43,7 +43,7 @@ from kantan_agents.traces.store.records import (
 )
 from kantan_agents.traces.store.resolve_id import resolve_trace_id
 from kantan_agents.traces.store.retention import Retention
-from kantan_agents.traces.store.summarise import read_summaries, read_trace
+from kantan_agents.traces.store.summarize import read_summaries, read_trace
 from kantan_agents.traces.store.verdicts import failed_verdicts, judged_trace
 
 
