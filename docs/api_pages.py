@@ -201,7 +201,7 @@ PAGES = (
         (
             f"{_ROOT}: Recording Replay replay replay_async",
             "kantan_agents.lab: record_again record_again_async Cohort Skipped Change replay_cohort "
-            "replay_cohort_async Experiment RunOutcome ChangedDecision NewCall Figures",
+            "replay_cohort_async Experiment RunOutcome ChangedDecision NewCall UsageMetrics",
         ),
     ),
     Page(
@@ -219,7 +219,7 @@ PAGES = (
         (
             f"{_ROOT}: Rollout",
             "kantan_agents.lab: Arm record_score record_score_async rollouts status status_async promote "
-            "promote_async stop stop_async history RolloutState RolloutChange RolloutStatus ArmFigures "
+            "promote_async stop stop_async history RolloutState RolloutChange RolloutStatus ArmMetrics "
             "MetricEvidence GuardEvidence",
             "kantan_agents.lab.rollout.evidence",
         ),

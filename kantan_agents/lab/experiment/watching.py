@@ -17,7 +17,7 @@ from kantan_agents.core.events import (
     ToolCallStarted,
 )
 from kantan_agents.core.events.observers import OnlyKinds
-from kantan_agents.lab.experiment.prices import Figures, Prices
+from kantan_agents.lab.experiment.prices import Prices, UsageMetrics
 from kantan_agents.lab.experiment.tool_use import ToolUse
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture.canonical import decode
@@ -55,7 +55,7 @@ class Watch:
     def __init__(self, prices: Prices) -> None:
         self._prices = prices
         self._calls: dict[tuple[str, str], ToolUse] = {}
-        self.used = Figures(cost=prices.nothing)
+        self.used = UsageMetrics(cost=prices.nothing)
 
     @property
     def tool_calls(self) -> tuple[ToolUse, ...]:

@@ -14,7 +14,7 @@ from kantan_agents.lab.evaluation.dataset import Case, Dataset, HeldOutDataset
 from kantan_agents.lab.evaluation.dataset.recorded_cases import cases_of_trace
 from kantan_agents.lab.evaluation.statistics import fewest_cases
 from kantan_agents.lab.experiment.identity import plain
-from kantan_agents.lab.experiment.prices import Figures, Prices
+from kantan_agents.lab.experiment.prices import Prices, UsageMetrics
 from kantan_agents.lab.improve.openings import Opening
 from kantan_agents.lab.improve.units import units_of_cases
 from kantan_agents.lab.replay.cohort import (
@@ -42,7 +42,7 @@ class RecordedSource:
 
     case: Case
     record: RunRecord
-    used: Figures
+    used: UsageMetrics
 
     @property
     def trace_id(self) -> str:

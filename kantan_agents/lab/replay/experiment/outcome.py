@@ -9,14 +9,14 @@ import attrs
 import msgspec
 from typing_extensions import Self
 
-from kantan_agents.lab.experiment.prices import Figures
+from kantan_agents.lab.experiment.prices import UsageMetrics
 from kantan_agents.traces.capture.calls import JSONValue
 
 Status = Literal["same", "wording", "changed", "diverged", "failed"]
 STATUSES: Final[tuple[Status, ...]] = ("same", "wording", "changed", "diverged", "failed")
 """From best to worst."""
 
-_NOTHING: Final = Figures()
+_NOTHING: Final = UsageMetrics()
 DecisionKind = Literal["tool call", "hand-off", "denial", "field", "error"]
 
 
@@ -91,8 +91,8 @@ class RunOutcome:
     decisions: tuple[ChangedDecision, ...] = ()
     new_call: NewCall | None = None
     error: str | None = None
-    before: Figures = _NOTHING
-    after: Figures = _NOTHING
+    before: UsageMetrics = _NOTHING
+    after: UsageMetrics = _NOTHING
     output_before: JSONValue = None
     output_after: JSONValue = None
     simulated: tuple[str, ...] = ()
