@@ -189,7 +189,7 @@ PAGES = (
         "guides/judges.md",
         (
             f"{_ROOT}: RUBRIC judge judge_agent StatusJudge judge_status detect_matched_rule find_tag StatusRule "
-            "StatusVerdict StageAttempt JudgeTemplates JudgementError",
+            "StatusVerdict StageAttempt JudgeTemplates JudgmentError",
             "kantan_agents.models.rubric",
             "kantan_agents.lab: ENGLISH JAPANESE",
         ),
@@ -201,7 +201,7 @@ PAGES = (
         (
             f"{_ROOT}: Recording Replay replay replay_async",
             "kantan_agents.lab: record_again record_again_async Cohort Skipped Change replay_cohort "
-            "replay_cohort_async Experiment RunOutcome ChangedDecision NewCall Figures",
+            "replay_cohort_async Experiment RunOutcome ChangedDecision NewCall UsageMetrics",
         ),
     ),
     Page(
@@ -219,7 +219,7 @@ PAGES = (
         (
             f"{_ROOT}: Rollout",
             "kantan_agents.lab: Arm record_score record_score_async rollouts status status_async promote "
-            "promote_async stop stop_async history RolloutState RolloutChange RolloutStatus ArmFigures "
+            "promote_async stop stop_async history RolloutState RolloutChange RolloutStatus ArmMetrics "
             "MetricEvidence GuardEvidence",
             "kantan_agents.lab.rollout.evidence",
         ),
@@ -239,7 +239,7 @@ PAGES = (
         "Datasets",
         "guides/compare-versions.md",
         (
-            "kantan_agents.lab: Dataset Case Split SealedDataset import_dataset DatasetDiff ChangedCase simulated "
+            "kantan_agents.lab: Dataset Case Split HeldOutDataset import_dataset DatasetDiff ChangedCase simulated "
             "SimulatedUser goal_met",
         ),
     ),

@@ -61,7 +61,7 @@ def main() -> None:
 
 def views(store: TraceStore) -> Iterator[tuple[str, str]]:
     """Yield the name and the address of each view."""
-    refused = store.traces(has_refusal=True, prompt="support", version="v2", limit=40)[
+    refused = store.traces(has_denial=True, prompt="support", version="v2", limit=40)[
         -1
     ]
     evaluated = store.traces(metadata={"kantan_agents_case": "1008"}, limit=2)

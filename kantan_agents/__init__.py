@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kantan_agents.core.prompt import Prompt
     from kantan_agents.durable import Durable, DurableRuns
     from kantan_agents.errors import (
-        JudgementError,
+        JudgmentError,
         KantanAgentsError,
         OutputSchemaError,
         StructuredOutputError,
@@ -139,7 +139,7 @@ __all__ = [
     "IndexResult",
     "JudgeSpan",
     "JudgeTemplates",
-    "JudgementError",
+    "JudgmentError",
     "KantanAgentsError",
     "MCPPrompt",
     "Middleware",
@@ -255,7 +255,7 @@ _loaded, __dir__ = lazy_names(
         "kantan_agents.core.prompt": ("Prompt",),
         "kantan_agents.durable": ("Durable", "DurableRuns"),
         "kantan_agents.errors": (
-            "JudgementError",
+            "JudgmentError",
             "KantanAgentsError",
             "OutputSchemaError",
             "StructuredOutputError",

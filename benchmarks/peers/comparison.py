@@ -14,7 +14,7 @@ from benchmarks.peers.catalog import Workload
 from benchmarks.peers.compared import CONTROL, FRAMEWORKS, PLAIN
 from benchmarks.peers.environments import NotInstalledError, prepared
 from benchmarks.peers.fleet import Fleet, model_server, worker_files
-from benchmarks.peers.measuring import Bench, Figures
+from benchmarks.peers.measuring import Bench, UsageMetrics
 from benchmarks.peers.results import Cell, Results, Row
 from benchmarks.peers.rounds import Spread, others, ratios
 from benchmarks.peers.sizes import Sizes
@@ -89,13 +89,13 @@ def _row(bench: Bench, workload: Workload) -> Row:
     return Row(workload.id, {PLAIN: plain, **cells}, control, control_late)
 
 
-def _cell(figures: Figures) -> Cell:
+def _cell(figures: UsageMetrics) -> Cell:
     if figures.absent is not None:
         return Cell(absent=figures.absent)
     return Cell(value=others(figures.pairs), ratio=ratios(figures.pairs), late=_late(figures))
 
 
-def _late(figures: Figures) -> tuple[float, float] | None:
+def _late(figures: UsageMetrics) -> tuple[float, float] | None:
     if not figures.late:
         return None
     medians, highs = zip(*figures.late, strict=True)

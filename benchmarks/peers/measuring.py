@@ -20,7 +20,7 @@ from benchmarks.peers.trace_databases import Recorded, TraceDatabases, recorded
 
 
 @attrs.define
-class Figures:
+class UsageMetrics:
     """The measurements of one framework in one workload."""
 
     pairs: list[Pair] = attrs.field(factory=list)
@@ -46,7 +46,7 @@ class Bench:
     sizes: Sizes
     names: tuple[str, ...]
     traces: TraceDatabases
-    figures: dict[str, dict[str, Figures]] = attrs.field(factory=dict)
+    figures: dict[str, dict[str, UsageMetrics]] = attrs.field(factory=dict)
     versions: dict[str, dict[str, str]] = attrs.field(factory=dict)
     failed: dict[str, str] = attrs.field(factory=dict)
     _counts: dict[str, int] = attrs.field(factory=dict)
@@ -89,9 +89,9 @@ class Bench:
                     return  # one of the processes may be dead, or in the middle of something
                 say(f"  {workload.id}: {time.perf_counter() - start:.1f} s")
 
-    def of(self, workload: Workload, name: str) -> Figures:
+    def of(self, workload: Workload, name: str) -> UsageMetrics:
         """Return the figures of a framework, or of the control, in a workload."""
-        return self.figures.setdefault(workload.id, {}).setdefault(name, Figures())
+        return self.figures.setdefault(workload.id, {}).setdefault(name, UsageMetrics())
 
     def _present(self, workload: Workload, workers: Mapping[str, Worker]) -> list[str]:
         """Return the keys of the frameworks that have ``workload``, and record why the others do not."""

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 from cachetools import LRUCache
 
-from kantan_agents.errors import RenderError, UndefinedMarkerError
+from kantan_agents.errors import RenderError, UndefinedPlaceholderError
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.nearest import near_keys, nearest
 
@@ -189,7 +189,7 @@ def render_strictly(
             reason = f"{type(error).__name__}: {error}"
             raise RenderError(expression=part.expression, reason=reason) from error
         if problem is not None:
-            raise UndefinedMarkerError(expression=part.expression, prompt=prompt, reason=problem)
+            raise UndefinedPlaceholderError(expression=part.expression, prompt=prompt, reason=problem)
     return render_template(text, context, allow_env)
 
 

@@ -41,9 +41,9 @@ from kantan_agents.errors.evaluation import (
     EmptyDatasetError,
     EvaluationBudgetError,
     EvaluationNotFoundError,
+    HeldOutDatasetError,
     InvalidCaseError,
     NotComparableError,
-    SealedDatasetError,
     UnusableLabelsError,
 )
 from kantan_agents.errors.improve import (
@@ -133,7 +133,7 @@ from kantan_agents.errors.running import (
     RenderError,
     RunInCollectorError,
     StreamUsageError,
-    UndefinedMarkerError,
+    UndefinedPlaceholderError,
     UnknownStageError,
 )
 from kantan_agents.errors.skills import (
@@ -171,7 +171,7 @@ from kantan_agents.errors.specified import (
 )
 from kantan_agents.errors.structured import (
     InvalidJudgeRulesError,
-    JudgementError,
+    JudgmentError,
     OutputSchemaError,
     StructuredOutputError,
 )
@@ -197,10 +197,10 @@ from kantan_agents.errors.toolkit import (
     ShellUnavailableError,
     TooManyShellsError,
     UnknownShellError,
-    URLRefusedError,
+    URLRejectedError,
 )
 from kantan_agents.errors.toolkit_files import (
-    EditRefusedError,
+    EditRejectedError,
     FileChangedError,
     FileForbiddenError,
     FileNotUsableError,
@@ -254,7 +254,7 @@ __all__ = [
     "DurableNotStartedError",
     "DurableRunFailedError",
     "DurableRunNotFoundError",
-    "EditRefusedError",
+    "EditRejectedError",
     "EmptyCohortError",
     "EmptyDatasetError",
     "EmptyPromptNameError",
@@ -270,6 +270,7 @@ __all__ = [
     "FileMentionError",
     "FileNotUsableError",
     "FixedOptionError",
+    "HeldOutDatasetError",
     "HistoryTypeError",
     "HooksFileError",
     "HostedToolError",
@@ -290,7 +291,7 @@ __all__ = [
     "InvalidSkillError",
     "InvalidToolRulesError",
     "JudgeFailedError",
-    "JudgementError",
+    "JudgmentError",
     "KantanAgentsError",
     "MCPFileError",
     "MCPNotTrustedError",
@@ -344,7 +345,6 @@ __all__ = [
     "RunKeyError",
     "RunMovedError",
     "SandboxUnavailableError",
-    "SealedDatasetError",
     "ShellUnavailableError",
     "SkillFileError",
     "SkillNotFoundError",
@@ -380,8 +380,8 @@ __all__ = [
     "TraceDatabaseError",
     "TraceNotFoundError",
     "TracesNotWrittenError",
-    "URLRefusedError",
-    "UndefinedMarkerError",
+    "URLRejectedError",
+    "UndefinedPlaceholderError",
     "UnknownCommandError",
     "UnknownDurableAgentError",
     "UnknownMCPServerError",

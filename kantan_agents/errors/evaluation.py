@@ -104,11 +104,11 @@ class NotComparableError(KantanAgentsError):
     reason: str
 
 
-class SealedDatasetError(KantanAgentsError):
+class HeldOutDatasetError(KantanAgentsError):
     """A held-out test set was used without being opened.
 
-    Fix: Work with ``train`` and ``validation``. For the last evaluation, use ``unseal(reason)`` or ``eval run
-    --unseal REASON``.
+    Fix: Work with ``train`` and ``validation``. For the last evaluation, use ``open(reason)`` or ``eval run
+    --open-held-out REASON``.
 
     Attributes:
         dataset: Its name.
@@ -117,7 +117,7 @@ class SealedDatasetError(KantanAgentsError):
 
     code = "E106"
     is_bad_input = True
-    template = "The test set {dataset!r} is sealed: {reason}"
+    template = "The test set {dataset!r} is held out: {reason}"
     dataset: str
     reason: str
 

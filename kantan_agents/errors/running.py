@@ -123,7 +123,7 @@ class RenderError(KantanAgentsError):
     reason: str
 
 
-class UndefinedMarkerError(RenderError):
+class UndefinedPlaceholderError(RenderError):
     """A placeholder of a strict template names a key, an index or a variable that does not exist.
 
     Fix: Correct the placeholder: ``reason`` has the nearest key. Or add the value to the context, ``""`` if

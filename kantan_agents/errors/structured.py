@@ -8,7 +8,7 @@ from typing import Any
 from kantan_agents.errors.root import KantanAgentsError
 
 
-class JudgementError(KantanAgentsError):
+class JudgmentError(KantanAgentsError):
     """No stage of a ``StatusJudge`` gave the number of a rule as its answer.
 
     Fix: Use a better model, or add a last condition for everything else. ``attempts`` has each instruction,

@@ -72,7 +72,7 @@ class TooManyShellsError(KantanAgentsError):
         super().__init__(limit=limit, running=running, listed=listed or ", ".join(running) or "them")
 
 
-class URLRefusedError(KantanAgentsError):
+class URLRejectedError(KantanAgentsError):
     """``WebFetch`` got a URL that is not a web page, has a password, is ambiguous, or is not public.
 
     Fix: For services of an internal network, pass ``private_addresses=True``.

@@ -40,7 +40,7 @@ class FileNotUsableError(KantanAgentsError):
     reason: str
 
 
-class EditRefusedError(KantanAgentsError):
+class EditRejectedError(KantanAgentsError):
     """An edit does not fit the file, which is unchanged.
 
     The string to replace does not occur, or more than once; the file's encoding lacks a character; or, with

@@ -177,7 +177,7 @@ def _agent(returned: Any, agent: Agent[Any] | None) -> Agent[Any]:
 
 
 def _loaded(dataset: str | os.PathLike[str], root: Path) -> Any:
-    # A SealedDataset is passed on to `evaluate`, which rejects it and states what to do.
+    # A HeldOutDataset is passed on to `evaluate`, which rejects it and states what to do.
     return Dataset.load(root / dataset) if isinstance(dataset, (str, os.PathLike)) else dataset
 
 

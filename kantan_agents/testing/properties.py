@@ -16,7 +16,7 @@ import attrs
 from agents.tool import default_tool_error_function
 from typing_extensions import Self
 
-from kantan_agents.core.events import Event, ToolCallFinished, ToolCallRefused, subscribe
+from kantan_agents.core.events import Event, ToolCallDenied, ToolCallFinished, subscribe
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.extras import extra
 
@@ -99,12 +99,12 @@ class expect_events:  # noqa: N801 - a decorator
     above ``@given``. After the last example, the test fails unless each of the named events has happened in
     at least one:
 
-        @expect_events("tool ran", "tool refused")
+        @expect_events("tool ran", "tool denied")
         @given(tool_calls(RULES, tools=TOOLS))
         def test_no_call_pays_too_much(call): ...
 
     Events are recorded with ``event``. These are recorded in all runs of agents: ``"tool ran"``, ``"tool
-    failed"`` (it raised, or did not accept its arguments), ``"tool refused"`` (by the rules) and ``"tool
+    failed"`` (it raised, or did not accept its arguments), ``"tool denied"`` (by the rules) and ``"tool
     unknown"``. The first three also occur with the name of the tool: ``"tool ran: pay"``. A failing tool with
     its own ``failure_error_function`` counts as ran.
 
@@ -254,9 +254,9 @@ def _observe(happened: Event) -> None:
     example = _current()
     if example is None:
         return
-    if isinstance(happened, ToolCallRefused):
+    if isinstance(happened, ToolCallDenied):
         unknown = happened.code == _UNKNOWN_TOOL
-        names = ["tool unknown"] if unknown else ["tool refused", f"tool refused: {happened.tool}"]
+        names = ["tool unknown"] if unknown else ["tool denied", f"tool denied: {happened.tool}"]
     elif isinstance(happened, ToolCallFinished):
         is_failure = happened.outcome != "finished" or (happened.output or "").startswith(_FAILED)
         what = "tool failed" if is_failure else "tool ran"

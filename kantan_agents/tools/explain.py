@@ -92,7 +92,7 @@ class Explanation:
 
     @property
     def _verdict(self) -> str:
-        return "allowed" if self.allowed else "refused"
+        return "allowed" if self.allowed else "denied"
 
 
 def explain(
@@ -130,7 +130,7 @@ def explain(
     denial = _denial_on_a_server(layers, tool) if isinstance(tool, str) and explained.allowed else None
     if denial is None:
         return explained
-    return attrs.evolve(explained, unknown=f"if {tool!r} is a tool of an MCP server, {denial} refuses it")
+    return attrs.evolve(explained, unknown=f"if {tool!r} is a tool of an MCP server, {denial} denies it")
 
 
 def explain_layers(

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from agents import Model, ModelResponse, ModelSettings
 
-from kantan_agents import Agent, JudgementError, Prompt, StatusJudge
+from kantan_agents import Agent, JudgmentError, Prompt, StatusJudge
 from kantan_agents.cli.chat.compact import summarizer
 from kantan_agents.core.pipeline import run_result
 from kantan_agents.errors import AnswerCutOffError, RetrievalError
@@ -80,7 +80,7 @@ async def test_the_error_of_a_late_answer_names_the_setting() -> None:
 async def test_late_answers_of_other_own_calls() -> None:
     verdict = await pairwise(**SLOW).compare(finished("x"), finished("y"))
     assert LATE in str(verdict.error)
-    with pytest.raises(JudgementError, match=LATE):
+    with pytest.raises(JudgmentError, match=LATE):
         await StatusJudge(["It is done."], **SLOW).judge("x")
     user = SimulatedUser(SLOW["model"], options={"model_settings": SOON})
     for agent in (
@@ -100,14 +100,14 @@ async def test_late_answers_of_other_own_calls() -> None:
 @pytest.mark.parametrize("by_agent", [False, True])
 async def test_a_late_summary_is_left_out(by_agent: bool) -> None:
     writer = Agent("writer", "Write.", **SLOW) if by_agent else None
-    compact = CompactHistory(2_000, summariser=writer)
+    compact = CompactHistory(2_000, summarizer=writer)
     agent = Agent("a", "Help.", model=NoWriter(["Fine."]), model_settings=SOON, middleware=[compact])
     seen: list[Any] = []
     agent.subscribe(seen.append)
     context = await agent.run_async([*LONG, {"role": "user", "content": "Go on"}])
     assert run_result(context).final_output == "Fine."
     (step,) = [one for one in seen if one.type == "history_compacted"]
-    assert (step.is_summarised, step.error_type) == (False, "AnswerCutOffError")
+    assert (step.is_summarized, step.error_type) == (False, "AnswerCutOffError")
 
 
 async def test_a_summary_has_its_own_limit_which_middleware_does_not_see() -> None:

@@ -338,8 +338,8 @@ def test_after_ctrl_c_the_same_command_goes_on(
         (["--evaluator", "groundedness:a,,b"], "groundedness:a,,b: must be names of tools"),
         (["--evaluator", "similar"], "similar needs the name of an embedding model"),
         (["--judge-model", "gpt-5"], "--judge-model: is for --evaluator judged; add it"),
-        (["--unseal", "final"], "[E75] Invalid option --unseal: orders.jsonl is not sealed"),
-        (["--unseal", " "], "[E75] Invalid option --unseal: must say why"),
+        (["--open-held-out", "final"], "[E75] Invalid option --open-held-out: orders.jsonl is not held out"),
+        (["--open-held-out", " "], "[E75] Invalid option --open-held-out: must say why"),
         (["--evaluator", "valid:kind.md"], "[E79] Cannot use kind.md: it is not JSON"),
         (["--evaluator", "json:missing"], "json:missing: [python][AttributeError]"),
         (["--evaluator", "missing_module:x"], "missing_module:x: [python][ModuleNotFoundError]"),
@@ -408,13 +408,13 @@ def test_a_sealed_test_set_is_opened_only_with_a_reason_which_is_logged(
     arguments = ["eval", "run", "test.jsonl", "--db", str(evaluated_shop.db), "--agent", agent]
     outcome = kantan_agents(*arguments)
     assert (outcome.code, "[E106]" in outcome.stderr) == (2, True)
-    assert "then open it with --unseal REASON" in outcome.stderr
-    assert "test set unsealed" not in caplog.messages
-    outcome = kantan_agents(*arguments, "--unseal", "before the release", "--json")
+    assert "then open it with --open-held-out REASON" in outcome.stderr
+    assert "test set opened" not in caplog.messages
+    outcome = kantan_agents(*arguments, "--open-held-out", "before the release", "--json")
     assert outcome.code == 0, outcome.stderr
-    assert outcome.stderr == "test set 'orders-test' unsealed: before the release\n"
+    assert outcome.stderr == "test set 'orders-test' opened: before the release\n"
     assert len(json.loads(outcome.stdout)["results"]) == len(sealed)
-    (logged,) = [one for one in caplog.records if one.message == "test set unsealed"]
+    (logged,) = [one for one in caplog.records if one.message == "test set opened"]
     assert vars(logged)["reason"] == "before the release"
 
 

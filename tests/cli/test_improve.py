@@ -202,7 +202,7 @@ def test_the_progress_bar_shows_how_far_it_is(
         == "the old version runs, 0 tokens"
     )
     text = progress_text(ImproveProgress("test", 2, 10, 0.25, None, 9, 0.125))
-    assert text == "sealed test, validation 0.25 -> 0.25, 9 tokens, cost 0.125"
+    assert text == "held-out test, validation 0.25 -> 0.25, 9 tokens, cost 0.125"
     monkeypatch.setattr(type(sys.stderr), "isatty", lambda _self: True, raising=False)
     outcome = kantan_agents(*command())
     assert outcome.code == 0

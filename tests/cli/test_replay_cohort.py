@@ -208,7 +208,7 @@ def test_changes_are_read_from_options_and_files(kantan_agents: Invoke, shop: Sh
     assert (request.model, request.system_instructions) == ("gpt-5", "Help politely.")
     assert request.body["temperature"] == 0.1
     assert request.body["tools"][0]["description"] == "Look it up."
-    assert data["runs"][0]["decisions"][0]["kind"] == "refusal"
+    assert data["runs"][0]["decisions"][0]["kind"] == "denial"
 
 
 @pytest.mark.parametrize(

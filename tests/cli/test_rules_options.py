@@ -47,7 +47,7 @@ class TestRunRules:
         assert (outcome.code, context["result"]["final_output"]) == (0, "No.")
         assert context["tool_rules"]["params"] == SHORT["params"]
         assert "E14" in json.dumps(server.requests[1].body)
-        found = kantan_agents("traces", "list", "--refused", "--tool", "greet", "--json")
+        found = kantan_agents("traces", "list", "--denied", "--tool", "greet", "--json")
         assert [run["input"] for run in json.loads(found.stdout)] == ["Greet her."]
 
     def test_they_limit_commands_too(self, kantan_agents: Any, use: Use, written: Any) -> None:

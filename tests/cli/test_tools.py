@@ -237,7 +237,7 @@ class TestExplain:
         )
         assert (outcome.code, outcome.stderr) == (1, "")
         assert outcome.stdout.splitlines()[:3] == [
-            "search: refused",
+            "search: denied",
             "  rule: params: search.query.maxLength, in explicit",
             "  error: [kantan-agents][E14] Tool parameter maxLength mismatch: search.query",
         ]
@@ -249,7 +249,7 @@ class TestExplain:
         assert kantan_agents("tools", "explain", "search", "--rules", rules, "--args", "{}").code == 0
         refused = kantan_agents("tools", "explain", "rm", "--rules", rules)
         assert (refused.code, refused.stderr) == (1, "")
-        assert refused.stdout.startswith("rm: refused\n  rule: deny: rm, in explicit\n")
+        assert refused.stdout.startswith("rm: denied\n  rule: deny: rm, in explicit\n")
 
     def test_rules_of_providers_apply_below_explicit_rules(
         self, kantan_agents: Any, use: Use, written: Any

@@ -64,8 +64,8 @@ def test_flips_are_listed_with_rule_layer_agent_and_arguments(ask: Any) -> None:
     outcome = ask({"allow": ["read", "bash(git:*)"]}, "--last", "30d")
     assert (outcome.code, outcome.stderr) == (1, "")
     lines = outcome.stdout.splitlines()
-    assert lines[0] == "6 calls of 2 runs judged, 2 decisions flip: 1 newly refused, 1 newly allowed"
-    refused, allowed = outcome.stdout.index("Newly refused"), outcome.stdout.index("Newly allowed")
+    assert lines[0] == "6 calls of 2 runs judged, 2 decisions flip: 1 newly denied, 1 newly allowed"
+    refused, allowed = outcome.stdout.index("Newly denied"), outcome.stdout.index("Newly allowed")
     for part in ("bash", "coder", "allow has no entry", "explicit", '{"command": "rm x"}'):
         assert part in outcome.stdout[refused:allowed]
     assert '{"command": "git status"}' in outcome.stdout[allowed:]
@@ -85,7 +85,7 @@ def test_runs_of_experiments_are_left_out(ask: Any, tmp_path: Path) -> None:
     every, made = (), ("--meta", "kantan_agents_experiment=e")
     for options in (every, made):
         data = json.loads(ask({"deny": ["bash"]}, "--json", *options, db=tmp_path / "t.sqlite3").stdout)
-        assert (data["runs"], len(data["newly_refused"])) == (1, 2)
+        assert (data["runs"], len(data["newly_denied"])) == (1, 2)
 
 
 def test_json_has_everything(ask: Any) -> None:
@@ -93,12 +93,12 @@ def test_json_has_everything(ask: Any) -> None:
     assert outcome.code == 1
     data = json.loads(outcome.stdout)
     assert (data["judged"], data["runs"], data["invalid"], data["after_flip"]) == (6, 2, 2, 1)
-    first, second = data["newly_refused"]
+    first, second = data["newly_denied"]
     assert (first["is_first"], second["is_first"]) == (True, False)
     assert first["before"] == {"allowed": True, "rule": None, "layers": [], "code": None}
     assert first["after"] == {"allowed": False, "rule": "deny: bash", "layers": ["explicit"], "code": "E8"}
-    assert data["by_tool"] == {"bash": {"newly_refused": 2, "newly_allowed": 0}}
-    assert data["by_agent"] == {"coder": {"newly_refused": 2, "newly_allowed": 0}}
+    assert data["by_tool"] == {"bash": {"newly_denied": 2, "newly_allowed": 0}}
+    assert data["by_agent"] == {"coder": {"newly_denied": 2, "newly_allowed": 0}}
     assert (data["newly_allowed"], data["unjudged"], data["incomplete"]) == ([], [], [])
 
 
@@ -115,7 +115,7 @@ def test_without_flips_the_exit_code_is_0(ask: Any) -> None:
 
 
 def test_filters_choose_the_runs(ask: Any) -> None:
-    outcome = ask({}, "--refused", "--json")
+    outcome = ask({}, "--denied", "--json")
     assert {flip["call_id"] for flip in json.loads(outcome.stdout)["newly_allowed"]} == {"c1", "c2"}
     ask({}, "--agent", "nobody").is_one_error("[E99] No recorded tool call: there is no recorded run")
     ask({}, "--until", "2020-01-01").is_one_error("[E99] No recorded tool call: there is no recorded run")
@@ -174,4 +174,4 @@ def test_the_runs_of_the_demo_can_be_asked_about(kantan_agents: Any, ask: Any, t
     assert kantan_agents("demo", "--db", str(path)).code == 0
     outcome = ask({"deny": ["look_up_order"]}, "--last", "30d", db=path)
     assert outcome.code == 1
-    assert outcome.stdout.startswith("1 call of 2 runs judged, 1 decision flips: 1 newly refused")
+    assert outcome.stdout.startswith("1 call of 2 runs judged, 1 decision flips: 1 newly denied")

@@ -269,9 +269,9 @@ class TestRows:
             "refused": "ok",
         }
         assert listed("--failed-spans", "--no-errors").keys() == {"recovered", "hidden"}
-        assert listed("--refused").keys() == {"hidden", "refused"}
-        assert listed("--refused", "--tool", "look_up_order").keys() == {"hidden", "refused"}
-        assert listed("--refused", "--errors") == {}
+        assert listed("--denied").keys() == {"hidden", "refused"}
+        assert listed("--denied", "--tool", "look_up_order").keys() == {"hidden", "refused"}
+        assert listed("--denied", "--errors") == {}
 
     def test_the_last_question_of_a_list_of_items_is_shown(
         self, kantan_agents: Any, shop: Recorded, monkeypatch: pytest.MonkeyPatch

@@ -75,7 +75,7 @@ class TestShow:
         assert "Look up an order." not in instructions
 
     def test_the_decision_of_the_rules_names_rule_and_layer(self, traces: Any, mixed: Recorded) -> None:
-        for name, verdict in (("hidden", "refused E"), ("refused", "refused E")):
+        for name, verdict in (("hidden", "denied E"), ("refused", "denied E")):
             shown = traces(mixed, "show", mixed.ids[name], "--tools")
             (line,) = [line.strip() for line in shown.splitlines() if line.strip().startswith("rules")]
             assert verdict in line

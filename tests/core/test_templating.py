@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kantan_agents import Agent, AgentDefinition, Prompt
 from kantan_agents.core.templating import compile_template, render_strictly, render_template
-from kantan_agents.errors import InvalidOptionError, RenderError, UndefinedMarkerError
+from kantan_agents.errors import InvalidOptionError, RenderError, UndefinedPlaceholderError
 from kantan_agents.testing import ScriptedModel
 
 keys = st.text(st.characters(exclude_characters="{}.", exclude_categories=["Z", "C"]), min_size=1)
@@ -161,7 +161,7 @@ class TestStrict:
         prompt = Prompt("support", "v4", f"Help {{{{ {marker} }}}}.", strict=not by_agent)
         agent = Agent("a", prompt, model=model, strict=by_agent)
         context = {"user": {"name": "Aiko"}, "items": ["lamp", "rug"]}
-        with pytest.raises(UndefinedMarkerError) as caught:
+        with pytest.raises(UndefinedPlaceholderError) as caught:
             await agent.run_async("hi", context)
         assert str(caught.value) == (
             f"[kantan-agents][E48] Cannot render {{{{ {marker} }}}} of prompt 'support' (v4): {reason}"
@@ -171,7 +171,7 @@ class TestStrict:
 
     async def test_the_instructions_of_an_agent_without_a_prompt_are_named_after_the_agent(self) -> None:
         agent = Agent("geo", "Hi {{ $ctx.nmae }}", strict=True)
-        with pytest.raises(UndefinedMarkerError, match=r"of the instructions of agent 'geo': .* 'name'"):
+        with pytest.raises(UndefinedPlaceholderError, match=r"of the instructions of agent 'geo': .* 'name'"):
             await agent.render({"name": "Aiko"})
 
     async def test_the_prompt_of_a_subagent_file_is_strict_if_its_agent_is(self) -> None:
@@ -180,16 +180,16 @@ class TestStrict:
             Agent.from_definition(definition, strict=True),
             Agent.from_definition(attrs.evolve(definition, context=None), strict=True),
         ):
-            with pytest.raises(UndefinedMarkerError, match="of prompt 'geo'"):
+            with pytest.raises(UndefinedPlaceholderError, match="of prompt 'geo'"):
                 await agent.render({"city": "Oslo"})
 
     def test_an_environment_variable_that_is_not_set_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("REGION", "")
         assert render_strictly("<{{ $env.REGION }}>", {}, allow_env=True) == "<>"
         monkeypatch.delenv("REGION")
-        with pytest.raises(UndefinedMarkerError, match="the environment variable 'REGION' is not set"):
+        with pytest.raises(UndefinedPlaceholderError, match="the environment variable 'REGION' is not set"):
             render_strictly("<{{ $env.REGION }}>", {}, allow_env=True)
-        with pytest.raises(UndefinedMarkerError, match="never readable"):
+        with pytest.raises(UndefinedPlaceholderError, match="never readable"):
             render_strictly("{{ $env.KANTAN_AGENTS_KEY }}", {}, allow_env=True)
 
     @given(st.dictionaries(keys, trees), st.lists(keys, min_size=1, max_size=3))
@@ -200,7 +200,7 @@ class TestStrict:
             assert render_strictly(text, tree) == render_template(text, tree)
         else:
             assert render_template(text, tree) == "<>"
-            with pytest.raises(UndefinedMarkerError):
+            with pytest.raises(UndefinedPlaceholderError):
                 render_strictly(text, tree)
 
     @pytest.mark.parametrize("wrong", ["yes", 1, None])

@@ -2291,7 +2291,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
                 '`tool="get_weather"`',
                 "`has_failed=True`",
                 "`has_error=True`",
-                "`has_refusal=True`",
+                "`has_denial=True`",
                 "`rubric_below=0.5`",
                 "`started_from`, `started_to`",
                 "`limit=20`",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from kantan_agents import DurableRuns
+from kantan_agents.durable.storage.database import RunDatabase
+from kantan_agents.durable.storage.events import Events
 from kantan_agents.errors import DurableRunNotFoundError
 from kantan_agents.testing import OfflineServer, function_call
 from tests.durable.conftest import Scene
@@ -85,4 +88,23 @@ async def test_events_hold_no_keys(scene: Scene) -> None:
     events = await _read(runs, run.run_id)
     assert secret not in str(events)
     assert "The option is --password=" in str(events)
+    await runs.stop()
+
+
+async def test_events_of_an_earlier_version_have_today_s_types(scene: Scene) -> None:
+    code = (
+        'agent = Agent("a", "Help.", model="gpt-6.1-terra", middleware=[Durable()])\n'
+        "async def first(runs):\n"
+        '    await agent.run_async("Go.")\n'
+    )
+    with OfflineServer(["Yes."]) as server:
+        scene.run(code, server, first=True, dies=False)
+    runs = DurableRuns(scene.database)
+    run = (await runs.list_runs())[0]
+    stored = Events(RunDatabase(scene.database))
+    body = {"type": "tool_call_refused", "run_id": run.run_id}
+    stored.add(run.run_id, [(90, f"tool_call_refused/{run.run_id}/c1/1", json.dumps(body))])
+    (event,) = stored.after(run.run_id, 89)
+    assert event.data == {**body, "type": "tool_call_denied"}
+    assert f"tool_call_denied/{run.run_id}/c1/1" in stored.known(run.run_id)[1]
     await runs.stop()

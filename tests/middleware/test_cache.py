@@ -518,13 +518,13 @@ async def test_a_request_without_a_json_form_is_not_cached() -> None:
 
 
 async def test_internal_calls_are_cached_apart_from_those_of_the_agent() -> None:
-    class Summarise(Middleware):
+    class Summarize(Middleware):
         async def model_call(self, call: Any, call_next: Any) -> Any:
-            await call_next(call.internally(instructions="Summarise."))
+            await call_next(call.internally(instructions="Summarize."))
             return await call_next(call)
 
     model = Counting()
-    agent = caching(model, Summarise(), Cache())
+    agent = caching(model, Summarize(), Cache())
     assert [await output(agent) for _ in range(2)] == ["Answer 2."] * 2
     text, events = await streamed(agent)
     assert text == "Answer 2."

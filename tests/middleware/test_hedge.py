@@ -379,14 +379,14 @@ def test_what_another_middleware_answers_is_the_answer() -> None:
 
 
 def test_internal_calls_do_not_decide_a_race() -> None:
-    class Summarise(Middleware):
+    class Summarize(Middleware):
         async def model_call(self, call: Any, call_next: Any) -> Any:
-            await call_next(call.internally(instructions="Summarise."))
+            await call_next(call.internally(instructions="Summarize."))
             return await call_next(call)
 
     model = Timed(1.0, 5.0, 1.0, 1.0)
-    agent = Agent("service", "x", model=model, middleware=[Hedge(2.0, share=1), Summarise()])
-    # The first request summarises until 1 and would be done at 6; the second one takes from 2 to 4.
+    agent = Agent("service", "x", model=model, middleware=[Hedge(2.0, share=1), Summarize()])
+    # The first request summarizes until 1 and would be done at 6; the second one takes from 2 to 4.
     assert timed(lambda: output(agent)) == ("Answer 3.", 4.0)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kantan_agents import Recording, TraceStore, record_traces, replay
-from kantan_agents.errors import SealedDatasetError
-from kantan_agents.lab import Dataset, SealedDataset
+from kantan_agents.errors import HeldOutDatasetError
+from kantan_agents.lab import Dataset, HeldOutDataset
 from kantan_agents.testing import OfflineServer
 from tests.old_layout import shop
 from tests.old_layout.conftest import Copied, Shown
@@ -93,9 +93,9 @@ def test_files_of_datasets_are_read(copied: Copied) -> None:
     assert [one.id for one in dataset] == ["o0", "o1", "o2"]
     assert (dataset.cases[0].input, dataset.cases[0].context) == ("Hello, where is order 0", shop.CUSTOMER)
     sealed = copied("sealed.jsonl")
-    with pytest.raises(SealedDatasetError):
+    with pytest.raises(HeldOutDatasetError):
         Dataset.load(sealed)
-    assert len(SealedDataset.load(sealed).unseal("the older layout")) == 2
+    assert len(HeldOutDataset.load(sealed).open("the older layout")) == 2
 
 
 def test_a_dataset_is_made_of_the_runs(place: Path) -> None:

@@ -50,7 +50,7 @@ def test_it_shows_a_run_as_the_page_does(store: TraceStore, offline: Page, tmp_p
     offline.keyboard.press("j")
     offline.get_by_role("treeitem").filter(has_text="refund_order").first.click()
     details = offline.get_by_role("region", name="Details")
-    expect(details).to_contain_text("refused E15 by params: refund_order.order_id.pattern in explicit")
+    expect(details).to_contain_text("denied E15 by params: refund_order.order_id.pattern in explicit")
     offline.get_by_role("treeitem").filter(has_text="model").first.click()
     expect(details).to_contain_text("Help Aiko.")
     details.get_by_text("As JSON").click()

@@ -40,10 +40,10 @@ def test_a_refused_call_names_its_rule(page: Page, address: str) -> None:
     page.goto(f"{address}/#/run/LAST")
     expect(page.get_by_role("heading", level=1)).to_have_text("support")
     line = page.get_by_role("treeitem").filter(has_text="refund_order").first
-    expect(line).to_contain_text("refused")
+    expect(line).to_contain_text("denied")
     line.click()
     details = page.get_by_role("region", name="Details")
-    expect(details).to_contain_text("refused E15 by params: refund_order.order_id.pattern in explicit")
+    expect(details).to_contain_text("denied E15 by params: refund_order.order_id.pattern in explicit")
     expect(details).to_contain_text('{"order_id": "7"}')
     expect(details).to_contain_text("Tool parameter pattern mismatch")
 

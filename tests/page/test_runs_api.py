@@ -43,12 +43,12 @@ QUESTIONS = ["Where is order 102", "Where is order 101", "Where is order 100"]
         ("errors=failed", ["This is broken 1"]),
         ("errors=any", ["Where is order 13", "This is broken 1"]),
         ("errors=none&agent=support", ["Please refund 7", *QUESTIONS]),
-        ("refused=1", ["Please refund 7"]),
+        ("denied=1", ["Please refund 7"]),
         ("score_below=0.5", ["Is it kind?"]),
         ("score_below=0.3", []),
         ("from=2000-01-01T00:00:00Z&words=refund", ["Please refund 7"]),
         ("to=2000-01-01T00:00:00%2B00:00", []),
-        ("agent=&words=&refused=0&limit=1", ["Please refund 7"]),
+        ("agent=&words=&denied=0&limit=1", ["Please refund 7"]),
     ],
 )
 def test_every_filter_finds_its_runs(client: TestClient, query: str, expected: list[str]) -> None:
@@ -84,7 +84,7 @@ def test_a_row_has_what_the_table_shows(client: TestClient) -> None:
         ("limit=x", "limit"),
         ("limit=1000", "limit"),
         ("errors=some", "errors"),
-        ("refused=yes", "refused"),
+        ("denied=yes", "denied"),
         ("score_below=low", "score_below"),
         ("score_below=nan", "score_below"),
         ("from=yesterday", "from"),

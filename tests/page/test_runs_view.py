@@ -54,15 +54,15 @@ def test_it_filters_as_one_types_and_the_address_holds_the_filter(page: Page, ad
     page.get_by_label("Errors").select_option("failed")
     expect(rows(page)).to_have_count(1)
     expect(rows(page)).to_contain_text("broken")
-    page.get_by_label("refused calls").check()
+    page.get_by_label("denied calls").check()
     expect(page.get_by_text("No run matches this filter.")).to_be_visible()
     page.get_by_role("button", name="Clear the filter").click()
     expect(rows(page)).to_have_count(7)
-    expect(page.get_by_label("refused calls")).not_to_be_checked()
+    expect(page.get_by_label("denied calls")).not_to_be_checked()
 
 
 def test_a_link_with_a_filter_can_be_shared(page: Page, address: str) -> None:
-    page.goto(f"{address}/#/runs?tool=refund_order&refused=1")
+    page.goto(f"{address}/#/runs?tool=refund_order&denied=1")
     expect(rows(page)).to_have_count(1)
     expect(page.get_by_label("Tool")).to_have_value("refund_order")
     page.goto(f"{address}/#/runs?agent=judge")

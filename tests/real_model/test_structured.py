@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
-from kantan_agents import RUBRIC, JudgementError, Prompt, StatusJudge, StructuredOutputError
+from kantan_agents import RUBRIC, JudgmentError, Prompt, StatusJudge, StructuredOutputError
 from kantan_agents.core.events import ToolCallFinished
 from kantan_agents.testing import OfflineServer
 from tests.real_model.language_model import ModelServer, calling_tools
@@ -142,8 +142,8 @@ async def test_the_status_of_an_output(recorded: RecordedAgents, server: ModelSe
     rules = ["All tests pass.", "Some tests fail.", "Anything else."]
     judge = StatusJudge(rules, model=server.bundle(), model_settings=settings(100))
     recorded.add(*(stage.agent for stage in judge._stages))
-    made = await ended(judge.judge("12 passed, 1 failed"), JudgementError)
-    if isinstance(made, JudgementError):
+    made = await ended(judge.judge("12 passed, 1 failed"), JudgmentError)
+    if isinstance(made, JudgmentError):
         assert [one.stage for one in made.attempts] == ["structured_output", "phase3_tag", "ai_judge"]
         assert all(one.problem for one in made.attempts)
     else:

@@ -140,7 +140,7 @@ def test_every_valid_call_runs(call: Any) -> None:
 
 
 @settings(max_examples=100)
-@expect_events("tool ran", "tool refused", "tool failed", "tool unknown")
+@expect_events("tool ran", "tool denied", "tool failed", "tool unknown")
 @given(tool_calls(RULES, tools=[pay, refund], malformed=True))
 def test_every_outcome_occurs(call: Any) -> None:
     run(call, PAY, REFUND, rules=RULES)
@@ -242,7 +242,7 @@ def test_short_forms_are_about_the_parameter_of_the_tool(rules: Any, command: st
     find(strategy, lambda call: call[1].get("line", "").startswith(command), settings=SEARCH)
 
 
-@expect_events("tool ran", "tool refused")
+@expect_events("tool ran", "tool denied")
 @given(
     tool_rules(tools=[pay, refund]).flatmap(
         lambda rules: st.tuples(st.just(rules), tool_calls(rules, tools=[pay, refund]))

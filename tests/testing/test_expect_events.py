@@ -186,8 +186,8 @@ def test_tools_may_note_events_wherever_they_run(run_async: bool) -> None:
         "tool ran",
         "tool ran: look",
         "tool failed: look",
-        "tool refused",
-        "tool refused: look",
+        "tool denied",
+        "tool denied: look",
         "tool unknown",
     )
     @given(st.sampled_from([("look", 1), ("look", 2), ("look", 4), ("find", 1)]))

@@ -237,7 +237,7 @@ class TestText:
             tool_providers=["acme"],
         )
         assert str(explained) == (
-            "search: refused\n"
+            "search: denied\n"
             "  rule: params: search.query.maxLength, in explicit\n"
             "  error: [kantan-agents][E14] Tool parameter maxLength mismatch: search.query\n"
             "  base: says nothing about it\n"

@@ -88,7 +88,7 @@ async def test_a_server_that_is_named_as_a_whole_is_allowed_only_if_all_its_tool
     whole = agent.explain_tool("mcp__files", context=DENIED)
     assert (whole.tool, whole.allowed, whole.unknown) == ("mcp__files", False, None)
     assert [(one.tool, one.allowed) for one in whole.tools] == [("read", True), ("delete", False)]
-    assert "  tool delete: refused\n" in str(whole)
+    assert "  tool delete: denied\n" in str(whole)
     assert agent.explain_tool("mcp__files", context={"tool_rules": {"allow": ["mcp__files"]}}).allowed
 
 
@@ -188,7 +188,7 @@ def test_a_name_alone_that_may_be_a_denied_tool_of_a_server_says_so() -> None:
     for denied in ("mcp__files__delete", "mcp__*__delete", "mcp__files", "mcp__files__d*(x)"):
         answer = explain("delete", tool_rules={"deny": [denied]}, tool_providers=None)
         assert answer.allowed
-        assert answer.unknown == f"if 'delete' is a tool of an MCP server, deny: {denied} refuses it"
+        assert answer.unknown == f"if 'delete' is a tool of an MCP server, deny: {denied} denies it"
     assert explain("read", tool_rules={"deny": ["mcp__files__delete"]}, tool_providers=None).unknown is None
 
 

@@ -14,9 +14,9 @@ from kantan_agents.lab import (
     Change,
     Cohort,
     Experiment,
-    Figures,
     NewCall,
     RunOutcome,
+    UsageMetrics,
     replay_cohort,
     replay_cohort_async,
 )
@@ -45,7 +45,7 @@ async def experiments(store: TraceStore, agent: Agent[Any]) -> None:
     assert_type(made.runs, Sequence[RunOutcome])
     assert_type(made.coverage, float | None)
     assert_type(made.counts, Mapping[str, int])
-    assert_type(made.before, Figures)
+    assert_type(made.before, UsageMetrics)
     assert_type(made.runs[0].new_call, NewCall | None)
     Cohort.select(store, promt="support")  # type: ignore[call-arg]
     replay_cohort(cohort, agent, "model=m")  # type: ignore[arg-type]

@@ -18,10 +18,10 @@ from kantan_agents.lab import (
     Evaluation,
     Evaluator,
     FinishedCase,
+    HeldOutDataset,
     MetricComparison,
     Progress,
     Score,
-    SealedDataset,
     ToolUse,
     VariantResults,
     compare,
@@ -51,8 +51,8 @@ async def evaluations(store: TraceStore, one: Agent[Any], other: Agent[Any]) -> 
     assert_type(dataset, Dataset)
     assert_type(Dataset.load("cases.jsonl"), Dataset)
     parts = dataset.split(seed=1)
-    assert_type(parts.test, SealedDataset)
-    assert_type(parts.test.unseal("release"), Dataset)
+    assert_type(parts.test, HeldOutDataset)
+    assert_type(parts.test.open("release"), Dataset)
     for case in dataset:
         assert_type(case, Case)
     assert_type(polite, Evaluator)

@@ -10,7 +10,7 @@ from typing_extensions import assert_type
 from kantan_agents import Agent, Prompt, Rollout
 from kantan_agents.lab import (
     Arm,
-    ArmFigures,
+    ArmMetrics,
     GuardEvidence,
     MetricEvidence,
     RolloutChange,
@@ -59,7 +59,7 @@ def use(v1: Prompt, v2: Prompt) -> None:
     assert_type(history("support"), list[RolloutChange])
     found = status("support")
     assert_type(found, RolloutStatus)
-    assert_type(found.arms, Sequence[ArmFigures])
+    assert_type(found.arms, Sequence[ArmMetrics])
     assert_type(found.guards, Sequence[GuardEvidence])
     assert_type(found.metric, Sequence[MetricEvidence])
     assert_type(found.state.status == "running", bool)

@@ -25,8 +25,8 @@ from kantan_agents import (
     GeminiProvider,
     IncompleteTrace,
     IndexResult,
-    JudgementError,
     JudgeTemplates,
+    JudgmentError,
     KantanAgentsError,
     Next,
     OutputMode,
@@ -204,7 +204,7 @@ async def traces() -> None:
     complete_records(store.trace("LAST"))
     answer = what_if({"deny": ["bash"]}, store.recorded_calls(agent="a"), layer="base")
     assert_type(answer, WhatIf)
-    assert_type(what_if(ToolRulesMode.DENY_ALL, [store.trace("LAST")]).newly_refused, Sequence[Flip])
+    assert_type(what_if(ToolRulesMode.DENY_ALL, [store.trace("LAST")]).newly_denied, Sequence[Flip])
     assert_type(answer.by_tool, Mapping[str, FlipCounts])
     assert_type(answer.unjudged, Sequence[UnjudgedCall])
     assert_type(answer.incomplete, Sequence[IncompleteTrace])
@@ -245,7 +245,7 @@ def complete_records(trace: StoredTrace) -> None:
     assert_type(tool_call.error, RecordedError | None)
 
 
-async def judges(templates: JudgeTemplates, error: JudgementError) -> None:
+async def judges(templates: JudgeTemplates, error: JudgmentError) -> None:
     judge_ = StatusJudge(
         ["passes", StatusRule("fails", name="fix")], model="gpt-6.1-terra", mode="tag", language="ja"
     )

@@ -40,5 +40,5 @@ def warn_of_lost_tools(child: Agent, definition: AgentDefinition, delegation: De
     if has_tools and not isinstance(definition.tools, tuple):
         return
     for limit, tools in lost.items():
-        problem = f"agent {child.name!r} works without {listed(tools)}: refused by the limit {limit!r}"
+        problem = f"agent {child.name!r} works without {listed(tools)}: denied by the limit {limit!r}"
         _log.warning(problem, agent=child.name, path=str(definition.path))

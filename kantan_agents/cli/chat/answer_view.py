@@ -16,7 +16,7 @@ from kantan_agents.cli.chat.steps import StepLists
 from kantan_agents.cli.terminal.console import ACCENT, BAD, LABEL, NOTICE, plain
 from kantan_agents.cli.terminal.plain import one_line, shortened
 from kantan_agents.cli.terminal.show_quantities import duration_text
-from kantan_agents.core.events import Event, ToolCallFinished, ToolCallRefused
+from kantan_agents.core.events import Event, ToolCallDenied, ToolCallFinished
 
 _MAX_NAME: Final = 40
 _MAX_VALUE: Final = 60
@@ -71,7 +71,7 @@ class AnswerView:
                 self._show_running()
             case "tool_call_finished":
                 self._show_end(event)
-            case "tool_call_refused":
+            case "tool_call_denied":
                 self._show_refusal(event, is_own=is_own)
             case _:
                 self._show_note(event, is_own=is_own)
@@ -80,7 +80,7 @@ class AnswerView:
         match event.type:
             case "handed_off":
                 self._screen.line(f"* {event.to_agent} goes on", LABEL)
-            case "mcp_server_left_out":
+            case "mcp_server_omitted":
                 self._screen.line(f"! without the server {event.server}: {event.message}", NOTICE)
             case "model_call_finished" if is_own and event.answer_cut_off:
                 why = "has reached the limit of its tokens"
@@ -102,12 +102,12 @@ class AnswerView:
             reason = "" if event.message is None else f": {event.message}"
             self._end(event, f"{event.outcome} after {state}{reason}", BAD)
 
-    def _show_refusal(self, event: ToolCallRefused, *, is_own: bool) -> None:
+    def _show_refusal(self, event: ToolCallDenied, *, is_own: bool) -> None:
         call = self._calls.get((event.run_id, event.call_id))
         rule = self._refusing(call.tool, call.arguments) if is_own and call is not None else None
-        self._end(event, f"refused: {event.message}" if rule is None else f"refused by {rule}", BAD)
+        self._end(event, f"denied: {event.message}" if rule is None else f"denied by {rule}", BAD)
 
-    def _end(self, event: ToolCallFinished | ToolCallRefused, state: str, style: str) -> None:
+    def _end(self, event: ToolCallFinished | ToolCallDenied, state: str, style: str) -> None:
         call = self._calls.pop((event.run_id, event.call_id), _Call(event.tool, ""))
         inside = event.agent if event.parent_run_id is not None else None
         summary, steps = self._steps.see(event, call.arguments) or (call.arguments, [])

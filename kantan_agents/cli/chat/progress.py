@@ -69,7 +69,7 @@ class AnswerProgress:
                 if event.outcome != "cancelled":
                     self._outputs[event.call_id] = event.output or failure
                 return True
-            case "tool_call_refused":
+            case "tool_call_denied":
                 self._refused.add(event.call_id)
                 self._outputs[event.call_id] = event.message
                 return True

@@ -13,7 +13,7 @@ from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.console import LABEL, STRONG, plain
 from kantan_agents.cli.terminal.plain import one_line, shortened
 from kantan_agents.cli.terminal.show_quantities import counted
-from kantan_agents.core.events import ToolCallFinished, ToolCallRefused
+from kantan_agents.core.events import ToolCallDenied, ToolCallFinished
 from kantan_agents.core.items import is_call, is_result
 from kantan_agents.toolkit.todo_write import NAME, SIGNS, Todo, key_of, written_by
 
@@ -35,9 +35,9 @@ class StepLists:
         active = next((_words(one) for one in self._lists[None] if one["status"] == "in_progress"), "")
         return shortened(active, _MAX_STATUS)
 
-    def see(self, event: ToolCallFinished | ToolCallRefused, arguments: str) -> tuple[str, list[Text]] | None:
+    def see(self, event: ToolCallFinished | ToolCallDenied, arguments: str) -> tuple[str, list[Text]] | None:
         """Return a summary and lines for a tool call; None if it wrote no list."""
-        if event.tool != NAME or isinstance(event, ToolCallRefused):
+        if event.tool != NAME or isinstance(event, ToolCallDenied):
             return None
         steps = written_by(arguments, event.output or "")
         if steps is None:

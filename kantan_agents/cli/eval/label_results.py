@@ -204,7 +204,7 @@ def _parts(item: LabelItem) -> Iterator[tuple[str, str]]:
     for number, (name, value) in enumerate(item.context.items()):
         yield "" if number else "context", f"{name}: {_text(value)}"
     for number, call in enumerate(item.tool_calls):
-        outcome = "refused" if call.is_refused else _text(call.output)
+        outcome = "denied" if call.is_denied else _text(call.output)
         yield "" if number else "tools", f"{call.name}({_text(call.arguments)}): {outcome}"
     yield "output", _text(item.output)
     if item.expected is not None:

@@ -77,10 +77,10 @@ NameOption = Annotated[
         show_default=False,
     ),
 ]
-UnsealOption = Annotated[
+OpenHeldOutOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(
-        "--unseal",
+        "--open-held-out",
         metavar="REASON",
         help="Open a held-out test set, for the last evaluation; the reason is logged.",
         show_default=False,
@@ -120,7 +120,7 @@ def run(
     model: ModelOption = None,
     context: ContextOption = None,
     name: NameOption = None,
-    unseal: UnsealOption = None,
+    open_held_out: OpenHeldOutOption = None,
     repeats: RepeatsOption = 1,
     concurrency: ConcurrencyOption = 8,
     spending: SpendingOptions = NO_LIMITS,
@@ -182,7 +182,7 @@ def run(
     asked = EvaluationArguments(
         path=db,
         cases=cases,
-        unseal=unseal,
+        opened_for=open_held_out,
         agent=agent,
         model=model,
         variants=tuple(variant or ()),

@@ -28,29 +28,29 @@ from kantan_agents.cli.terminal.show_quantities import count_text, counted
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import (
     EvaluationBudgetError,
+    HeldOutDatasetError,
     InvalidOptionError,
-    SealedDatasetError,
 )
 from kantan_agents.lab.evaluation import (
     Dataset,
+    HeldOutDataset,
     Progress,
-    SealedDataset,
     evaluate,
 )
 from kantan_agents.lab.evaluation.comparing.how import checked_looks
 
 _VARIANT: Final = "--variant"
 _BASELINE: Final = "baseline"
-_UNSEAL: Final = "--unseal"
+_OPEN: Final = "--open-held-out"
 
 
 @attrs.frozen
 class EvaluationArguments:
-    """The command-line arguments; ``unseal`` is the reason to open a held-out test set."""
+    """The command-line arguments; ``opened_for`` is the reason to open a held-out test set."""
 
     path: Path
     cases: Path
-    unseal: str | None
+    opened_for: str | None
     agent: str
     model: str | None
     variants: Sequence[str]
@@ -70,9 +70,9 @@ def run_evaluation(asked: EvaluationArguments, form: FormOptions, *, quiet: bool
     variants = _read_variants(agent, asked.variants)
     check_database(asked.path)
     target = None if asked.junit is None else junit_target(asked.junit, asked.path, asked.cases)
-    dataset = _read_cases(asked.cases, asked.unseal)
-    if asked.unseal is not None and not quiet:
-        typer.echo(one_line(f"test set {dataset.name!r} unsealed: {asked.unseal}"), err=True)
+    dataset = _read_cases(asked.cases, asked.opened_for)
+    if asked.opened_for is not None and not quiet:
+        typer.echo(one_line(f"test set {dataset.name!r} opened: {asked.opened_for}"), err=True)
     reached = [Progress(0, len(dataset) * len(variants) * int(asked.options["repeats"]))]
     try:
         with recording(asked.path), _show_progress(reached, quiet=quiet) as progress:
@@ -137,16 +137,16 @@ def _read_variants(agent: Agent[Any], entries: Sequence[str]) -> dict[str, Agent
 def _read_cases(path: Path, reason: str | None) -> Dataset:
     """Return a dataset; ``reason`` opens a held-out one, and is logged."""
     if reason is not None and not reason.strip():
-        raise InvalidOptionError(option=_UNSEAL, reason="must say why the test set is opened")
+        raise InvalidOptionError(option=_OPEN, reason="must say why the test set is opened")
     try:
         dataset = Dataset.load(path)
-    except SealedDatasetError as error:
+    except HeldOutDatasetError as error:
         if reason is not None:
-            return SealedDataset.load(path).unseal(reason)
-        hint = f"keep it for the last evaluation, and then open it with {_UNSEAL} REASON"
-        raise SealedDatasetError(dataset=error.dataset, reason=hint) from error
+            return HeldOutDataset.load(path).open(reason)
+        hint = f"keep it for the last evaluation, and then open it with {_OPEN} REASON"
+        raise HeldOutDatasetError(dataset=error.dataset, reason=hint) from error
     if reason is not None:
-        raise InvalidOptionError(option=_UNSEAL, reason=f"{path} is not sealed; leave the option out")
+        raise InvalidOptionError(option=_OPEN, reason=f"{path} is not held out; leave the option out")
     return dataset
 
 

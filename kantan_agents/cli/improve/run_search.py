@@ -135,13 +135,13 @@ def _show_improvement(found: Improvement) -> None:
         one = found.opening
         facts.append(
             (
-                "sealed test",
+                "held-out test",
                 f"opened {counted(one.number, 'time')}, now at alpha {one.alpha:g}; {one.left:g} is left",
             )
         )
     console.print(pairs(facts))
     if found.comparison is not None:
-        print_section("Verdict on the sealed cases", found.comparison.lines)
+        print_section("Verdict on the held-out cases", found.comparison.lines)
     if found.skipped:
         reasons = [f"{one.trace_id}: {one.reason}" for one in found.skipped[:3]]
         print_section("Left out", reasons)
@@ -161,7 +161,7 @@ def _show_improvement(found: Improvement) -> None:
 
 def progress_text(now: ImproveProgress) -> str:
     """Return the search's progress on one line."""
-    parts = {"baseline": "the old version runs", "test": "sealed test"}
+    parts = {"baseline": "the old version runs", "test": "held-out test"}
     text = parts.get(now.step, f"round {now.round} of {now.rounds}")
     if now.old_score is not None:
         best = now.old_score if now.best_score is None else now.best_score

@@ -163,7 +163,7 @@ def _lines(checked: Sequence[Checked]) -> Iterator[str]:
         width = max((len(one_line(name)) for name, _ in one.tools), default=0)
         for name, description in one.tools:
             allowed, rule = one.verdicts.get(name, (False, "its rules are unknown"))
-            verdict = "allowed" if allowed else f"refused by {one_line(rule)}"
+            verdict = "allowed" if allowed else f"denied by {one_line(rule)}"
             shown = one_line(description)[:_DESCRIPTION]
             yield f"  {one_line(name).ljust(width)}  {verdict}  {shown}".rstrip()
 

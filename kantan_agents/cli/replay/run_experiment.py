@@ -36,7 +36,7 @@ from kantan_agents.cli.traces.records import EMPTY, short_id
 from kantan_agents.errors import InvalidOptionError, ReplayBudgetError
 
 if TYPE_CHECKING:
-    from kantan_agents.lab.replay import Change, Experiment, Figures, RunOutcome
+    from kantan_agents.lab.replay import Change, Experiment, RunOutcome, UsageMetrics
 _STYLES: Final = {"same": GOOD, "wording": GOOD, "changed": NOTICE, "diverged": NOTICE, "failed": BAD}
 _FIGURES: Final = (Column(""), Column("before", right=True), Column("after", right=True))
 _RUNS: Final = (
@@ -194,7 +194,7 @@ def _figure_rows(experiment: Experiment) -> list[list[Text]]:
     ]
 
 
-def _cost_text(figures: Figures) -> str:
+def _cost_text(figures: UsageMetrics) -> str:
     return "" if figures.cost is None else f"{figures.cost:.6g}"
 
 

@@ -15,7 +15,7 @@ from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
 from kantan_agents.cli.terminal.show_quantities import count_text, duration_text
 from kantan_agents.cli.traces.open_store import open_store
-from kantan_agents.lab.rollout import ArmFigures, RolloutStatus, status
+from kantan_agents.lab.rollout import ArmMetrics, RolloutStatus, status
 from kantan_agents.lab.rollout.verdict.judge import interval_text
 
 _ARMS: Final = (
@@ -96,7 +96,7 @@ def _metric(found: RolloutStatus, one: Any) -> str:
     return f"{one.arm} against {control}: {interval}, p {_p(one.p_better)} better, p {_p(one.p_worse)} worse"
 
 
-def _arm(arm: ArmFigures) -> list[Text]:
+def _arm(arm: ArmMetrics) -> list[Text]:
     return [
         cell(arm.name, ACCENT),
         cell(share_text(arm.share)),

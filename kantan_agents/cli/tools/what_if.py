@@ -35,7 +35,7 @@ _FLIPS = (
 )
 _COUNTS = (
     Column("name", longest=40),
-    Column("newly refused", right=True, named=True),
+    Column("newly denied", right=True, named=True),
     Column("newly allowed", right=True, named=True),
 )
 _EXACT = "* follows another flip of its run, so it might not have happened"
@@ -69,7 +69,7 @@ def as_data(answer: WhatIf) -> dict[str, Any]:
         "runs": answer.runs,
         "after_flip": answer.after_flip,
         "invalid": answer.invalid,
-        "newly_refused": [_flip_data(flip) for flip in answer.newly_refused],
+        "newly_denied": [_flip_data(flip) for flip in answer.newly_denied],
         "newly_allowed": [_flip_data(flip) for flip in answer.newly_allowed],
         "by_tool": {name: attrs.asdict(counts) for name, counts in answer.by_tool.items()},
         "by_agent": {name: attrs.asdict(counts) for name, counts in answer.by_agent.items()},
@@ -108,7 +108,7 @@ def _lines(answer: WhatIf, width: int | None) -> Iterator[Text]:
     runs = counted(answer.runs, "run")
     yield cell(f"{counted(answer.judged, 'call')} of {runs} judged, {_number_of_flips(answer)}")
     for title, flips, style in (
-        ("Newly refused", answer.newly_refused, BAD),
+        ("Newly denied", answer.newly_denied, BAD),
         ("Newly allowed", answer.newly_allowed, GOOD),
     ):
         yield from _group(title, flips, style, width)
@@ -124,8 +124,7 @@ def _number_of_flips(answer: WhatIf) -> str:
     flips = counted(len(answer.flips), "decision")
     verb = "flips" if len(answer.flips) == 1 else "flip"
     return (
-        f"{flips} {verb}: {len(answer.newly_refused)} newly refused, "
-        f"{len(answer.newly_allowed)} newly allowed"
+        f"{flips} {verb}: {len(answer.newly_denied)} newly denied, {len(answer.newly_allowed)} newly allowed"
     )
 
 
@@ -158,7 +157,7 @@ def _counts(title: str, counts: Mapping[str, FlipCounts], width: int | None) -> 
     yield Text()
     yield Text(title, style=LABEL)
     rows = [
-        [cell(name), cell(count.newly_refused), cell(count.newly_allowed)] for name, count in counts.items()
+        [cell(name), cell(count.newly_denied), cell(count.newly_allowed)] for name, count in counts.items()
     ]
     yield from row_lines(_COUNTS, rows, width)
 

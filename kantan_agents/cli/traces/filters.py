@@ -26,7 +26,7 @@ def read_filters(options: FilterOptions) -> dict[str, Any]:
         "metadata": _read_metadata(options.meta or ()) or None,
         "has_failed": options.errors,
         "has_error": options.failed_spans or None,
-        "has_refusal": options.refused or None,
+        "has_denial": options.denied or None,
         "has_cut_answer": options.cut or None,
         "rubric_below": options.rubric_below,
         "started_from": None if options.since is None else read_moment(options.since, "--since"),

@@ -59,7 +59,7 @@ FailedSpansOption = Annotated[
     bool,
     typer.Option("--failed-spans", help="Runs in which anything failed, even if the run recovered."),
 ]
-RefusedOption = Annotated[bool, typer.Option("--refused", help="Runs in which the tool rules denied a call.")]
+DeniedOption = Annotated[bool, typer.Option("--denied", help="Runs in which the tool rules denied a call.")]
 CutOption = Annotated[bool, typer.Option("--cut", help="Runs in which an answer of a model was cut off.")]
 RubricOption = Annotated[
     Optional[float],  # noqa: UP045
@@ -92,7 +92,7 @@ class FilterOptions:
     meta: MetaOption = None
     errors: ErrorsOption = None
     failed_spans: FailedSpansOption = False
-    refused: RefusedOption = False
+    denied: DeniedOption = False
     cut: CutOption = False
     rubric_below: RubricOption = None
     since: SinceOption = None

@@ -239,7 +239,7 @@ def _decision(call: ToolCallRecord) -> Text:
         return Text("not asked", style=LABEL)
     rule = decision.rule or "no rule is about this tool"
     layers = f" in {' and '.join(decision.layers)}" if decision.layers else ""
-    verdict = "allowed" if decision.is_allowed else f"refused {decision.code or ''}".rstrip()
+    verdict = "allowed" if decision.is_allowed else f"denied {decision.code or ''}".rstrip()
     return _plain_line(f"{verdict}: {rule}{layers}", "" if decision.is_allowed else BAD)
 
 

@@ -17,7 +17,7 @@ from kantan_agents.core.events.of_models import (
 from kantan_agents.core.events.of_runs import (
     Delegated,
     HandedOff,
-    MCPServerLeftOut,
+    MCPServerOmitted,
     OutputStored,
     RolloutChanged,
     RunCancelled,
@@ -29,8 +29,8 @@ from kantan_agents.core.events.of_runs import (
 )
 from kantan_agents.core.events.of_tools import (
     ApprovalNeeded,
+    ToolCallDenied,
     ToolCallFinished,
-    ToolCallRefused,
     ToolCallStarted,
 )
 from kantan_agents.core.events.schema import event_schema
@@ -45,7 +45,7 @@ __all__ = [
     "HandedOff",
     "Handler",
     "HistoryCompacted",
-    "MCPServerLeftOut",
+    "MCPServerOmitted",
     "ModelCallFinished",
     "ModelCallStarted",
     "Observers",
@@ -64,8 +64,8 @@ __all__ = [
     "Subscription",
     "TextDelta",
     "ToolArgumentsDelta",
+    "ToolCallDenied",
     "ToolCallFinished",
-    "ToolCallRefused",
     "ToolCallStarted",
     "emitter_for",
     "event_schema",

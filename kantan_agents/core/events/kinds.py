@@ -2,7 +2,7 @@
 
 Every start has exactly one end, even after an error or a cancellation: a run ends with ``RunFinished``,
 ``RunFailed`` or ``RunCancelled``, a stage with ``StageLeft``, a model call with ``ModelCallFinished``, and a
-tool call with ``ToolCallFinished`` or ``ToolCallRefused``.
+tool call with ``ToolCallFinished`` or ``ToolCallDenied``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kantan_agents.core.events.of_models import (
 from kantan_agents.core.events.of_runs import (
     Delegated,
     HandedOff,
-    MCPServerLeftOut,
+    MCPServerOmitted,
     OutputStored,
     RolloutChanged,
     RunCancelled,
@@ -34,8 +34,8 @@ from kantan_agents.core.events.of_runs import (
 )
 from kantan_agents.core.events.of_tools import (
     ApprovalNeeded,
+    ToolCallDenied,
     ToolCallFinished,
-    ToolCallRefused,
     ToolCallStarted,
 )
 
@@ -56,11 +56,11 @@ Event: TypeAlias = (
     | HistoryCompacted
     | ToolCallStarted
     | ToolCallFinished
-    | ToolCallRefused
+    | ToolCallDenied
     | HandedOff
     | Delegated
     | ApprovalNeeded
-    | MCPServerLeftOut
+    | MCPServerOmitted
     | OutputStored
     | RolloutChanged
 )
@@ -84,11 +84,11 @@ EVENT_KINDS: tuple[type[Event], ...] = (
     HistoryCompacted,
     ToolCallStarted,
     ToolCallFinished,
-    ToolCallRefused,
+    ToolCallDenied,
     HandedOff,
     Delegated,
     ApprovalNeeded,
-    MCPServerLeftOut,
+    MCPServerOmitted,
     OutputStored,
     RolloutChanged,
 )

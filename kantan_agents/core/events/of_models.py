@@ -187,7 +187,7 @@ class HistoryCompacted(EventBase):
         results_removed: How many tool results are stubs now.
         results_cut: How many tool results are cut in the middle.
         items_removed: How many messages and tool calls are omitted.
-        is_summarised: Whether the request has a summary of the omitted part.
+        is_summarized: Whether the request has a summary of the omitted part.
         error_type: Name of the exception's class if a summary was wanted and failed; else None.
     """
 
@@ -200,5 +200,5 @@ class HistoryCompacted(EventBase):
     results_removed: int
     results_cut: int
     items_removed: int
-    is_summarised: bool
+    is_summarized: bool
     error_type: str | None = None

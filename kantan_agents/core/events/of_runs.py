@@ -145,7 +145,7 @@ class Delegated(EventBase):
 
 
 @attrs.frozen(kw_only=True)
-class MCPServerLeftOut(EventBase):
+class MCPServerOmitted(EventBase):
     """An MCP server cannot be used, and the run continues without its tools.
 
     Attributes:
@@ -154,7 +154,7 @@ class MCPServerLeftOut(EventBase):
         message: Text of the error.
     """
 
-    type: ClassVar[Literal["mcp_server_left_out"]] = "mcp_server_left_out"
+    type: ClassVar[Literal["mcp_server_omitted"]] = "mcp_server_omitted"
 
     server: str
     code: str

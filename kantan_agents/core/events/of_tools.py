@@ -53,7 +53,7 @@ class ToolCallFinished(EventBase):
 
 
 @attrs.frozen(kw_only=True)
-class ToolCallRefused(EventBase):
+class ToolCallDenied(EventBase):
     """The tool rules have denied a tool call.
 
     Attributes:
@@ -64,7 +64,7 @@ class ToolCallRefused(EventBase):
         message: Text of the error.
     """
 
-    type: ClassVar[Literal["tool_call_refused"]] = "tool_call_refused"
+    type: ClassVar[Literal["tool_call_denied"]] = "tool_call_denied"
 
     call_id: str
     tool: str

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
-from kantan_agents.core.events import ToolCallFinished, ToolCallRefused, ToolCallStarted
+from kantan_agents.core.events import ToolCallDenied, ToolCallFinished, ToolCallStarted
 from kantan_agents.core.events.emitter import Emitter, Stopwatch, outcome_of
 from kantan_agents.core.interception.calls import ToolCall, ToolNext
 from kantan_agents.core.interception.chain import around_tool_call
@@ -145,7 +145,7 @@ async def _with_events(events: Emitter, call: ToolCall, settled: Callable[[], Aw
     finally:
         if call.refusal is not None:
             await events.emit_end(
-                ToolCallRefused,
+                ToolCallDenied,
                 **names,
                 seconds=watch.seconds,
                 code=code_of(call.refusal) or "",
@@ -283,7 +283,7 @@ async def emit_refusal(call: ToolCall, error: Exception) -> None:
         await events.emit(ToolCallStarted, **names, arguments=call.arguments)
     finally:
         await events.emit_end(
-            ToolCallRefused,
+            ToolCallDenied,
             **names,
             seconds=0.0,
             code=code_of(error) or "",

@@ -11,6 +11,8 @@ import attrs
 from kantan_agents.durable.storage.database import RunDatabase
 
 _LIMIT = 1000
+_RENAMED = {"tool_call_refused": "tool_call_denied", "mcp_server_left_out": "mcp_server_omitted"}
+"""Types of events that earlier versions stored under another name."""
 
 
 @attrs.frozen
@@ -44,7 +46,7 @@ class Events:
                 ),
                 {"run": run_id, "after": sequence},
             ).all()
-        return [StoredEvent(number, json.loads(body)) for number, body in rows]
+        return [StoredEvent(number, _current(json.loads(body))) for number, body in rows]
 
     def last_after(self, sequences: Mapping[str, int]) -> dict[str, int]:
         """Return the last number of each run with new events."""
@@ -70,7 +72,7 @@ class Events:
                 {"run": run_id},
             ).all()
         return max((number for number, _ in rows), default=0), frozenset(
-            identity for _, identity in rows if identity is not None
+            _current_identity(identity) for _, identity in rows if identity is not None
         )
 
     def add(self, run_id: str, events: Sequence[tuple[int, str | None, str]]) -> None:
@@ -90,3 +92,15 @@ class Events:
                     for number, identity, body in events
                 ],
             )
+
+
+def _current(data: dict[str, Any]) -> dict[str, Any]:
+    kind = data["type"]
+    if kind == "history_compacted" and "is_summarised" in data:
+        return {("is_summarized" if key == "is_summarised" else key): value for key, value in data.items()}
+    return {**data, "type": _RENAMED[kind]} if kind in _RENAMED else data
+
+
+def _current_identity(identity: str) -> str:
+    kind, slash, rest = identity.partition("/")
+    return f"{_RENAMED.get(kind, kind)}{slash}{rest}"

@@ -1,4 +1,4 @@
-"""``Prices``: prices of models' tokens; ``Figures``: usage of model calls."""
+"""``Prices``: prices of models' tokens; ``UsageMetrics``: usage of model calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PER: Final = 1_000_000
 
 
 @attrs.frozen
-class Figures:
+class UsageMetrics:
     """The usage of a run.
 
     Attributes:
@@ -39,9 +39,9 @@ class Figures:
         """Input and output tokens together."""
         return self.input_tokens + self.output_tokens
 
-    def __add__(self, other: Figures) -> Figures:
+    def __add__(self, other: UsageMetrics) -> UsageMetrics:
         has_cost = self.cost is not None and other.cost is not None
-        return Figures(
+        return UsageMetrics(
             self.model_calls + other.model_calls,
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
@@ -93,10 +93,10 @@ class Prices:
             return None
         return (input_tokens * price[0] + output_tokens * price[1]) / _PER
 
-    def figures(self, model: str | None, counted: Any, seconds: float = 0.0) -> Figures:
+    def figures(self, model: str | None, counted: Any, seconds: float = 0.0) -> UsageMetrics:
         """Return the usage of a model call, from its answer or event."""
         used = tokens_of(counted)
-        return Figures(1, *used, seconds, self.cost(model, *used))
+        return UsageMetrics(1, *used, seconds, self.cost(model, *used))
 
 
 def is_price(price: object) -> bool:

@@ -16,11 +16,11 @@ class ToolUse:
         arguments: The arguments as JSON data; the string itself if it is not JSON.
         output: The result of the tool as a string; None if the call was denied or failed.
         agent: Name of the agent that called it.
-        is_refused: Whether the tool rules denied or a reviewer rejected the call.
+        is_denied: Whether the tool rules denied or a reviewer rejected the call.
     """
 
     name: str
     arguments: Any
     output: str | None
     agent: str
-    is_refused: bool = False
+    is_denied: bool = False

@@ -12,12 +12,12 @@ import attrs
 from kantan_agents.core.events import (
     Event,
     ModelCallFinished,
+    ToolCallDenied,
     ToolCallFinished,
-    ToolCallRefused,
     ToolCallStarted,
 )
 from kantan_agents.core.events.observers import OnlyKinds
-from kantan_agents.lab.experiment.prices import Figures, Prices
+from kantan_agents.lab.experiment.prices import Prices, UsageMetrics
 from kantan_agents.lab.experiment.tool_use import ToolUse
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture.canonical import decode
@@ -32,7 +32,7 @@ def _notice(event: Event) -> None:
         watch.add(event)
 
 
-_KINDS = (ModelCallFinished, ToolCallStarted, ToolCallFinished, ToolCallRefused)
+_KINDS = (ModelCallFinished, ToolCallStarted, ToolCallFinished, ToolCallDenied)
 
 notice = OnlyKinds(_notice, frozenset(_KINDS))
 """A handler for all agents, as judges are watched too."""
@@ -55,7 +55,7 @@ class Watch:
     def __init__(self, prices: Prices) -> None:
         self._prices = prices
         self._calls: dict[tuple[str, str], ToolUse] = {}
-        self.used = Figures(cost=prices.nothing)
+        self.used = UsageMetrics(cost=prices.nothing)
 
     @property
     def tool_calls(self) -> tuple[ToolUse, ...]:
@@ -71,13 +71,13 @@ class Watch:
             self._calls[event.run_id, event.call_id] = use
         elif isinstance(event, ToolCallFinished):
             self._evolve(event, output=None if event.output is None else mask(event.output))
-        elif isinstance(event, ToolCallRefused):
+        elif isinstance(event, ToolCallDenied):
             self._calls.setdefault(
                 (event.run_id, event.call_id), ToolUse(event.tool, None, None, event.agent)
             )
-            self._evolve(event, is_refused=True)
+            self._evolve(event, is_denied=True)
 
-    def _evolve(self, event: ToolCallFinished | ToolCallRefused, **changes: Any) -> None:
+    def _evolve(self, event: ToolCallFinished | ToolCallDenied, **changes: Any) -> None:
         key = (event.run_id, event.call_id)
         if key in self._calls:
             self._calls[key] = attrs.evolve(self._calls[key], **changes)

@@ -100,7 +100,7 @@ def check_budget(asked: ImproveArguments, parts: Parts) -> None:
         if needed > most:
             what = "of cost" if name == "cost" else name
             reason = (
-                f"one candidate takes about {needed:,.6g} {what}, with the sealed test, and the limit is "
+                f"one candidate takes about {needed:,.6g} {what}, with the held-out test, and the limit is "
                 f"{most:,.6g}; raise it, or choose a smaller cohort"
             )
             raise ImproveBudgetError(reason=reason)

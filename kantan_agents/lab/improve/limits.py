@@ -68,7 +68,7 @@ class CandidateLimits:
             refused = set(rated.refused) - set(before.refused if before is not None else ())
             if refused:
                 tools = ", ".join(sorted(refused))
-                return f"a call of {tools} is refused in the run {case_id}, and was not before"
+                return f"a call of {tools} is denied in the run {case_id}, and was not before"
             if rated.is_invalid and not (before is not None and before.is_invalid):
                 return f"the output does not fit its schema in the run {case_id}, and did before"
         return self._cost_obstacle(old, new)

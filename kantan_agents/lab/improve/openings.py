@@ -60,7 +60,7 @@ def next_opening(path: Path, cases: Collection[str]) -> Opening:
     return Opening.of(_count(path, rows, cases) + 1)
 
 
-def open_sealed(path: Path, key: str, prompt: str, cases: Collection[str]) -> Opening:
+def open_held_out(path: Path, key: str, prompt: str, cases: Collection[str]) -> Opening:
     """Store an opening; the same one again, by ``key``, is the same row."""
     values = (key, prompt, datetime.now(timezone.utc).isoformat(), json.dumps(sorted(cases)))
     with changing(path) as connection, transaction(connection):

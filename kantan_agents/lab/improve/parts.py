@@ -10,11 +10,11 @@ import attrs
 
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import CohortTooSmallError, EmptyDatasetError, InvalidOptionError
-from kantan_agents.lab.evaluation.dataset import Case, Dataset, SealedDataset
+from kantan_agents.lab.evaluation.dataset import Case, Dataset, HeldOutDataset
 from kantan_agents.lab.evaluation.dataset.recorded_cases import cases_of_trace
 from kantan_agents.lab.evaluation.statistics import fewest_cases
 from kantan_agents.lab.experiment.identity import plain
-from kantan_agents.lab.experiment.prices import Figures, Prices
+from kantan_agents.lab.experiment.prices import Prices, UsageMetrics
 from kantan_agents.lab.improve.openings import Opening
 from kantan_agents.lab.improve.units import units_of_cases
 from kantan_agents.lab.replay.cohort import (
@@ -42,7 +42,7 @@ class RecordedSource:
 
     case: Case
     record: RunRecord
-    used: Figures
+    used: UsageMetrics
 
     @property
     def trace_id(self) -> str:
@@ -57,7 +57,7 @@ class Parts:
     sources: Mapping[str, RecordedSource]
     train: Sequence[Case]
     validation: Sequence[Case]
-    test: SealedDataset
+    test: HeldOutDataset
     skipped: Sequence[Skipped]
 
     def estimates(self, case_ids: Iterable[str]) -> Amounts:
@@ -116,7 +116,7 @@ def check_sizes(parts: Parts, split: tuple[float, float, float], alpha: float) -
     lacking = [
         (math.ceil((need - found) / fraction), name, found, need)
         for name, found, need, fraction in zip(
-            ("training", "validation", "sealed test"), have, least, split, strict=True
+            ("training", "validation", "held-out test"), have, least, split, strict=True
         )
         if found < need
     ]

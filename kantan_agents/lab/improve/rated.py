@@ -91,7 +91,7 @@ def mean(values: Sequence[float]) -> float:
 def feedback_of(rated: Rated, perfect: float) -> tuple[str, ...]:
     """Return the mistakes of a run, most important first."""
     found = [
-        f"The call of the tool {name} was refused by the tool rules. It must not be made."
+        f"The call of the tool {name} was denied by the tool rules. It must not be made."
         for name in rated.refused
     ]
     if rated.is_invalid:
@@ -145,7 +145,7 @@ def repeated_run(source: RecordedSource, outcome: RunOutcome) -> tuple[Rated, tu
         outcome.status,
         refused=tuple(
             dict.fromkeys(
-                one.name for one in outcome.decisions if one.kind == "refusal" and one.before is None
+                one.name for one in outcome.decisions if one.kind == "denial" and one.before is None
             )
         ),
         is_invalid=outcome.status == "failed" and (outcome.error or "").startswith(_INVALID),
@@ -196,7 +196,7 @@ def _tool_uses_after(record: RunRecord, outcome: RunOutcome) -> tuple[ToolUse, .
             gone[key] -= 1
             continue
         kept.append(_use(call))
-    refused = {(one.agent, one.name) for one in outcome.decisions if _is_new(one, "refusal")}
+    refused = {(one.agent, one.name) for one in outcome.decisions if _is_new(one, "denial")}
     new = [one for one in outcome.decisions if _is_new(one, "tool call")]
     return (*kept, *(_new_use(one, refused) for one in new))
 
@@ -214,9 +214,9 @@ def _new_use(one: ChangedDecision, refused: Iterable[tuple[str, str]]) -> ToolUs
 
 
 def _use(call: ToolCallRecord) -> ToolUse:
-    is_refused = call.decision is not None and not call.decision.is_allowed
-    output = None if call.output is None or is_refused else str(call.output)
-    return ToolUse(call.tool.name, _data(call.arguments), output, call.agent, is_refused)
+    is_denied = call.decision is not None and not call.decision.is_allowed
+    output = None if call.output is None or is_denied else str(call.output)
+    return ToolUse(call.tool.name, _data(call.arguments), output, call.agent, is_denied)
 
 
 def _data(text: str) -> Any:

@@ -12,7 +12,7 @@ from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import JudgeFailedError, ReplayBudgetError, WorkingFolderError
 from kantan_agents.lab.evaluation import Case, ToolUse
 from kantan_agents.lab.evaluation.evaluators.judge_runs import traced_judges
-from kantan_agents.lab.experiment.prices import Figures
+from kantan_agents.lab.experiment.prices import UsageMetrics
 from kantan_agents.lab.experiment.watching import watched
 from kantan_agents.lab.experiment.work import Work
 from kantan_agents.lab.improve.arguments import ImproveArguments
@@ -113,7 +113,7 @@ class Rater:
             self._spending.count(outcomes[case.id].after.tokens, outcomes[case.id].after.cost)
         return outcomes
 
-    async def _keep_lost(self, used: Figures, kept: int) -> None:
+    async def _keep_lost(self, used: UsageMetrics, kept: int) -> None:
         """Store the usage of runs without a result; the others used ``kept`` tokens."""
         self._spending.count(used.tokens, used.cost)
         lost = used.tokens - kept
@@ -162,7 +162,7 @@ class Rater:
         if version == RECORDED:  # the judge sees the usage, although it is not paid for again
             finished = attrs.evolve(finished, **attrs.asdict(source.used))
         metadata = {EXPERIMENT_KEY: experiment_name(self._target.old)}
-        used, problem, error = Figures(cost=self._asked.runs.priced.nothing), "", None
+        used, problem, error = UsageMetrics(cost=self._asked.runs.priced.nothing), "", None
         with traced_judges(metadata, records_contents=not self._journal.withholds):
             for _ in range(_ATTEMPTS):
                 with self._spending.reserved(_JUDGE), watched(self._asked.runs.priced) as watch:

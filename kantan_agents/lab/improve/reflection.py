@@ -15,7 +15,7 @@ from kantan_agents.core.pipeline import run_result
 from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import AnswerCutOffError, ReflectionFailedError
 from kantan_agents.lab.evaluation.dataset import Case
-from kantan_agents.lab.experiment.prices import Figures
+from kantan_agents.lab.experiment.prices import UsageMetrics
 from kantan_agents.lab.experiment.watching import watched
 from kantan_agents.lab.experiment.work import is_fatal
 from kantan_agents.lab.improve.arguments import ImproveArguments
@@ -108,12 +108,12 @@ class Reflection:
         await self._journal.add_proposal(number, {**kept, "tokens": used.tokens, "cost": used.cost})
         return proposal
 
-    async def _ask(self, question: str) -> tuple[Proposal, Figures]:
+    async def _ask(self, question: str) -> tuple[Proposal, UsageMetrics]:
         config = RunConfig(
             trace_metadata={EXPERIMENT_KEY: self._experiment},
             trace_include_sensitive_data=not self._journal.withholds,
         )
-        used, problem, is_cut = Figures(cost=self._prices.nothing), "", False
+        used, problem, is_cut = UsageMetrics(cost=self._prices.nothing), "", False
         for _ in range(_ATTEMPTS):
             proposal = None
             with self._spending.reserved(_CALL, self._estimate(question)), watched(self._prices) as watch:

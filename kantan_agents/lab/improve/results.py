@@ -17,7 +17,7 @@ from kantan_agents.lab.improve.folder import Folder
 from kantan_agents.lab.improve.improvement import Improvement
 from kantan_agents.lab.improve.lineage import draw_lineage
 from kantan_agents.lab.improve.parts import Parts
-from kantan_agents.lab.improve.sealed_test import SealedResult
+from kantan_agents.lab.improve.sealed_test import HeldOutResult
 from kantan_agents.lab.improve.search import PromptSearch
 from kantan_agents.lab.improve.target import ImproveTarget
 from kantan_agents.traces.capture.diff_text import text_diff
@@ -31,7 +31,7 @@ def improvement_of(
     spending: SearchSpending,
     folder: Folder,
     new: Prompt | None,
-    tested: SealedResult | None,
+    tested: HeldOutResult | None,
 ) -> Improvement:
     """Return the result of a finished search."""
     agent, old, best = asked.agent, target.old, search.best
@@ -64,7 +64,7 @@ def improvement_of(
     )
 
 
-def _ended(one: Candidate, old: Candidate, best: Candidate | None, tested: SealedResult | None) -> Candidate:
+def _ended(one: Candidate, old: Candidate, best: Candidate | None, tested: HeldOutResult | None) -> Candidate:
     """Return a candidate with its final status and reason."""
     if best is not None and tested is not None and one.number == best.number:
         return attrs.evolve(one, status="winner" if tested.reason is None else "tested", reason=tested.reason)

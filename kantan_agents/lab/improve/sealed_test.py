@@ -11,7 +11,7 @@ from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.lab.evaluation import Case, Comparison, Evaluator, Score, VariantResults, compare
 from kantan_agents.lab.improve.candidate import Candidate
 from kantan_agents.lab.improve.limits import CandidateLimits
-from kantan_agents.lab.improve.openings import Opening, open_sealed
+from kantan_agents.lab.improve.openings import Opening, open_held_out
 from kantan_agents.lab.improve.parts import Parts
 from kantan_agents.lab.improve.rated import Rated, result_of
 from kantan_agents.lab.improve.rating import Rater
@@ -21,7 +21,7 @@ from kantan_agents.traces.store import TraceStore
 
 
 @attrs.frozen
-class SealedResult:
+class HeldOutResult:
     """The old version (a) and the candidate (b), and why (b) is not the new version."""
 
     opening: Opening
@@ -29,7 +29,7 @@ class SealedResult:
     reason: str | None
 
 
-async def run_sealed_test(
+async def run_held_out_test(
     store: TraceStore,
     parts: Parts,
     limits: CandidateLimits,
@@ -38,15 +38,15 @@ async def run_sealed_test(
     candidate: Candidate,
     new: Prompt,
     search: str,
-) -> SealedResult:
+) -> HeldOutResult:
     """Open the held-out cases and compare the old version with a candidate on them.
 
     Another ``search`` is another opening: it runs and judges both versions anew, another chance to win.
     """
     old = limits.old
     key = content_hash([search, parts.test.hash, hash_text(old.text), hash_text(candidate.text)])
-    opening = await run_sync(open_sealed, store.path, key, old.name, parts.test_ids)
-    cases = parts.test.unseal(f"test of candidate {candidate.number} of the prompt {old.name!r}").cases
+    opening = await run_sync(open_held_out, store.path, key, old.name, parts.test_ids)
+    cases = parts.test.open(f"test of candidate {candidate.number} of the prompt {old.name!r}").cases
     before = await rater.rate(old.text, cases)
     after = await rater.rate(candidate.text, cases)
     compared = await run_sync(
@@ -61,10 +61,10 @@ async def run_sealed_test(
     verdict = compared[judge.name]
     reason = None
     if obstacle is not None:
-        reason = f"in the sealed test, {obstacle}"
+        reason = f"in the held-out test, {obstacle}"
     elif verdict.verdict != "better":
-        reason = f"the sealed test does not show that it is better: {verdict.text}"
-    return SealedResult(opening, compared, reason)
+        reason = f"the held-out test does not show that it is better: {verdict.text}"
+    return HeldOutResult(opening, compared, reason)
 
 
 def _by_case(rated: Sequence[Rated]) -> dict[str, Rated]:

@@ -29,7 +29,7 @@ from kantan_agents.lab.improve.parts import Parts, check_sizes, parts_of
 from kantan_agents.lab.improve.rating import Rater, experiment_name
 from kantan_agents.lab.improve.reflection import Reflection, check_reflection
 from kantan_agents.lab.improve.results import contents_of, improvement_of
-from kantan_agents.lab.improve.sealed_test import SealedResult, run_sealed_test
+from kantan_agents.lab.improve.sealed_test import HeldOutResult, run_held_out_test
 from kantan_agents.lab.improve.search import PromptSearch
 from kantan_agents.lab.improve.target import ImproveTarget, find_target, next_version
 from kantan_agents.lab.replay.cohort import Cohort
@@ -147,16 +147,16 @@ class WholeSearch:
 
     async def _tested(
         self, parts: Parts, limits: CandidateLimits, rater: Rater, best: Candidate, new: Prompt, search: str
-    ) -> SealedResult:
+    ) -> HeldOutResult:
         self._step = "test"
         self._spending.begin_test()
         self._report()
         asked = self._asked
         try:
-            return await run_sealed_test(asked.store, parts, limits, rater, asked.judge, best, new, search)
+            return await run_held_out_test(asked.store, parts, limits, rater, asked.judge, best, new, search)
         except BudgetUsedUpError as error:
             reason = (
-                f"it does not suffice for the sealed test; {self._spending.tokens:,} tokens were used. "
+                f"it does not suffice for the held-out test; {self._spending.tokens:,} tokens were used. "
                 "Start it again with a higher limit, and it goes on"
             )
             raise ImproveBudgetError(reason=reason) from error

@@ -14,7 +14,7 @@ from kantan_agents.agent.options import checked_items
 from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.core.context import Context, check_context
 from kantan_agents.core.events.emitter import Stopwatch
-from kantan_agents.errors import InvalidOptionError, JudgementError
+from kantan_agents.errors import InvalidOptionError, JudgmentError
 from kantan_agents.lab.judges.instructions import (
     JudgeTemplates,
     checked_language,
@@ -159,7 +159,7 @@ class StatusJudge:
             **runner_options: As for ``Agent.run_async``, applied to each stage: ``run_config``, ...
 
         Raises:
-            JudgementError: E44, no stage gave a valid answer.
+            JudgmentError: E44, no stage gave a valid answer.
             InvalidOptionError: E75, ``content`` is not a str.
             Exception: Any error of a judge's run other than an unusable reply.
 
@@ -230,7 +230,7 @@ class StatusJudge:
                 )
                 record_attempt(span, attempts[-1], result, config)
                 if result.step is None and stage is stages[-1]:
-                    raise JudgementError(attempts=tuple(attempts))
+                    raise JudgmentError(attempts=tuple(attempts))
             if result.step is not None:
                 break
         return self._verdict(result, attempts)
@@ -265,7 +265,7 @@ async def judge_status(
 
     Raises:
         InvalidJudgeRulesError: E45, the rules are invalid.
-        JudgementError: E44, no stage gave a valid answer.
+        JudgmentError: E44, no stage gave a valid answer.
         InvalidOptionError: E75, an option has an invalid value.
 
     Returns:

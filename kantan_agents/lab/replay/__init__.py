@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kantan_agents.support.package_names import lazy_names, make_callable
 
 if TYPE_CHECKING:
-    from kantan_agents.lab.experiment.prices import Figures
+    from kantan_agents.lab.experiment.prices import UsageMetrics
     from kantan_agents.lab.replay.change import Change
     from kantan_agents.lab.replay.cohort import Cohort, Skipped
     from kantan_agents.lab.replay.experiment.experiment import Experiment
@@ -22,12 +22,12 @@ __all__ = [
     "ChangedDecision",
     "Cohort",
     "Experiment",
-    "Figures",
     "NewCall",
     "Recording",
     "Replay",
     "RunOutcome",
     "Skipped",
+    "UsageMetrics",
     "record_again",
     "record_again_async",
     "replay",
@@ -39,7 +39,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "kantan_agents.lab.experiment.prices": ("Figures",),
+        "kantan_agents.lab.experiment.prices": ("UsageMetrics",),
         "kantan_agents.lab.replay.change": ("Change",),
         "kantan_agents.lab.replay.cohort": ("Cohort", "Skipped"),
         "kantan_agents.lab.replay.experiment.experiment": ("Experiment",),

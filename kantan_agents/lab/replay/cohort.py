@@ -11,7 +11,7 @@ import attrs
 from typing_extensions import Self, Unpack
 
 from kantan_agents.errors import EmptyCohortError, InvalidOptionError, KantanAgentsError, ReplayBudgetError
-from kantan_agents.lab.experiment.prices import Figures, Prices
+from kantan_agents.lab.experiment.prices import Prices, UsageMetrics
 from kantan_agents.lab.replay.provider_side import held_by_provider, runs_here, why_not_repeated
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.support.arguments import checked_int
@@ -155,9 +155,9 @@ def obstacle(recording: Recording, live: Iterable[str]) -> str | None:
 
 def recorded_figures(
     runs: Iterable[RunRecord], prices: Prices, models: Mapping[str, str] | None = None
-) -> Figures:
+) -> UsageMetrics:
     """Return the usage of recorded runs, at the prices of ``models`` by agent if given."""
-    total = Figures(cost=prices.nothing)
+    total = UsageMetrics(cost=prices.nothing)
     for run in runs:
         for call in run.model_calls:
             model = (models or {}).get(call.agent, call.model)
@@ -170,7 +170,7 @@ def estimated_use(recording: Recording, prices: Prices, models: Mapping[str, str
     return expected_amounts(recorded_figures(recording.runs, prices, models))
 
 
-def expected_amounts(used: Figures) -> Amounts:
+def expected_amounts(used: UsageMetrics) -> Amounts:
     """Return the expected ``tokens`` and ``cost`` of a similar run."""
     return {"tokens": used.tokens or None, "cost": used.cost if used.tokens else None}
 

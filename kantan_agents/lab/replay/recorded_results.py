@@ -56,6 +56,16 @@ def _content(data: Mapping[str, Any]) -> Any:
     return _CONTENT[data["type"]].model_validate(data)
 
 
+_RENAMED: Final = {
+    "EditRefusedError": "EditRejectedError",
+    "JudgementError": "JudgmentError",
+    "SealedDatasetError": "HeldOutDatasetError",
+    "URLRefusedError": "URLRejectedError",
+    "UndefinedMarkerError": "UndefinedPlaceholderError",
+}
+"""Errors of this library that earlier versions recorded under another name."""
+
+
 def error_of(recorded: RecordedError) -> Exception:
     """Return a recorded error as an exception for which middleware acts as for the original.
 
@@ -64,7 +74,7 @@ def error_of(recorded: RecordedError) -> Exception:
     ``ReplayedFailureError`` with the recorded name. Attributes of this library's errors are None.
     """
     if recorded.code is not None:
-        own = getattr(kantan_agents.errors, recorded.type, None)
+        own = getattr(kantan_agents.errors, _RENAMED.get(recorded.type, recorded.type), None)
         if isinstance(own, type) and issubclass(own, KantanAgentsError):
             return _own_error(own, recorded)
     return _of_client(recorded) or _of_known_class(recorded) or _stand_in(recorded)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kantan_agents.lab.rollout.steer import promote, promote_async, status, status_async, stop, stop_async
     from kantan_agents.lab.rollout.stored_rollouts import history, rollouts
     from kantan_agents.lab.rollout.verdict.status import (
-        ArmFigures,
+        ArmMetrics,
         GuardEvidence,
         MetricEvidence,
         RolloutStatus,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Arm",
-    "ArmFigures",
+    "ArmMetrics",
     "GuardEvidence",
     "MetricEvidence",
     "Rollout",
@@ -61,7 +61,7 @@ __getattr__, __dir__ = lazy_names(
         ),
         "kantan_agents.lab.rollout.stored_rollouts": ("history", "rollouts"),
         "kantan_agents.lab.rollout.verdict.status": (
-            "ArmFigures",
+            "ArmMetrics",
             "GuardEvidence",
             "MetricEvidence",
             "RolloutStatus",

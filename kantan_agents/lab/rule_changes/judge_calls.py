@@ -34,7 +34,7 @@ class NotJudgedError(Exception):
 
 
 @attrs.frozen
-class Judgement:
+class Judgment:
     """The decisions of the recorded and of the other rules."""
 
     before: RecordedDecision
@@ -58,7 +58,7 @@ class Judge:
         self._decided: Memo[tuple[int, int, str], tuple[RuleLayers, ToolFacts, RecordedDecision]]
         self._decided = Memo()
 
-    def judge(self, call: ToolCallRecord, run: RecordedRun, above: Callers) -> Judgement | None:
+    def judge(self, call: ToolCallRecord, run: RecordedRun, above: Callers) -> Judgment | None:
         """Return both decisions; None for an invalid call; raise if the record lacks facts."""
         made = call.decision
         if tuple(run.missing):
@@ -83,7 +83,7 @@ class Judge:
 
     def _judged(
         self, call: ToolCallRecord, made: RecordedDecision, run: RecordedRun, above: Callers
-    ) -> Judgement:
+    ) -> Judgment:
         before = self._recorded.layers(call.rules)
         if any(name == USER for name, _ in before.layers):
             raise NotJudgedError("a user has made it with a command: the rules for users decide")
@@ -102,7 +102,7 @@ class Judge:
         other = self._decide(after, tool, call)
         if other.is_allowed and not made.is_allowed and _is_malformed(call):
             other = made  # the rules would allow it, but it would fail
-        return Judgement(made, other)
+        return Judgment(made, other)
 
     def _check_arguments(self, call: ToolCallRecord) -> None:
         if call.has_other_arguments:

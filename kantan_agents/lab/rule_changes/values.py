@@ -50,11 +50,11 @@ class FlipCounts:
     """The number of decisions that flip.
 
     Attributes:
-        newly_refused: Number of calls that were allowed and would be denied.
+        newly_denied: Number of calls that were allowed and would be denied.
         newly_allowed: Number of calls that were denied and would be allowed.
     """
 
-    newly_refused: int = 0
+    newly_denied: int = 0
     newly_allowed: int = 0
 
 
@@ -116,7 +116,7 @@ class WhatIf:
     incomplete: Sequence[IncompleteTrace]
 
     @property
-    def newly_refused(self) -> Sequence[Flip]:
+    def newly_denied(self) -> Sequence[Flip]:
         """The calls that were allowed and would be denied."""
         return tuple(flip for flip in self.flips if not flip.is_allowed)
 

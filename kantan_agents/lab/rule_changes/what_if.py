@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import attrs
 
 from kantan_agents.errors import InvalidOptionError, NoRecordedCallsError
-from kantan_agents.lab.rule_changes.judge_calls import Judge, Judgement, NotJudgedError
+from kantan_agents.lab.rule_changes.judge_calls import Judge, Judgment, NotJudgedError
 from kantan_agents.lab.rule_changes.recorded_rules import RecordedRules
 from kantan_agents.lab.rule_changes.replaced_rules import Callers, RecordedRun, Replacement
 from kantan_agents.lab.rule_changes.values import Flip, IncompleteTrace, UnjudgedCall, WhatIf
@@ -105,7 +105,7 @@ class _Question:
 
     def _judgements(
         self, trace_id: str, run: RecordedRun, above: Callers
-    ) -> list[tuple[ToolCallRecord, Judgement]]:
+    ) -> list[tuple[ToolCallRecord, Judgment]]:
         judged = []
         for call in run.tool_calls:
             try:
@@ -154,7 +154,7 @@ class _Question:
 class _Order:
     """Which calls follow the first flip of their run, or of a run around it."""
 
-    judged: Mapping[str, Sequence[tuple[ToolCallRecord, Judgement]]]
+    judged: Mapping[str, Sequence[tuple[ToolCallRecord, Judgment]]]
     above: Callers
     _first: dict[str, int | None] = attrs.field(factory=dict, init=False)
 
@@ -183,7 +183,7 @@ class _Order:
         return flipped is call or flipped.started_at <= call.started_at
 
 
-def _flip(trace_id: str, run_id: str, call: ToolCallRecord, found: Judgement, *, is_first: bool) -> Flip:
+def _flip(trace_id: str, run_id: str, call: ToolCallRecord, found: Judgment, *, is_first: bool) -> Flip:
     return Flip(
         trace_id=trace_id,
         run_id=run_id,

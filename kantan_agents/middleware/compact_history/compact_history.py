@@ -15,7 +15,7 @@ from kantan_agents.middleware.compact_history.request import CallRequest
 from kantan_agents.middleware.compact_history.run_memory import RunMemory
 from kantan_agents.middleware.compact_history.shorten import TokenLimits
 from kantan_agents.middleware.compact_history.step import Step
-from kantan_agents.middleware.compact_history.summarise import Summariser
+from kantan_agents.middleware.compact_history.summarize import Summarizer
 from kantan_agents.models.origin import name_of
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
 from kantan_agents.support.log import get_logger
@@ -62,7 +62,7 @@ class CompactHistory(Middleware):
         reduce_to: The share of ``max_tokens`` to which it is shortened.
         keep_turns: How many of the latest turns stay. The latest message of the user always stays.
         keep_first: Whether the first message of the user stays, for example because it contains the task.
-        summariser: The model that summarizes, as for ``Agent(model=...)``, or an ``Agent``, which is then
+        summarizer: The model that summarizes, as for ``Agent(model=...)``, or an ``Agent``, which is then
             run. None is the model of the call. False omits turns without a summary.
         on_too_long: The reaction to a request that is still longer than ``max_tokens``: ``"raise"`` (E177) or
             ``"send"``, with a warning.
@@ -71,7 +71,7 @@ class CompactHistory(Middleware):
 
     Raises:
         InvalidOptionError: E75, an argument has an invalid value.
-        ModelNotFoundError: E19, ``summariser`` is an unknown name.
+        ModelNotFoundError: E19, ``summarizer`` is an unknown name.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class CompactHistory(Middleware):
         reduce_to: float = 0.5,
         keep_turns: int = 6,
         keep_first: bool = False,
-        summariser: object = None,
+        summarizer: object = None,
         on_too_long: OnTooLong = "raise",
         remember: int = 256,
     ) -> None:
@@ -102,7 +102,7 @@ class CompactHistory(Middleware):
             name: TokenLimits(most, int(most * begin), int(most * target), turns, first)
             for name, most in _checked_limits(max_tokens).items()
         }
-        self._summariser = None if summariser is False else Summariser.of(summariser)
+        self._summarizer = None if summarizer is False else Summarizer.of(summarizer)
         self._raises = on_too_long == "raise"
         self._shared = Memory(checked_int("remember", remember, 1))
 
@@ -122,9 +122,9 @@ class CompactHistory(Middleware):
         request = CallRequest.of(call, limits, memory)
         if not request.is_long_enough:
             return await call_next(call)
-        writer = None if self._summariser is None else self._summariser.name
+        writer = None if self._summarizer is None else self._summarizer.name
         window = (self._limits_for(writer) or limits) if writer is not None else limits
-        step = Step(call, call_next, self._summariser, window=window.begin, raises=self._raises)
+        step = Step(call, call_next, self._summarizer, window=window.begin, raises=self._raises)
         plan = await step.plan_for(request)
         sent = request.sent(plan)
         model, whole = call.model, call.input

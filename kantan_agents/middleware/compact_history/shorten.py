@@ -69,14 +69,14 @@ def shortened(
     *,
     size: float,
     ratio: float,
-    summarises: bool,
+    summarizes: bool,
 ) -> CompactionPlan:
     """Return a plan for a conversation that has become too long.
 
     It is the plan before if the target is out of reach, little can be saved, and the request may be sent
     without it. Newly removed items count as unread. ``ratio`` is counted tokens for each estimated one.
     """
-    draft = _Draft(conversation, before, limits, size, ratio, limits.summary if summarises else 0)
+    draft = _Draft(conversation, before, limits, size, ratio, limits.summary if summarizes else 0)
     draft.cut_giants()
     draft.stub_old_results()
     draft.remove_old_turns()

@@ -23,7 +23,7 @@ from kantan_agents.middleware.compact_history.plan import CompactionPlan
 from kantan_agents.middleware.compact_history.recorded_plans import RecordedPlan
 from kantan_agents.middleware.compact_history.request import CallRequest
 from kantan_agents.middleware.compact_history.shorten import shortened
-from kantan_agents.middleware.compact_history.summarise import Summariser, summary_of
+from kantan_agents.middleware.compact_history.summarize import Summarizer, summary_of
 from kantan_agents.middleware.compact_history.tool_results import is_stub
 from kantan_agents.support.log import get_logger
 
@@ -46,14 +46,14 @@ class Step:
         self,
         call: ModelCall,
         call_next: ModelNext,
-        summariser: Summariser | None,
+        summarizer: Summarizer | None,
         *,
         window: int,
         raises: bool,
     ) -> None:
         self._call = call
         self._call_next = call_next
-        self._summariser = summariser
+        self._summarizer = summarizer
         self._window = window
         self._raises = raises
 
@@ -68,8 +68,8 @@ class Step:
             self._check(request, before, wanted)
         if wanted == before:
             return before
-        grows = self._summariser is not None and wanted.removed > before.removed
-        return await self._reported(request, before, wanted, is_to_be_summarised=grows)
+        grows = self._summarizer is not None and wanted.removed > before.removed
+        return await self._reported(request, before, wanted, is_to_be_summarized=grows)
 
     def _wanted(self, request: CallRequest, before: CompactionPlan) -> CompactionPlan:
         """Newly omitted items are not summarized yet."""
@@ -82,14 +82,14 @@ class Step:
             request.limits,
             size=sent.size,
             ratio=sent.ratio,
-            summarises=self._summariser is not None,
+            summarizes=self._summarizer is not None,
         )
 
     def _recorded(self, request: CallRequest) -> RecordedPlan | None:
         plans = request.memory.recorded
         if plans is None:
             return None
-        by_agent = self._summariser is not None and self._summariser.agent is not None
+        by_agent = self._summarizer is not None and self._summarizer.agent is not None
         return plans.find(self._call, request.conversation.items, by_agent=by_agent)
 
     async def _as_recorded(
@@ -99,10 +99,10 @@ class Step:
         plan = recorded.plan
         if plan == before:
             return before
-        if recorded.was_asked and plan.removed > before.removed and self._summariser is not None:
+        if recorded.was_asked and plan.removed > before.removed and self._summarizer is not None:
             unread = before.unread + len(plan.removed) - len(before.removed)
             wanted = attrs.evolve(plan, summary=before.summary, unread=unread)
-            return await self._reported(request, before, wanted, is_to_be_summarised=True)
+            return await self._reported(request, before, wanted, is_to_be_summarized=True)
         if plan == self._wanted(request, before):
             return await self._reported(request, before, plan)
         request.keep(plan, is_shared=False)  # the plan of an earlier run
@@ -123,15 +123,15 @@ class Step:
         before: CompactionPlan,
         wanted: CompactionPlan,
         *,
-        is_to_be_summarised: bool = False,
+        is_to_be_summarized: bool = False,
     ) -> CompactionPlan:
         call = self._call
         names: dict[str, Any] = {"model": request.model, "limit": request.limits.most}
         error: Exception | None = None
         with custom_span(SPAN, {"agent": call.agent, **names}) as span:
-            if is_to_be_summarised:
+            if is_to_be_summarized:
                 try:
-                    wanted = await self._summarised(request, before, wanted)
+                    wanted = await self._summarized(request, before, wanted)
                 except Exception as raised:
                     if isinstance(raised, KantanAgentsError) and not isinstance(raised, _MODEL_SPECIFIC):
                         raise
@@ -139,22 +139,26 @@ class Step:
                     message = "a summary failed, so turns are left out without it"
                     _log.warning(message, run_id=call.run.id, error=loggable(raised))
             facts = {**names, **_facts(request, before, wanted, error)}
-            span.span_data.data.update(facts)
+            # The key in traces, which other tools read.
+            stored = {
+                "is_summarised" if name == "is_summarized" else name: fact for name, fact in facts.items()
+            }
+            span.span_data.data.update(stored)
         _log.info("history compacted", run_id=call.run.id, agent=call.agent, **facts)
         request.keep(wanted, is_shared=error is None)
         if call.run.events is not None:
             await call.run.events.emit(HistoryCompacted, agent=call.agent, **facts)
         return wanted
 
-    async def _summarised(
+    async def _summarized(
         self, request: CallRequest, before: CompactionPlan, wanted: CompactionPlan
     ) -> CompactionPlan:
-        assert self._summariser is not None
+        assert self._summarizer is not None
         read = before.removed if before.summary is not None and not before.unread else frozenset()
         places = sorted(wanted.removed - read)
         items = request.conversation.items
         journal, kept_as = self._call.run._journal, None
-        if journal is not None and self._summariser.agent is not None:
+        if journal is not None and self._summarizer.agent is not None:
             # The run stores its own model calls. The run of an agent is not part of it.
             kept_as = f"compact_history/{request.limits.most}/{request.digests[wanted.covers - 1].hex()}"
             known = journal.known(kept_as)
@@ -163,7 +167,7 @@ class Step:
         summary = await summary_of(
             [items[place] for place in places],
             before.summary if read else None,
-            ask=self._summariser.asks(self._call, self._call_next),
+            ask=self._summarizer.asks(self._call, self._call_next),
             most=request.limits.summary,
             window=self._window,
         )
@@ -182,7 +186,7 @@ def _facts(
         "results_removed": stubs,
         "results_cut": len(plan.replaced) - stubs,
         "items_removed": len(plan.removed),
-        "is_summarised": plan.summary is not None,
+        "is_summarized": plan.summary is not None,
         "error_type": None if error is None else type(error).__name__,
     }
 

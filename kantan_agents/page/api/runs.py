@@ -37,8 +37,8 @@ def filters_of(query: QueryParams) -> dict[str, Any]:
                 option="errors", reason=f"must be one of {', '.join(_ERRORS)}, not {errors!r}"
             )
         found |= _ERRORS[errors]
-    if flag_of(query, "refused"):
-        found["has_refusal"] = True
+    if flag_of(query, "denied"):
+        found["has_denial"] = True
     if flag_of(query, "cut"):
         found["has_cut_answer"] = True
     found["rubric_below"] = number_of(query, "score_below")

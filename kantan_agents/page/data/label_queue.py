@@ -246,5 +246,5 @@ def _call(call: ToolUse) -> dict[str, Any]:
         "name": call.name,
         "arguments": cut(call.arguments),
         "output": None if call.output is None else cut(call.output),
-        "refused": call.is_refused,
+        "denied": call.is_denied,
     }

@@ -12,7 +12,7 @@ import attrs
 import httpx
 from anyio import to_thread
 
-from kantan_agents.errors import FetchError, URLRefusedError
+from kantan_agents.errors import FetchError, URLRejectedError
 from kantan_agents.models.tls import no_tls, tls_settings
 from kantan_agents.support.invisible import without_invisible
 from kantan_agents.toolkit.web.markdown import markdown_of
@@ -110,7 +110,7 @@ async def _follow(
 def _target(url: httpx.URL, location: str) -> httpx.URL | None:
     try:
         return checked_url(str(url.join(location)))
-    except (httpx.InvalidURL, URLRefusedError, UnicodeError, ValueError):
+    except (httpx.InvalidURL, URLRejectedError, UnicodeError, ValueError):
         return None
 
 

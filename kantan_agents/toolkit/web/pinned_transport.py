@@ -13,7 +13,7 @@ from typing import Final
 import anyio
 import httpx
 
-from kantan_agents.errors import FetchError, URLRefusedError
+from kantan_agents.errors import FetchError, URLRejectedError
 
 NOT_PUBLIC: Final = (
     # IANA IPv4 Special-Purpose Address Registry
@@ -107,7 +107,7 @@ async def _checked_addresses(url: str, host: str, port: int, *, private: bool) -
         # All of them: an attacker's name may have a public address and a private one.
         if not private and not is_public(ip_address(address.partition("%")[0])):
             reason = f"{host} is {address}, which is not an address of the public internet"
-            raise URLRefusedError(url=url, reason=reason)
+            raise URLRejectedError(url=url, reason=reason)
     if not addresses:
         raise FetchError(url=url, reason=f"the host {host} has no address")
     return addresses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from kantan_agents.errors import URLRefusedError
+from kantan_agents.errors import URLRejectedError
 from kantan_agents.tool_rules.paths_and_hosts import canonical_host
 
 _LONGEST = 4000
@@ -18,7 +18,7 @@ def checked_url(text: str) -> httpx.URL:
     """
     reason, url = _read(text)
     if url is None:
-        raise URLRefusedError(url=text[:200], reason=reason)
+        raise URLRejectedError(url=text[:200], reason=reason)
     return url
 
 

@@ -11,7 +11,7 @@ from agents import FunctionTool
 
 from kantan_agents.agent.bridge import SDKAgent
 from kantan_agents.core.pipeline import current_run
-from kantan_agents.errors import FetchError, URLRefusedError
+from kantan_agents.errors import FetchError, URLRejectedError
 from kantan_agents.support.invisible import by_code
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tool_rules.decide import decide_call
@@ -57,7 +57,7 @@ def web_fetch(limits: FetchLimits, length: int, *, approval: bool) -> FunctionTo
         _PROPERTIES,
         ["url"],
         work,
-        returned=(FetchError, URLRefusedError),
+        returned=(FetchError, URLRejectedError),
         approval=approval,
     )
     declare_match(tool, "url", "domain", host_of)

@@ -21,7 +21,7 @@ from agents.tool import (
 
 from kantan_agents.core.interception import ToolCall, ToolNext, pending_error
 from kantan_agents.errors import (
-    EditRefusedError,
+    EditRejectedError,
     FileChangedError,
     FileForbiddenError,
     FileNotUsableError,
@@ -34,7 +34,7 @@ from kantan_agents.errors import (
 _FOR_THE_MODEL = (
     OutsideRootError,
     FileNotUsableError,
-    EditRefusedError,
+    EditRejectedError,
     FileChangedError,
     InvalidPatternError,
     FileForbiddenError,

@@ -11,7 +11,7 @@ import attrs
 from agents import RunContextWrapper, SpanError
 from agents.tracing import mcp_tools_span
 
-from kantan_agents.core.events import MCPServerLeftOut
+from kantan_agents.core.events import MCPServerOmitted
 from kantan_agents.core.interception import error_message
 from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import KantanAgentsError, MCPServerUnavailableError
@@ -175,10 +175,10 @@ async def _note_left_out(
         if (agent.name, tended) in noted:
             return
         noted.add((agent.name, tended))
-    _log.warning("mcp_server_left_out", server=failure.server, agent=agent.name, error=message)
+    _log.warning("mcp_server_omitted", server=failure.server, agent=agent.name, error=message)
     if run is not None and run.events is not None:
         await run.events.emit(
-            MCPServerLeftOut, agent=agent.name, server=failure.server, code=failure.code, message=message
+            MCPServerOmitted, agent=agent.name, server=failure.server, code=failure.code, message=message
         )
 
 

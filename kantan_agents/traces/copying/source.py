@@ -26,7 +26,7 @@ _LEFT_OUT: Final = {
     "kantan_agents_experiments": "experiments",
     "kantan_agents_rollouts": "rollouts",
     "kantan_agents_run_scores": "scores of runs",
-    "kantan_agents_sealed_openings": "openings of sealed cases",
+    "kantan_agents_sealed_openings": "openings of held-out cases",
 }
 
 

@@ -18,7 +18,7 @@ from kantan_agents.traces.store.connection import reading
 from kantan_agents.traces.store.engine import engine_of
 from kantan_agents.traces.store.filters import Filters
 from kantan_agents.traces.store.records import StoredTrace
-from kantan_agents.traces.store.summarise import read_trace
+from kantan_agents.traces.store.summarize import read_trace
 
 _PAGE = 100
 _FROM_METADATA = ("agent_name", "prompt_name", "prompt_version", "prompt_id", "agent_run_id")

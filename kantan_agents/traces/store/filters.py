@@ -30,7 +30,7 @@ class TraceFilters(TypedDict, total=False):
     tool: str | None
     has_error: bool | None
     has_failed: bool | None
-    has_refusal: bool | None
+    has_denial: bool | None
     has_cut_answer: bool | None
     rubric_below: float | None
     started_from: datetime | None
@@ -49,7 +49,7 @@ class Filters:
         has_error: Whether a span has an error.
         has_failed: Whether the run failed; False finds runs that ended without an error. Unfinished runs
             match neither.
-        has_refusal: Whether the tool rules denied a call.
+        has_denial: Whether the tool rules denied a call.
         has_cut_answer: Whether an answer of a model was cut off.
         rubric_below: A verdict has a score below this.
         started_from: Earliest start of a span.
@@ -61,7 +61,7 @@ class Filters:
     tool: str | None = None
     has_error: bool | None = None
     has_failed: bool | None = None
-    has_refusal: bool | None = None
+    has_denial: bool | None = None
     has_cut_answer: bool | None = None
     rubric_below: float | None = None
     started_from: datetime | None = None
@@ -105,7 +105,7 @@ def checked_filters(
     tool: str | None = None,
     has_error: bool | None = None,
     has_failed: bool | None = None,
-    has_refusal: bool | None = None,
+    has_denial: bool | None = None,
     has_cut_answer: bool | None = None,
     rubric_below: float | None = None,
     started_from: datetime | None = None,
@@ -121,7 +121,7 @@ def checked_filters(
     flags = {
         "has_error": has_error,
         "has_failed": has_failed,
-        "has_refusal": has_refusal,
+        "has_denial": has_denial,
         "has_cut_answer": has_cut_answer,
     }
     for name, flag in flags.items():
@@ -137,7 +137,7 @@ def checked_filters(
         tool=tool,
         has_error=has_error,
         has_failed=has_failed,
-        has_refusal=has_refusal,
+        has_denial=has_denial,
         has_cut_answer=has_cut_answer,
         rubric_below=rubric_below,
         started_from=started_from,

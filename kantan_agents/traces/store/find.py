@@ -23,7 +23,7 @@ from kantan_agents.traces.store.candidates import newest_first
 from kantan_agents.traces.store.filters import Filters
 from kantan_agents.traces.store.runs import traces_with_inner_runs
 from kantan_agents.traces.store.span_records import KantanSearch, mapping_of
-from kantan_agents.traces.store.summarise import ended_as_wanted
+from kantan_agents.traces.store.summarize import ended_as_wanted
 from kantan_agents.traces.tables import create_views, storable_json, storable_text, valid_json
 from kantan_agents.traces.trigrams import fold, lower_ascii
 
@@ -144,8 +144,8 @@ def _candidates(
     values: dict[str, Any] = {"tool": filters.tool, "score": filters.rubric_below}
     if filters.tool is not None:
         conditions.append(_CALLED)
-    if filters.has_refusal is not None:
-        conditions.append(_REFUSED if filters.has_refusal else f"NOT {_REFUSED}")
+    if filters.has_denial is not None:
+        conditions.append(_REFUSED if filters.has_denial else f"NOT {_REFUSED}")
     if filters.has_cut_answer is not None:
         conditions.append(_CUT if filters.has_cut_answer else f"NOT {_CUT}")
     if filters.rubric_below is not None:

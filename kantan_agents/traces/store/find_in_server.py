@@ -18,7 +18,7 @@ from kantan_agents.traces.postgres.connection import ServerConnection, server_of
 from kantan_agents.traces.postgres.dialect import PREFIX
 from kantan_agents.traces.postgres.schema import has_trigrams
 from kantan_agents.traces.store.filters import Filters
-from kantan_agents.traces.store.summarise import ended_as_wanted
+from kantan_agents.traces.store.summarize import ended_as_wanted
 from kantan_agents.traces.trigrams import LENGTH, forms_of
 
 _FIRST_WINDOW: Final = 256
@@ -156,8 +156,8 @@ def _conditions(filters: Filters, tz: tzinfo) -> tuple[list[str], dict[str, Any]
     values: dict[str, Any] = {"tool": filters.tool, "score": filters.rubric_below}
     if filters.tool is not None:
         conditions.append(_CALLED)
-    if filters.has_refusal is not None:
-        conditions.append(_REFUSED if filters.has_refusal else f"NOT {_REFUSED}")
+    if filters.has_denial is not None:
+        conditions.append(_REFUSED if filters.has_denial else f"NOT {_REFUSED}")
     if filters.has_cut_answer is not None:
         conditions.append(_CUT if filters.has_cut_answer else f"NOT {_CUT}")
     if filters.rubric_below is not None:

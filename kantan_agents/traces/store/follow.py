@@ -16,7 +16,7 @@ from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.store.connection import reading, sqlite_errors
 from kantan_agents.traces.store.records import TraceSummary
 from kantan_agents.traces.store.span_records import mapping_of
-from kantan_agents.traces.store.summarise import read_summaries
+from kantan_agents.traces.store.summarize import read_summaries
 
 # Several: they may be deleted, and SQLite then reuses their rowids.
 _REMEMBERED = 100

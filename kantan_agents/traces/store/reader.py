@@ -43,7 +43,7 @@ from kantan_agents.traces.store.records import (
 )
 from kantan_agents.traces.store.resolve_id import resolve_trace_id
 from kantan_agents.traces.store.retention import Retention
-from kantan_agents.traces.store.summarise import read_summaries, read_trace
+from kantan_agents.traces.store.summarize import read_summaries, read_trace
 from kantan_agents.traces.store.verdicts import failed_verdicts, judged_trace
 
 
@@ -61,7 +61,7 @@ class TraceReader(PromptReader):
         tool: str | None = None,
         has_error: bool | None = None,
         has_failed: bool | None = None,
-        has_refusal: bool | None = None,
+        has_denial: bool | None = None,
         has_cut_answer: bool | None = None,
         rubric_below: float | None = None,
         started_from: datetime | None = None,
@@ -84,7 +84,7 @@ class TraceReader(PromptReader):
             has_error: Whether a span of the trace has an error, including errors that the run recovered from.
             has_failed: True for runs that ended with an error, False for runs that ended without one. A run
                 that has not ended matches neither.
-            has_refusal: Whether the tool rules denied a call in the trace.
+            has_denial: Whether the tool rules denied a call in the trace.
             has_cut_answer: Whether a model's answer in the trace was cut off.
             rubric_below: A verdict in the trace has a score below this.
             started_from: A span of the trace started then or later.
@@ -110,7 +110,7 @@ class TraceReader(PromptReader):
             tool=tool,
             has_error=has_error,
             has_failed=has_failed,
-            has_refusal=has_refusal,
+            has_denial=has_denial,
             has_cut_answer=has_cut_answer,
             rubric_below=rubric_below,
             started_from=started_from,

@@ -144,7 +144,7 @@ class Ends:
             opened.span.add_event(names.TOOL_REFUSED, of_refusal(said, has_content=seen.has_content))
             if opened.operation == names.EXECUTE_TOOL:
                 opened.error = str(data.data.get("code") or UNKNOWN)
-                opened.span.set_status(Status(StatusCode.ERROR, "refused by the tool rules"))
+                opened.span.set_status(Status(StatusCode.ERROR, "denied by the tool rules"))
         elif name == JUDGE_SPAN:
             event = of_verdict(said, None if is_own else opened.agent, has_content=seen.has_content)
             if event is not None:

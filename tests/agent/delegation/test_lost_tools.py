@@ -10,7 +10,7 @@ import pytest
 from kantan_agents import Agent, task_tool
 from tests.agent.delegation.cast import Cast, bash, definition, delegate, read, say, write
 
-LIMIT = "refused by the limit 'delegation: definition of lead'"
+LIMIT = "denied by the limit 'delegation: definition of lead'"
 
 
 async def warnings(

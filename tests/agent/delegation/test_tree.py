@@ -167,7 +167,7 @@ async def test_an_invalid_call_is_reported_once() -> None:
     agent = boss(cast, *FILES)
     agent.subscribe(events.append)
     await agent.run_async("Go")
-    refused = [event for event in events if event.type == "tool_call_refused"]
+    refused = [event for event in events if event.type == "tool_call_denied"]
     assert [(event.agent, event.tool) for event in refused] == [("lead", "missing")]
 
 

@@ -60,7 +60,7 @@ def test_a_tool_call_is_one_line_and_a_refusal_names_its_rule(chat: Any, shop: s
         shown = terminal.ask("Clean up.", "Done.")
     assert re.search(r"^I look\.$", shown, re.MULTILINE)
     assert re.search(r"^\* look \d+ ms  what=the shelf$", shown, re.MULTILINE)
-    assert re.search(r"^! delete refused by deny: del\*, in explicit  path=all$", shown, re.MULTILINE)
+    assert re.search(r"^! delete denied by deny: del\*, in explicit  path=all$", shown, re.MULTILINE)
 
 
 def test_what_a_model_or_a_tool_says_is_only_text(chat: Any, shop: str) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.kept_conversation import LOST, ChatTurn, KeptConversation
 from kantan_agents.cli.chat.progress import INTERRUPTED, AnswerProgress, portable
-from kantan_agents.core.events import TextDelta, ToolCallFinished, ToolCallRefused, ToolCallStarted
+from kantan_agents.core.events import TextDelta, ToolCallDenied, ToolCallFinished, ToolCallStarted
 from kantan_agents.errors import ConversationNotFoundError, ConversationsFileError
 
 
@@ -174,7 +174,7 @@ steps = st.one_of(
         st.integers(0, 3),
     ),
     st.builds(
-        lambda number: ToolCallRefused(
+        lambda number: ToolCallDenied(
             call_id=f"c{number}", tool="t", seconds=0.0, code="E8", message="no", **BASE
         ),
         st.integers(0, 3),

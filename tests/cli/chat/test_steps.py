@@ -17,7 +17,7 @@ from kantan_agents.cli.chat.kept_conversation import ChatTurn, KeptConversation
 from kantan_agents.cli.chat.progress import INTERRUPTED
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.steps import StepLists, give_steps, show_steps, steps_of
-from kantan_agents.core.events import ToolCallFinished, ToolCallRefused, ToolCallStarted
+from kantan_agents.core.events import ToolCallDenied, ToolCallFinished, ToolCallStarted
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 from kantan_agents.toolkit.todo_write import Todo, todo_write
 
@@ -165,7 +165,7 @@ def test_arguments_that_no_list_can_be_are_shown_as_any_other(todos: Any) -> Non
 
 def test_a_refused_call_has_written_nothing() -> None:
     values: dict[str, Any] = {**MOMENT, "run_id": "r", "parent_run_id": None, "agent": "a", "seconds": 0.0}
-    refused = ToolCallRefused(**values, call_id="1", tool="TodoWrite", code="E8", message="0 of 1")
+    refused = ToolCallDenied(**values, call_id="1", tool="TodoWrite", code="E8", message="0 of 1")
     assert StepLists().see(refused, json.dumps({"todos": [READ]})) is None
 
 

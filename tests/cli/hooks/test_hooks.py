@@ -158,8 +158,8 @@ async def test_a_blocked_call_is_a_refused_one_and_not_tried_for_ever(guard: Gua
     events: list[Any] = []
     with subscribe(events.append), pytest.raises(RepeatedFailureError):
         await run([looking()] * 9)
-    ends = [event for event in events if event.type in ("tool_call_refused", "tool_call_finished")]
-    assert {event.type for event in ends} == {"tool_call_refused"} and len(ends) == 5
+    ends = [event for event in events if event.type in ("tool_call_denied", "tool_call_finished")]
+    assert {event.type for event in ends} == {"tool_call_denied"} and len(ends) == 5
     assert ends[0].message == "A hook of the user blocks this call: it gave no reason"
 
 

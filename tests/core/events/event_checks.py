@@ -19,8 +19,8 @@ from kantan_agents.core.events import (
     StageEntered,
     StageLeft,
     TextDelta,
+    ToolCallDenied,
     ToolCallFinished,
-    ToolCallRefused,
     ToolCallStarted,
     event_schema,
 )
@@ -64,7 +64,7 @@ def check_run(events: list[Event]) -> None:
             assert stages[-1] == "call_sdk"
             seen.append(event.call_id)
             opened[event.call_id] = event.agent
-        elif isinstance(event, (ModelCallFinished, ToolCallFinished, ToolCallRefused)):
+        elif isinstance(event, (ModelCallFinished, ToolCallFinished, ToolCallDenied)):
             assert opened.pop(event.call_id) == event.agent
         elif isinstance(event, TextDelta):
             assert (

@@ -292,43 +292,43 @@ async def test_a_run_started_outside_any_run_has_no_parent() -> None:
 
 
 async def test_an_observer_may_run_another_agent() -> None:
-    summariser = Agent("summariser", "x", model=Playing("s", []))
+    summarizer = Agent("summarizer", "x", model=Playing("s", []))
     received: list[Event] = []
     everywhere: list[Event] = []
     summaries: list[Any] = []
 
-    async def summarise(event: Event) -> None:
+    async def summarize(event: Event) -> None:
         received.append(event)
         if isinstance(event, ModelCallStarted):
-            summaries.append(await summariser.run_async("sum up"))
+            summaries.append(await summarizer.run_async("sum up"))
 
-    def summarise_at_once(event: Event) -> None:
+    def summarize_at_once(event: Event) -> None:
         if isinstance(event, ModelCallStarted):
-            summaries.append(summariser.run("sum up"))
+            summaries.append(summarizer.run("sum up"))
 
     agent = Agent("a", "x", model=Playing("a", []))
-    agent.subscribe(summarise)
-    agent.subscribe(summarise_at_once)
+    agent.subscribe(summarize)
+    agent.subscribe(summarize_at_once)
     with anyio.fail_after(60), subscribe(everywhere.append):
         await agent.run_async("hi")
     assert [summary["result"].final_output for summary in summaries] == ["s0 s1 s2"] * 2
     check_whole(received)
     assert {event.agent for event in received} == {"a"}
-    check_whole([event for event in everywhere if event.agent == "summariser"])
+    check_whole([event for event in everywhere if event.agent == "summarizer"])
     assert sum(isinstance(event, RunStarted) for event in everywhere) == 3
 
 
 async def test_a_run_that_an_observer_starts_on_a_delegation_is_not_part_of_the_parents_events() -> None:
     outer, _ = nesting()
-    summariser = Agent("summariser", "x", model=Playing("s", []))
+    summarizer = Agent("summarizer", "x", model=Playing("s", []))
     received: list[Event] = []
 
-    async def summarise(event: Event) -> None:
+    async def summarize(event: Event) -> None:
         received.append(event)
         if isinstance(event, Delegated):
-            await summariser.run_async("sum up")
+            await summarizer.run_async("sum up")
 
-    with outer.subscribe(summarise):
+    with outer.subscribe(summarize):
         await outer.run_async("hi")
     assert {event.agent for event in received} == {"outer", "inner"}
     check_whole(received)

@@ -247,14 +247,14 @@ async def test_an_invalid_model_is_e80(streamed: bool) -> None:
 
 
 async def test_internal_calls_are_marked_and_not_streamed() -> None:
-    async def summarise(call: Any, call_next: Any) -> Any:
-        summary = await call_next(call.internally(instructions="Summarise.", tools=[]))
+    async def summarize(call: Any, call_next: Any) -> Any:
+        summary = await call_next(call.internally(instructions="Summarize.", tools=[]))
         call.instructions = f"{call.instructions} {summary.output[0].content[0].text}"
         return await call_next(call)
 
     model = saying("a summary", "the answer")
     received: list[Event] = []
-    agent = Agent("a", "Be nice.", model=model, tools=[greet], middleware=[Around(summarise)])
+    agent = Agent("a", "Be nice.", model=model, tools=[greet], middleware=[Around(summarize)])
     with agent.subscribe(received.append):
         async with agent.stream("hi") as run:
             events = [event async for event in run]
@@ -266,7 +266,7 @@ async def test_internal_calls_are_marked_and_not_streamed() -> None:
     ]
     check_whole(received)
     first, second = model.calls
-    assert (first.system_instructions, first.tools, first.streamed) == ("Summarise.", [], False)
+    assert (first.system_instructions, first.tools, first.streamed) == ("Summarize.", [], False)
     assert (second.system_instructions, second.streamed) == ("Be nice. a summary", True)
     assert [tool.name for tool in second.tools] == ["greet"]
 

@@ -16,7 +16,7 @@ from openai.types.responses import ResponseComputerToolCall, ResponseCustomToolC
 from openai.types.responses.response_output_item import LocalShellCall, LocalShellCallAction
 
 from kantan_agents import Agent, Event, Middleware
-from kantan_agents.core.events import ToolCallFinished, ToolCallRefused, ToolCallStarted
+from kantan_agents.core.events import ToolCallDenied, ToolCallFinished, ToolCallStarted
 from kantan_agents.errors import MiddlewareResultError, ToolNotAllowedError, ToolParameterMaxLengthError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call, scripted
 from tests.core.events.event_checks import check_whole
@@ -71,7 +71,7 @@ def of_tools(received: list[Event]) -> list[tuple[Any, ...]]:
             found.append(("started", event.tool, event.call_id, event.arguments))
         elif isinstance(event, ToolCallFinished):
             found.append((event.outcome, event.tool, event.call_id, event.output))
-        elif isinstance(event, ToolCallRefused):
+        elif isinstance(event, ToolCallDenied):
             found.append((event.code, event.tool, event.call_id))
     return found
 
@@ -301,7 +301,7 @@ async def test_calls_of_hidden_and_unknown_tools_are_emitted_as_refused(streamed
         ("started", "greet", "c0", ""),
         ("started", "nobody", "c1", ""),
     ]
-    (refused,) = [event for event in received if isinstance(event, ToolCallRefused) and event.code == "E8"]
+    (refused,) = [event for event in received if isinstance(event, ToolCallDenied) and event.code == "E8"]
     assert refused.message in outputs_sent_to(model)[0]
 
 
@@ -315,7 +315,7 @@ async def test_calls_of_hidden_and_unknown_tools_of_a_hand_off_target_are_emitte
     hand_over = ScriptedModel([[function_call("transfer_to_b", {}, call_id="h")]])
     agent = Agent("a", "x", model=hand_over, handoffs=[target])
     received = await events_of(agent, streamed=streamed, context={"tool_rules": {"deny": ["greet"]}})
-    assert [event.agent for event in received if isinstance(event, (ToolCallStarted, ToolCallRefused))] == [
+    assert [event.agent for event in received if isinstance(event, (ToolCallStarted, ToolCallDenied))] == [
         "b",
         "b",
     ]

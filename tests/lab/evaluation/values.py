@@ -61,6 +61,6 @@ def expecting(expected: Any) -> Case:
     return Case("q", expected=expected)
 
 
-def use(name: str, *, is_refused: bool = False, **arguments: Any) -> ToolUse:
+def use(name: str, *, is_denied: bool = False, **arguments: Any) -> ToolUse:
     """Return a tool call."""
-    return ToolUse(name, arguments, None if is_refused else "done", "a", is_refused)
+    return ToolUse(name, arguments, None if is_denied else "done", "a", is_denied)

@@ -232,7 +232,7 @@ def journal_of(found: Improvement) -> Sequence[dict[str, Any]]:
 
 
 def sealed_orders(shop: Shop) -> set[str]:
-    """Return the numbers of the orders in the sealed cases."""
+    """Return the numbers of the orders in the held-out cases."""
     cohort = Cohort.select(shop.store, agent="support")
     parts = parts_of(cohort, "support", Prompt("support", "v1", OLD), frozenset(), Prices(), SPLIT)
-    return {str(case.input).split()[-1] for case in parts.test.unseal("a test looks at them")}
+    return {str(case.input).split()[-1] for case in parts.test.open("a test looks at them")}

@@ -239,7 +239,7 @@ def test_later_turns_are_in_the_same_part_as_the_first(tmp_path: Path) -> None:
         parts = parts_of(cohort, "support", old, frozenset(), Prices(), SPLIT)
     orders = [
         {re.findall(r"order (\d+)", str(case.input))[0] for case in part}
-        for part in (parts.train, parts.validation, parts.test.unseal("a test looks at them"))
+        for part in (parts.train, parts.validation, parts.test.open("a test looks at them"))
     ]
     assert sum(len(part) for part in orders) == 30
     assert len(set.union(*orders)) == 30

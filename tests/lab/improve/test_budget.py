@@ -1,4 +1,4 @@
-"""The budget of a search: nothing is overspent, and the sealed test is paid for before the search begins."""
+"""The budget of a search: nothing is overspent, and the held-out test is paid for before the search."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_sealed_test_that_uses_more_than_expected_goes_on_with_a_higher_limit(
         def noticed(progress: Any) -> None:
             is_dear[0] = progress.step == "test"
 
-        with pytest.raises(ImproveBudgetError, match="does not suffice for the sealed test"):
+        with pytest.raises(ImproveBudgetError, match="does not suffice for the held-out test"):
             made.improve(max_tokens=3_600, progress=noticed)
         found = made.improve(max_tokens=100_000)
     assert found.new is not None

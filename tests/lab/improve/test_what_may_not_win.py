@@ -64,7 +64,7 @@ def test_a_candidate_that_causes_a_refused_call_does_not_win(tmp_path: Path) -> 
     candidate = found.candidates[1]
     assert found.new is None
     assert candidate.status == "not eligible"
-    assert "a call of refund is refused" in str(candidate.reason)
+    assert "a call of refund is denied" in str(candidate.reason)
     assert made.ran == []
 
 
@@ -83,7 +83,7 @@ def test_a_candidate_that_is_refused_only_on_a_sealed_case_does_not_win(tmp_path
         found = made.improve()
     assert found.new is None
     assert found.candidates[1].status == "tested"
-    assert str(found.reason).startswith("in the sealed test, a call of refund is refused")
+    assert str(found.reason).startswith("in the held-out test, a call of refund is denied")
     assert "new-version.md" not in {one.name for one in found.folder.iterdir()}
 
 

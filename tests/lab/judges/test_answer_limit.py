@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from agents import ModelSettings
 
-from kantan_agents import RUBRIC, Agent, JudgementError, Prompt, StatusJudge
+from kantan_agents import RUBRIC, Agent, JudgmentError, Prompt, StatusJudge
 from kantan_agents.lab import Evaluator
 from kantan_agents.lab.evaluation.evaluators import judged, judges, pairwise, status
 from kantan_agents.middleware import Fallback
@@ -95,7 +95,7 @@ async def test_a_tag_in_a_reply_that_is_cut_off_decides_nothing(api: Any) -> Non
         assert (verdict.step, verdict.method) == (2, "ai_judge")
         assert [one.problem for one in verdict.attempts[:2]] == ["the reply was cut off at 8,192 tokens"] * 2
         assert verdict.attempts[0].reply == "Is it [MOVEMENT:1]" and verdict.attempts[0].usage is not None
-        with pytest.raises(JudgementError, match="cut off at 8,192 tokens"):
+        with pytest.raises(JudgmentError, match="cut off at 8,192 tokens"):
             await judge.judge("x")
 
 

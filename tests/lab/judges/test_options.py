@@ -11,7 +11,7 @@ from agents import AgentOutputSchema
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import JudgementError, JudgeTemplates, StageAttempt, StatusJudge, StatusRule
+from kantan_agents import JudgeTemplates, JudgmentError, StageAttempt, StatusJudge, StatusRule
 from kantan_agents.errors import InvalidJudgeRulesError, InvalidOptionError
 from kantan_agents.lab import ENGLISH
 from kantan_agents.lab.judges.stages import Evaluation, Judgment
@@ -142,7 +142,7 @@ def test_inserted_values_are_data_and_nothing_else_changes(template: str, value:
 
 
 def test_the_error_keeps_its_attempts_when_pickled() -> None:
-    error = JudgementError(attempts=[StageAttempt("ai_judge", "i", None, "no {answer}")])
+    error = JudgmentError(attempts=[StageAttempt("ai_judge", "i", None, "no {answer}")])
     copied = pickle.loads(pickle.dumps(error))
     assert (str(copied), copied.attempts) == (str(error), error.attempts)
     assert str(error).endswith("No rule was chosen at any stage: ai_judge: no {answer}")

@@ -10,7 +10,7 @@ import pytest
 from agents import RunConfig
 from kantan_llm.tracing.analysis import find_failed_judges
 
-from kantan_agents import JudgementError, TraceStore
+from kantan_agents import JudgmentError, TraceStore
 from kantan_agents.testing import Reply
 from tests.lab.judges.stage_server import answering, answering_with, make_judge
 
@@ -95,7 +95,7 @@ async def test_an_error_that_ends_a_judgement_is_recorded_on_its_stage(traces: A
 async def test_a_trace_without_a_verdict_has_an_error(traces: Any) -> None:
     replies: dict[str, Any] = {"structured": {"step": 9, "reason": ""}}
     replies["evaluation"] = {"matched_index": 9, "reason": ""}
-    with answering(**replies), pytest.raises(JudgementError):
+    with answering(**replies), pytest.raises(JudgmentError):
         await make_judge().judge("x")
     assert len(traces.traces(has_error=True)) == 1
     (error,) = [span for span in traces.spans() if span.error]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from agents import OpenAIChatCompletionsModel
 
-from kantan_agents import JudgementError, StatusJudge, StatusVerdict
+from kantan_agents import JudgmentError, StatusJudge, StatusVerdict
 from kantan_agents.middleware import Fallback
 from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedToolCall
 from tests.lab.judges.stage_server import RULES, STRUCTURED, TAGGED, stage_of
@@ -26,7 +26,7 @@ def judge_on(server: OfflineServer, **options: Any) -> StatusJudge:
 async def undecided(judge: StatusJudge, server: OfflineServer) -> int:
     """Return the number of requests of a judgement that decides nothing."""
     server.requests.clear()
-    with pytest.raises(JudgementError):
+    with pytest.raises(JudgmentError):
         await judge.judge("...")
     return len(server.requests)
 

@@ -11,7 +11,7 @@ import pytest
 from openai.types.responses import ResponseOutputMessage, ResponseOutputRefusal
 
 from kantan_agents import (
-    JudgementError,
+    JudgmentError,
     Middleware,
     ModelCall,
     StatusJudge,
@@ -133,7 +133,7 @@ async def test_a_number_without_a_rule_decides_nothing(step: Any) -> None:
 async def test_when_all_stages_fail_the_error_gives_the_reason_for_each(index: Any) -> None:
     replies: dict[str, Any] = {"structured": {"step": 0, "reason": ""}, "tagged": "[MOVEMENT:9]"}
     evaluation = {"matched_index": index, "reason": ""}
-    with answering(**replies, evaluation=evaluation), pytest.raises(JudgementError) as caught:
+    with answering(**replies, evaluation=evaluation), pytest.raises(JudgmentError) as caught:
         await make_judge().judge("...")
     error = caught.value
     assert error.code == "E44"
@@ -190,7 +190,7 @@ async def test_without_a_tag_in_the_output_the_conditions_are_evaluated() -> Non
         assert (verdict.step, verdict.method, verdict.log_method) == (2, "ai_judge_fallback", "ai_judge")
         assert [attempt.stage for attempt in verdict.attempts] == ["phase1_tag", "ai_judge_fallback"]
         assert verdict.attempts[0].problem == "the tag [MOVEMENT:7] matches no rule from 1 to 3"
-    with answering() as server, pytest.raises(JudgementError) as caught:
+    with answering() as server, pytest.raises(JudgmentError) as caught:
         await make_judge().detect_matched_rule("no tag")
     assert [attempt.stage for attempt in caught.value.attempts] == ["phase1_tag", "ai_judge_fallback"]
 
@@ -357,7 +357,7 @@ async def test_each_judgement_logs_one_line_with_its_method(caplog: Any) -> None
     with (
         answering(),
         caplog.at_level("INFO", "kantan_agents.judges"),
-        pytest.raises(JudgementError),
+        pytest.raises(JudgmentError),
     ):
         await make_judge().judge("x")
     (record,) = [record for record in caplog.records if record.name == "kantan_agents.judges"]

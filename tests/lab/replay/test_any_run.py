@@ -133,7 +133,7 @@ def _plain(first: Any, rules: Any = None, output_type: Any = None) -> Drawn:
 @example(_plain([Call("look", {"query": "q"})], rules={"deny": ["look"]}))
 @example(_plain([Call("tb", {"x": "y"})]))
 @example(_plain('{"n": 1}', output_type=Found))
-@expect_events("tool ran", "tool failed", "tool refused", "delegated", "handed_off", "structured", "replayed")
+@expect_events("tool ran", "tool failed", "tool denied", "delegated", "handed_off", "structured", "replayed")
 @settings(examples(15), suppress_health_check=[HealthCheck.too_slow])
 @given(drawn_runs)
 def test_any_run_replays(path: Path, drawn: Drawn) -> None:

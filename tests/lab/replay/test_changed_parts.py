@@ -375,7 +375,7 @@ def test_a_tool_that_was_called_cannot_be_left_out(recorded: Recorded, checks: A
 def test_an_additional_model_call_is_named(recorded: Recorded) -> None:
     class Twice(Middleware):
         async def model_call(self, call: Any, call_next: Any) -> Any:
-            await call_next(call.internally(instructions="Summarise."))
+            await call_next(call.internally(instructions="Summarize."))
             return await call_next(call)
 
     parts = Parts(recorded.bundle, middleware=[Twice()])

@@ -482,6 +482,13 @@ def test_an_outcome_survives_its_way_through_json(shop: Shop) -> None:
         assert RunOutcome.from_dict(json.loads(json.dumps(run.to_dict()))) == run
 
 
+def test_an_outcome_of_an_earlier_version_has_today_s_kind_of_decision() -> None:
+    stored = {"kind": "refusal", "agent": "a", "name": "t", "before": None, "after": "E14"}
+    data = {"trace_id": "t", "run_id": "r", "repeat": 0, "status": "changed", "decisions": [stored]}
+    (decision,) = RunOutcome.from_dict(data).decisions
+    assert (decision.kind, decision.after) == ("denial", "E14")
+
+
 def test_a_run_config_is_that_of_every_run(db: Recorder) -> None:
     config = RunConfig(model_settings=ModelSettings(top_p=0.5), trace_metadata={"team": "blue"})
     trace_id = db.run(Agent("a", "Hi", model=ScriptedModel(["yes"])), run_config=config)

@@ -202,7 +202,7 @@ def test_a_tool_that_is_named_live_runs_if_the_recording_does_not_answer(db: Rec
 def test_rules_refuse_a_live_tool(db: Recorder) -> None:
     rules = {"params": {"t1": {"x": {"maxLength": 0}}}}
     run = db.again(one_tool(db), ["done"], [Call("t1", {"x": "2"}), "done"], Change.rules(rules), live={"t1"})
-    assert {one.kind for one in run.decisions} == {"tool call", "refusal"}
+    assert {one.kind for one in run.decisions} == {"tool call", "denial"}
     assert (run.live, db.ran) == ((), [])
 
 
@@ -279,7 +279,7 @@ def test_calls_that_were_refused_before_a_run_diverged_are_known(db: Recorder) -
         context={"tool_rules": {"deny": ["t2"]}},
     )
     assert diverged_at(run) == ("a", "t1", '{"x": "2"}')
-    assert [(one.kind, one.name, one.before) for one in run.decisions] == [("refusal", "t2", None)]
+    assert [(one.kind, one.name, one.before) for one in run.decisions] == [("denial", "t2", None)]
     assert not db.ran
 
 
@@ -296,7 +296,7 @@ def test_new_rules_refuse_a_recorded_call(db: Recorder) -> None:
     rules = {"params": {"t1": {"x": {"maxLength": 0}}}}
     run = db.again(one_tool(db), script, script, Change.rules(rules))
     assert [(one.kind, one.name, one.before, one.after) for one in run.decisions] == [
-        ("refusal", "t1", None, "E14")
+        ("denial", "t1", None, "E14")
     ]
     assert not db.ran
 

@@ -93,7 +93,7 @@ async def check(recorded: Recording, before: Any, after: Any, calls: list[Script
         assert decision(remade[call_id]).is_allowed == is_allowed, remade[call_id]
     for flip in answer.flips:
         found = decision(remade[flip.call_id])
-        event("newly allowed" if flip.is_allowed else "newly refused")
+        event("newly allowed" if flip.is_allowed else "newly denied")
         assert found.rule is None or found == flip.after
 
 

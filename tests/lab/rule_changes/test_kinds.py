@@ -47,8 +47,8 @@ async def test_a_patch_that_moves_a_file_is_about_both_paths(recorded: Recording
         "a", "x", model=model, tools=[ApplyPatchTool(editor=Editor(Executed()))], tool_providers=None
     )
     trace = await recorded.run(agent)
-    assert recorded.ask({"deny": ["apply_patch(secret/b.txt)"]}, trace).newly_refused
-    assert recorded.ask({"deny": ["apply_patch(a.txt)"]}, trace).newly_refused
+    assert recorded.ask({"deny": ["apply_patch(secret/b.txt)"]}, trace).newly_denied
+    assert recorded.ask({"deny": ["apply_patch(a.txt)"]}, trace).newly_denied
     assert not recorded.ask({"deny": ["apply_patch(c.txt)"]}, trace).flips
 
 
@@ -64,13 +64,13 @@ async def test_tools_of_a_real_server_are_known_by_all_their_names(
         agent = Agent("a", "x", model=ScriptedModel(script), mcp_servers=[server], tool_providers=None)
         trace = await recorded.run(agent, {"deny": [f"mcp__{server.name}__delete"]})
     refused = recorded.ask({"params": {f"mcp__{server.name}": {"limit": {"maximum": 5}}}}, trace)
-    (read,) = refused.newly_refused
+    (read,) = refused.newly_denied
     assert (read.tool, read.after.rule) == (
         "read",
         f"params: mcp__{server.name}.limit.maximum",
     )  # its default
     assert [flip.tool for flip in refused.newly_allowed] == ["delete"]
     # A pattern was written without knowing this server, so it does not cover the names that it chooses.
-    assert recorded.ask({"allow": ["rea*"]}, trace).newly_refused[0].tool == "read"
+    assert recorded.ask({"allow": ["rea*"]}, trace).newly_denied[0].tool == "read"
     assert not recorded.ask({"allow": ["read"]}, trace).flips
     assert recorded.ask({"allow": [f"mcp__{server.name}__*"]}, trace).newly_allowed[0].tool == "delete"

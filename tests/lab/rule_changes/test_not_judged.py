@@ -74,7 +74,7 @@ async def test_arguments_that_a_middleware_replaces_are_not_those_of_the_record(
     said = "the rules saw other arguments than those that are recorded"
     assert await reason_for(recorded, shop(middleware=[Replace()]), ABOUT_ARGUMENTS) == said
     trace = await recorded.run(shop(middleware=[Replace()]))
-    assert recorded.ask({"deny": ["pay"]}, trace).newly_refused  # whatever the arguments are
+    assert recorded.ask({"deny": ["pay"]}, trace).newly_denied  # whatever the arguments are
 
 
 async def test_masked_arguments_are_not_those_of_the_record(recorded: Recording) -> None:

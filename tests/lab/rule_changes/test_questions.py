@@ -61,5 +61,5 @@ def test_no_trace_is_an_error() -> None:
 async def test_the_numbers_are_those_of_the_flips(recorded: Recording) -> None:
     names = [await recorded.run(shop()), await recorded.run(shop(), {"deny": ["pay"]})]
     answer = recorded.ask({"deny": ["pay"]}, *names)
-    assert (len(answer.newly_refused), len(answer.newly_allowed), answer.runs) == (1, 0, 2)
-    assert answer.by_tool["pay"].newly_refused == answer.by_agent["shop"].newly_refused == 1
+    assert (len(answer.newly_denied), len(answer.newly_allowed), answer.runs) == (1, 0, 2)
+    assert answer.by_tool["pay"].newly_denied == answer.by_agent["shop"].newly_denied == 1

@@ -52,7 +52,7 @@ def texts(items: Any) -> str:
 
 
 class Answering(ScriptedModel):
-    """A model that answers and summarises, with a count of tokens that a test chooses."""
+    """A model that answers and summarizes, with a count of tokens that a test chooses."""
 
     def __init__(
         self, summary: Any = "What was said before.", *, tokens: Any = None, name: str = "m"
@@ -78,8 +78,8 @@ class Answering(ScriptedModel):
         return [call.input for call in self.calls if not is_for_summary(call)]
 
     @property
-    def summarised(self) -> list[str]:
-        """The texts that were to be summarised."""
+    def summarized(self) -> list[str]:
+        """The texts that were to be summarized."""
         return [call.input[0]["content"] for call in self.calls if is_for_summary(call)]
 
 

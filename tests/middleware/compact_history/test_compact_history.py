@@ -54,7 +54,7 @@ async def test_a_small_step_is_made_if_it_reaches_the_target() -> None:
     model = Answering()
     given = [*talk(20), LAST]
     most = int(sum(map(tokens_of_item, given)) / 0.53)
-    compact = CompactHistory(most, begin_at=0.52, reduce_to=0.5, summariser=False)
+    compact = CompactHistory(most, begin_at=0.52, reduce_to=0.5, summarizer=False)
     assert len(await steps_of(agent_with(model, compact), given)) == 1
     assert sum(map(tokens_of_item, model.sent[0])) <= 0.5 * most
 
@@ -72,9 +72,9 @@ async def test_old_results_become_stubs_and_the_newest_turns_stay() -> None:
         "output": f"[tool result removed to save space: {len(whole):,} characters]",
     }
     assert sent[-7:] == given[-7:]
-    assert (step.items_removed, step.is_summarised, step.limit, step.model) == (0, False, 4_000, "m")
+    assert (step.items_removed, step.is_summarized, step.limit, step.model) == (0, False, 4_000, "m")
     assert step.tokens_before > 3_200 > 2_000 >= step.tokens_after
-    assert model.summarised == []
+    assert model.summarized == []
 
 
 async def test_turns_are_left_out_if_stubs_are_not_enough_and_summarised_by_the_model() -> None:
@@ -82,7 +82,7 @@ async def test_turns_are_left_out_if_stubs_are_not_enough_and_summarised_by_the_
     given = [*exchanges(40), LAST]
     [step] = await steps_of(agent_with(model, CompactHistory(4_000)), given)
     [sent] = model.sent
-    assert step.is_summarised
+    assert step.is_summarized
     header, summary = sent[0]["content"].split("\n")
     count = step.items_removed
     assert header == f"[Summary of {count} earlier messages and tool calls, written by a model to save space]"
@@ -91,9 +91,9 @@ async def test_turns_are_left_out_if_stubs_are_not_enough_and_summarised_by_the_
     assert sent[-1] == LAST
     assert step.tokens_after <= 2_000
     # The summary is of the results themselves, not of their stubs.
-    assert "Question 0?" in model.summarised[0]
-    assert "A line of what was found." in model.summarised[0]
-    assert "removed to save space" not in model.summarised[0]
+    assert "Question 0?" in model.summarized[0]
+    assert "A line of what was found." in model.summarized[0]
+    assert "removed to save space" not in model.summarized[0]
     assert all(call.tools == [] and call.output_schema is None for call in model.calls[:-1])
 
 
@@ -109,7 +109,7 @@ async def test_steps_are_large_and_the_beginning_stays_the_same_between_them() -
     assert steps == 79 - 1 - alike
     assert 5 <= steps <= 20
     # Each summary goes on from the one before.
-    assert all(("Question 0?" in text) != ("Summary of what was before" in text) for text in model.summarised)
+    assert all(("Question 0?" in text) != ("Summary of what was before" in text) for text in model.summarized)
 
 
 async def test_the_conversation_of_one_run_is_shortened_as_it_grows() -> None:
@@ -202,8 +202,8 @@ async def test_a_budget_after_it_counts_its_summaries() -> None:
 
 async def test_another_model_summarises() -> None:
     small, large = ScriptedModel(["The summary."]), Answering()
-    await steps_of(agent_with(large, CompactHistory(8_000, summariser=small)), [*talk(40), LAST])
-    assert large.summarised == []
+    await steps_of(agent_with(large, CompactHistory(8_000, summarizer=small)), [*talk(40), LAST])
+    assert large.summarized == []
     assert len(small.calls) == 1
     assert "The summary." in texts(large.sent[0])
 
@@ -211,7 +211,7 @@ async def test_another_model_summarises() -> None:
 async def test_an_agent_summarises_in_a_run_of_its_own() -> None:
     model, large = ScriptedModel(["The summary."]), Answering()
     writer = Agent("writer", "You write summaries.", model=model, tool_providers=None)
-    agent = agent_with(large, CompactHistory(8_000, summariser=writer))
+    agent = agent_with(large, CompactHistory(8_000, summarizer=writer))
     seen: list[Any] = []
     with agent.subscribe(seen.append):
         await agent.run_async([*talk(40), LAST])
@@ -234,7 +234,7 @@ async def test_if_a_summary_fails_turns_are_left_out_with_a_notice(summary: Any,
     model = Answering(summary)
     agent = agent_with(model, CompactHistory(4_000))
     [step] = await steps_of(agent, [*exchanges(40), LAST])
-    assert (step.error_type, step.is_summarised) == (error, False)
+    assert (step.error_type, step.is_summarized) == (error, False)
     notice = f"[{step.items_removed} earlier messages and tool calls removed to save space]"
     assert model.sent[0][0] == user(notice)
 
@@ -245,7 +245,7 @@ async def test_after_a_failed_summary_the_next_run_tries_again() -> None:
     agent = agent_with(model, CompactHistory(8_000))
     given = [*talk(40), LAST]
     assert (await steps_of(agent, given))[0].error_type == "NoSummaryError"
-    assert (await steps_of(agent, given))[0].is_summarised
+    assert (await steps_of(agent, given))[0].is_summarized
     assert "It worked" in texts(model.sent[-1])
     assert await steps_of(agent, given) == []
 
@@ -267,15 +267,15 @@ async def test_a_later_summary_reads_again_what_a_failed_one_has_not_read() -> N
     model._answer = next_call
     agent = agent_with(model, CompactHistory(8_000), tools=[find])
     steps = await steps_of(agent, talk(40), max_turns=50)
-    summarised = [(step.is_summarised, step.error_type) for step in steps if step.items_removed]
-    assert summarised[:3] == [(True, None), (True, "NoSummaryError"), (True, None)]
-    first, second, third = (text.split("\n\n")[0] for text in model.summarised[:3])
+    summarized = [(step.is_summarized, step.error_type) for step in steps if step.items_removed]
+    assert summarized[:3] == [(True, None), (True, "NoSummaryError"), (True, None)]
+    first, second, third = (text.split("\n\n")[0] for text in model.summarized[:3])
     assert (first, second, third) == (
         "The part of the conversation:",
         "Summary of what was before:",
         "The part of the conversation:",
     )
-    assert "Question 0?" in model.summarised[2]
+    assert "Question 0?" in model.summarized[2]
 
 
 async def test_an_error_that_ends_a_run_ends_it_in_a_summary_too() -> None:
@@ -294,9 +294,9 @@ async def test_an_error_that_ends_a_run_ends_it_in_a_summary_too() -> None:
 async def test_without_a_summariser_turns_are_left_out_with_a_notice() -> None:
     model = Answering()
     [step] = await steps_of(
-        agent_with(model, CompactHistory(4_000, summariser=False)), [*exchanges(40), LAST]
+        agent_with(model, CompactHistory(4_000, summarizer=False)), [*exchanges(40), LAST]
     )
-    assert (step.is_summarised, step.error_type, model.summarised) == (False, None, [])
+    assert (step.is_summarized, step.error_type, model.summarized) == (False, None, [])
     assert "earlier messages and tool calls removed to save space]" in model.sent[0][0]["content"]
 
 
@@ -327,8 +327,8 @@ async def test_long_parts_are_summarised_in_several_requests_of_bounded_size() -
     model = Answering()
     given = [user("word " * 3_000), *exchanges(100), LAST]
     await steps_of(agent_with(model, CompactHistory(4_000)), given)
-    assert 2 <= len(model.summarised) <= 8
-    assert max(map(len, model.summarised)) < 4 * 4_000
+    assert 2 <= len(model.summarized) <= 8
+    assert max(map(len, model.summarized)) < 4 * 4_000
 
 
 # The size of requests.
@@ -490,8 +490,8 @@ async def test_structured_output_is_read_from_the_answer_not_from_the_summary() 
         [*exchanges(40), LAST]
     )
     assert context["result"].final_output == {"number": 3} or context["result"].final_output.number == 3
-    assert len(model.summarised) >= 1
-    assert [call.output_schema for call in model.calls[:-1]] == [None] * len(model.summarised)
+    assert len(model.summarized) >= 1
+    assert [call.output_schema for call in model.calls[:-1]] == [None] * len(model.summarized)
 
 
 async def test_a_model_that_summarises_is_offered_no_tools_and_no_hand_offs() -> None:
@@ -510,10 +510,10 @@ async def test_a_model_that_summarises_is_offered_no_tools_and_no_hand_offs() ->
 
 async def test_a_summariser_with_a_smaller_window_gets_smaller_parts() -> None:
     small = Answering(name="small")
-    compact = CompactHistory({"m": 8_000, "small": 2_000}, summariser=small)
+    compact = CompactHistory({"m": 8_000, "small": 2_000}, summarizer=small)
     await agent_with(Answering(), compact).run_async([*talk(40), LAST])
-    assert len(small.summarised) >= 3
-    assert max(map(len, small.summarised)) < 4 * 2_000
+    assert len(small.summarized) >= 3
+    assert max(map(len, small.summarized)) < 4 * 2_000
 
 
 async def test_the_count_of_another_model_is_not_that_of_this_one() -> None:
@@ -539,7 +539,7 @@ async def test_the_model_that_summarises_sees_what_is_redacted() -> None:
     model = Answering()
     given = [user("I am aiko@example.com."), *exchanges(40), LAST]
     await agent_with(model, Redact(), CompactHistory(4_000)).run_async(given)
-    assert "[email]" in model.summarised[0]
+    assert "[email]" in model.summarized[0]
     assert "aiko@example.com" not in repr(model.calls)
 
 
@@ -570,12 +570,12 @@ async def test_the_next_run_of_a_session_goes_on_from_the_summary() -> None:
     session = SQLiteSession("s")
     await session.add_items(cast("Any", exchanges(40)))
     assert len(await steps_of(agent, "And now?", session=session)) == 1
-    made = len(model.summarised)
+    made = len(model.summarized)
     assert await steps_of(agent, "And then?", session=session) == []
     session.close()
     first, second = model.sent
     assert [_without_ids(item) for item in second[: len(first)]] == [_without_ids(item) for item in first]
-    assert len(model.summarised) == made
+    assert len(model.summarized) == made
 
 
 async def test_an_object_remembers_only_so_many_conversations() -> None:
@@ -609,7 +609,7 @@ async def test_runs_at_the_same_time_do_not_mix() -> None:
         ({"reduce_to": float("nan")}, "reduce_to"),
         ({"keep_turns": 0}, "keep_turns"),
         ({"keep_first": 1}, "keep_first"),
-        ({"summariser": 3}, "summariser"),
+        ({"summarizer": 3}, "summarizer"),
         ({"on_too_long": "cut"}, "on_too_long"),
         ({"remember": 0}, "remember"),
     ],

@@ -89,7 +89,7 @@ async def test_a_run_that_went_on_from_the_summary_of_an_earlier_one_is_replayed
 async def test_the_run_of_an_agent_that_summarises_is_replayed_too(tapes: Tapes) -> None:
     def with_writer(summary: list[Any], *steps: Any) -> Agent[Any]:
         writer = Agent("writer", "Write.", model=ScriptedModel(summary), tool_providers=None)
-        return agent(*steps, summariser=writer)
+        return agent(*steps, summarizer=writer)
 
     taped = await tapes.record(Case(with_writer(["The summary."], "Done."), GIVEN))
     assert (await tapes.replays(taped, with_writer([]))).output == "Done."
@@ -117,7 +117,7 @@ def _build(case: DurableCase, **options: Any) -> Agent[Any]:
 
 def _build_with_writer(case: DurableCase) -> Agent[Any]:
     writer = Agent("writer", "Write.", model=case.server.bundle(), tool_providers=None)
-    return _build(case, summariser=writer)
+    return _build(case, summarizer=writer)
 
 
 def _reply(request: RecordedRequest) -> Any:
@@ -152,7 +152,7 @@ async def test_the_usage_that_a_provider_reports_decides_over_http() -> None:
         return Reply(text="Well.", usage=usage)
 
     with OfflineServer(reply) as server:
-        compact = CompactHistory(4_000, summariser=False)
+        compact = CompactHistory(4_000, summarizer=False)
         talker = Agent("a", "Help.", model=server.bundle(), middleware=[compact], tool_providers=None)
         seen: list[Any] = []
         given: list[Any] = []

@@ -8,7 +8,7 @@ import pytest
 
 from kantan_agents.middleware.compact_history.memory import Counted, Memory
 from kantan_agents.middleware.compact_history.request import digests_of
-from kantan_agents.middleware.compact_history.summarise import parts_of, transcript_of
+from kantan_agents.middleware.compact_history.summarize import parts_of, transcript_of
 from kantan_agents.middleware.compact_history.tokens import FILE, IMAGE, tokens_of_item, tokens_of_text
 from kantan_agents.middleware.compact_history.tool_results import can_be_shortened, cut_item, is_stub, stub_of
 from kantan_agents.middleware.compact_history.turns import turns_of

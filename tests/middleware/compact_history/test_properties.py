@@ -39,7 +39,7 @@ def plan_for(
 ) -> CompactionPlan:
     conversation = Conversation.of(items)
     size = ratio * conversation.size(before)
-    return shortened(conversation, before, given, size=size, ratio=ratio, summarises=False)
+    return shortened(conversation, before, given, size=size, ratio=ratio, summarizes=False)
 
 
 def size_of(items: list[Any]) -> int:
@@ -240,7 +240,7 @@ async def test_between_two_steps_each_request_begins_with_the_one_before(
             earlier = sent
     again = len(model.calls)
     await agent.run_async(conversation)
-    assert model.calls[again:][0].input == earlier  # nothing is summarised again
+    assert model.calls[again:][0].input == earlier  # nothing is summarized again
 
 
 def _turns_in(parts: list[list[Any]]) -> Iterator[list[Any]]:

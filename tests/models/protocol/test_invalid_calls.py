@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kantan_agents import Agent, ContentSegment
-from kantan_agents.core.events import ToolCallRefused
+from kantan_agents.core.events import ToolCallDenied
 from kantan_agents.errors import ToolInputError, UnknownToolError
 from kantan_agents.models.protocol import ProviderToolCall
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
@@ -62,7 +62,7 @@ async def test_arguments_that_are_not_an_object_return_an_error(kind: str, args:
     model = turns(kind, ("look_up", args), ("look_up", {"word": "a"}))
     agent = Agent("a", "x", tools=[look_up], model=model)
     async with agent.stream("Go.") as run:
-        refusals = [event async for event in run if isinstance(event, ToolCallRefused)]
+        refusals = [event async for event in run if isinstance(event, ToolCallDenied)]
     first, second = results(model)
     assert first.startswith("[kantan-agents][E10] Tool input must be a JSON object\nThe reason is: it is ")
     assert second == "meaning of a"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents.errors import URLRefusedError
+from kantan_agents.errors import URLRejectedError
 from kantan_agents.toolkit.web.pinned_transport import NOT_PUBLIC, is_public
 from kantan_agents.toolkit.web.urls import checked_url, host_of
 
@@ -76,7 +76,7 @@ def test_the_host_is_that_which_is_reached(url: str, host: str) -> None:
 )
 def test_what_may_be_read_in_two_ways_is_refused(url: str) -> None:
     assert host_of(url) is None
-    with pytest.raises(URLRefusedError) as caught:
+    with pytest.raises(URLRejectedError) as caught:
         checked_url(url)
     assert len(str(caught.value)) < 600
 

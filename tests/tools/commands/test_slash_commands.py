@@ -416,7 +416,7 @@ class TestRules:
         made.subscribe(seen.append)
         with pytest.raises(ToolNotAllowedError):
             await made.run_async("/shell ls")
-        refusal = [event for event in seen if event.type == "tool_call_refused"]
+        refusal = [event for event in seen if event.type == "tool_call_denied"]
         assert [(event.tool, event.code) for event in refusal] == [("shell", "E8")]
 
 

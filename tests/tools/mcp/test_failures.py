@@ -148,9 +148,9 @@ async def test_a_run_continues_without_a_failing_server_by_choice_and_says_so(
             await clerk.run_async("Go")
     assert outputs(scripted) == ["here is empty"]
     assert tool_names(scripted) == ["look"]
-    left_out = [event for event in events if event.type == "mcp_server_left_out"]
+    left_out = [event for event in events if event.type == "mcp_server_omitted"]
     assert [(event.server, event.code, event.agent) for event in left_out] == [("files", "E28", "clerk")]
-    assert caplog.text.count("mcp_server_left_out") == 1
+    assert caplog.text.count("mcp_server_omitted") == 1
 
 
 async def test_the_choice_can_differ_for_each_server(processes: Processes) -> None:

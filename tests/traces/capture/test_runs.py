@@ -195,17 +195,17 @@ async def test_an_answer_that_middleware_changes_is_captured_unchanged(
 
 
 async def test_a_call_of_a_middleware_for_its_own_purposes_is_marked(recording: Recording) -> None:
-    async def summarise(call: ModelCall, call_next: Any) -> ModelResponse:
-        await call_next(call.internally(instructions="Summarise.", tools=[]))
+    async def summarize(call: ModelCall, call_next: Any) -> ModelResponse:
+        await call_next(call.internally(instructions="Summarize.", tools=[]))
         response: ModelResponse = await call_next(call)
         return response
 
     model = ScriptedModel(["In short.", "Hi."])
-    await Agent("a", "x", model=model, tools=[look], middleware=[Around(summarise)]).run_async("Go")
+    await Agent("a", "x", model=model, tools=[look], middleware=[Around(summarize)]).run_async("Go")
     assert [
         (call.is_internal, call.request.instructions, len(call.request.tools))
         for call in recording.run().model_calls
-    ] == [(True, "Summarise.", 0), (False, "x", 1)]
+    ] == [(True, "Summarize.", 0), (False, "x", 1)]
 
 
 # Runs inside runs

@@ -1,4 +1,4 @@
-"""The page, labels, openings of sealed cases, and a replay cohort over Postgres."""
+"""The page, labels, openings of held-out cases, and a replay cohort over Postgres."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from kantan_agents import Agent, Prompt, TraceStore, copy_traces, record_traces
 from kantan_agents.lab import Change, Cohort, Evaluation, LabelQueue, labels_of, replay_cohort
-from kantan_agents.lab.improve.openings import next_opening, open_sealed
+from kantan_agents.lab.improve.openings import next_opening, open_held_out
 from kantan_agents.page import traces_app
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.traces.database_url import as_place
@@ -67,9 +67,9 @@ def test_openings_of_sealed_cases_are_counted(postgres_url: str, start: Start) -
     assert recorder.force_flush(10)
     path = as_place(postgres_url)
     assert next_opening(path, ["a"]).number == 1
-    assert open_sealed(path, "one", "p", ["a", "b"]).number == 1
-    assert open_sealed(path, "one", "p", ["a", "b"]).number == 1
-    assert open_sealed(path, "two", "p", ["b"]).number == 2
+    assert open_held_out(path, "one", "p", ["a", "b"]).number == 1
+    assert open_held_out(path, "one", "p", ["a", "b"]).number == 1
+    assert open_held_out(path, "two", "p", ["b"]).number == 2
     assert next_opening(path, ["c"]).number == 1
 
 

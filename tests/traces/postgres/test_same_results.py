@@ -52,7 +52,7 @@ filters = st.fixed_dictionaries(
         "tool": st.sampled_from(["search", "refund", "web"]),
         "has_error": st.booleans(),
         "has_failed": st.booleans(),
-        "has_refusal": st.booleans(),
+        "has_denial": st.booleans(),
         "has_cut_answer": st.booleans(),
         "rubric_below": st.sampled_from([0.0, 0.5, 1.0]),
         "started_from": st.just(NOON),

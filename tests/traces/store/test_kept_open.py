@@ -64,7 +64,7 @@ def test_it_finds_the_same_as_another_store_whatever_changes(db: SampleDatabase)
                 {"has_failed": False},
                 {"has_error": True},
                 {"metadata": {'a"b': None}, "keywords": ["ß"]},
-                {"has_refusal": False, "limit": 2},
+                {"has_denial": False, "limit": 2},
                 {},
             ):
                 assert store.traces(**filters) == TraceStore(db.path).traces(**filters)

@@ -73,8 +73,8 @@ async def test_runs_are_found_by_every_filter(traces: Any) -> None:
         ([judge_run, second, first], {"has_error": False}),
         ([failing], {"has_failed": True}),
         ([judge_run, second, first], {"has_failed": False}),
-        ([], {"has_refusal": True}),
-        (everything, {"has_refusal": False}),
+        ([], {"has_denial": True}),
+        (everything, {"has_denial": False}),
         ([], {"has_cut_answer": True}),
         (everything, {"has_cut_answer": False}),
         ([judge_run], {"rubric_below": 0.5}),
@@ -122,9 +122,9 @@ async def test_runs_with_refused_calls_are_found(traces: Any, rules: dict[str, A
     await Agent("a", "x", model=calls(), tools=[look_up]).run_async("Hm?", {"tool_rules": rules})
     store = TraceStore(traces.path)
     refused, allowed = store.traces()
-    assert store.traces(has_refusal=True) == [refused]
-    assert store.traces(has_refusal=False) == [allowed]
-    assert store.traces(has_refusal=True, tool="look_up", has_failed=False) == [refused]
+    assert store.traces(has_denial=True) == [refused]
+    assert store.traces(has_denial=False) == [allowed]
+    assert store.traces(has_denial=True, tool="look_up", has_failed=False) == [refused]
 
 
 async def test_runs_inside_an_open_trace_are_found_by_their_own_metadata(traces: Any) -> None:
@@ -345,7 +345,7 @@ def test_keywords_are_found_ignoring_case_in_any_script(db: SampleDatabase, stor
         ("tool", {"tool": ["search"]}),
         ("has_error", {"has_error": 1}),
         ("has_failed", {"has_failed": "yes"}),
-        ("has_refusal", {"has_refusal": 0}),
+        ("has_denial", {"has_denial": 0}),
         ("has_cut_answer", {"has_cut_answer": "yes"}),
         ("rubric_below", {"rubric_below": "0.5"}),
         ("rubric_below", {"rubric_below": float("nan")}),
@@ -426,7 +426,7 @@ FILTERS = st.fixed_dictionaries(
         "tool": st.sampled_from(["search", "shell", "none"]),
         "has_error": st.booleans(),
         "has_failed": st.booleans(),
-        "has_refusal": st.booleans(),
+        "has_denial": st.booleans(),
         "rubric_below": st.sampled_from([0.25, 0.5, 2]),
         "started_from": st.integers(0, 4).map(lambda s: NOON + timedelta(seconds=s)),
         "limit": st.integers(1, 4),
@@ -444,7 +444,7 @@ def passes(trace: Stored, filters: dict[str, Any]) -> bool:
         and filters.get("tool", "") in ("", *trace.tools)
         and filters.get("has_error", has_error := trace.failed or trace.recovered) == has_error
         and filters.get("has_failed", trace.failed) == trace.failed
-        and filters.get("has_refusal", trace.refused) == trace.refused
+        and filters.get("has_denial", trace.refused) == trace.refused
         and ("rubric_below" not in filters or any(score < filters["rubric_below"] for score in trace.scores))
         and NOON + timedelta(seconds=trace.start) >= start
     )

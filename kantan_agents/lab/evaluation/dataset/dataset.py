@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import attrs
 from typing_extensions import Self, Unpack
 
-from kantan_agents.errors import DatasetFileError, InvalidOptionError, SealedDatasetError
+from kantan_agents.errors import DatasetFileError, HeldOutDatasetError, InvalidOptionError
 from kantan_agents.lab.evaluation.dataset.assignment import Fractions, checked_seed, part_of
 from kantan_agents.lab.evaluation.dataset.case import Case, checked_cases
 from kantan_agents.lab.evaluation.dataset.diff import diff as diff_of_cases
@@ -71,14 +71,14 @@ class Dataset:
 
         Raises:
             DatasetFileError: E100, the file cannot be read, or is not a dataset; the error names the line.
-            SealedDatasetError: E106, it is a held-out test set.
+            HeldOutDatasetError: E106, it is a held-out test set.
         """
         place = dataset_path(path)
         cases, seal = load_cases(place)
         if seal is not None:
-            sealed = checked_seal(place, seal, Dataset("sealed", cases).hash)
-            reason = "load it with SealedDataset.load(path), and open it with .unseal(reason)"
-            raise SealedDatasetError(dataset=sealed, reason=reason)
+            held_out = checked_seal(place, seal, Dataset("held-out", cases).hash)
+            reason = "load it with HeldOutDataset.load(path), and open it with .open(reason)"
+            raise HeldOutDatasetError(dataset=held_out, reason=reason)
         return cls(name or place.stem, cases)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -199,7 +199,7 @@ class Dataset:
             chosen = [case for case in self.cases if parts[case.id] == name]
             return Dataset(f"{self.name}-{name}", chosen)
 
-        return Split(part("train"), part("validation"), SealedDataset(part("test")))
+        return Split(part("train"), part("validation"), HeldOutDataset(part("test")))
 
     def _of(self, cases: Iterable[Case]) -> Self:
         return attrs.evolve(self, cases=cases)
@@ -236,8 +236,8 @@ class Dataset:
         return f"<Dataset {self.name!r}, {len(self)} cases{more}>"
 
 
-class SealedDataset:
-    """A held-out test set: its cases can only be read after ``unseal``.
+class HeldOutDataset:
+    """A held-out test set: its cases can only be read after ``open``.
 
     A prompt that was changed until it did well on some cases does better on them than on others. Save the
     test set for one final evaluation. Its file has a hash, so it cannot change unnoticed.
@@ -259,7 +259,7 @@ class SealedDataset:
         """Hash of the dataset, see ``Dataset.hash``."""
         return self._dataset.hash
 
-    def unseal(self, reason: str) -> Dataset:
+    def open(self, reason: str) -> Dataset:
         """Return the dataset, and log at level INFO that it was opened.
 
         Args:
@@ -270,11 +270,11 @@ class SealedDataset:
         """
         if not checked_text("reason", reason).strip():
             raise InvalidOptionError(option="reason", reason="must say why the test set is opened")
-        _log.info("test set unsealed", dataset=self.name, cases=len(self), hash=self.hash, reason=reason)
+        _log.info("test set opened", dataset=self.name, cases=len(self), hash=self.hash, reason=reason)
         return self._dataset
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the test set to a ``.jsonl`` file that only ``SealedDataset.load`` reads.
+        """Write the test set to a ``.jsonl`` file that only ``HeldOutDataset.load`` reads.
 
         The first line has the hash of the cases. The cases follow in clear text: this prevents mistakes, not
         curiosity.
@@ -283,7 +283,7 @@ class SealedDataset:
             DatasetFileError: E100, the file cannot be written, or its name does not end in ``.jsonl``.
         """
         seal = {"name": self.name, "hash": self.hash}
-        save_cases(dataset_path(path, sealed=True), self._dataset.cases, seal)
+        save_cases(dataset_path(path, held_out=True), self._dataset.cases, seal)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -292,19 +292,19 @@ class SealedDataset:
         Raises:
             DatasetFileError: E100, the file cannot be read, is not a held-out test set, or has changed.
         """
-        place = dataset_path(path, sealed=True)
+        place = dataset_path(path, held_out=True)
         cases, seal = load_cases(place)
         if seal is None:
-            raise DatasetFileError(path=str(place), reason="it is not sealed; read it with Dataset.load")
-        dataset = Dataset("sealed", cases)
+            raise DatasetFileError(path=str(place), reason="it is not held out; read it with Dataset.load")
+        dataset = Dataset("held-out", cases)
         return cls(attrs.evolve(dataset, name=checked_seal(place, seal, dataset.hash)))
 
     @property
     def cases(self) -> NoReturn:
-        """Inaccessible before ``unseal``.
+        """Inaccessible before ``open``.
 
         Raises:
-            SealedDatasetError: E106, always.
+            HeldOutDatasetError: E106, always.
         """
         raise self._error()
 
@@ -321,11 +321,11 @@ class SealedDataset:
         return len(self._dataset)
 
     def __repr__(self) -> str:
-        return f"<SealedDataset {self.name!r}, {len(self)} cases>"
+        return f"<HeldOutDataset {self.name!r}, {len(self)} cases>"
 
-    def _error(self) -> SealedDatasetError:
-        reason = "keep it for the last evaluation, and then open it with .unseal(reason)"
-        return SealedDatasetError(dataset=self.name, reason=reason)
+    def _error(self) -> HeldOutDatasetError:
+        reason = "keep it for the last evaluation, and then open it with .open(reason)"
+        return HeldOutDatasetError(dataset=self.name, reason=reason)
 
 
 @attrs.frozen
@@ -340,4 +340,4 @@ class Split:
 
     train: Dataset
     validation: Dataset
-    test: SealedDataset
+    test: HeldOutDataset

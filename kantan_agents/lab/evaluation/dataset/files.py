@@ -20,12 +20,12 @@ _NO_FORMAT: Final = "the name of a dataset ends in .jsonl, .csv or .tsv; import_
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def dataset_path(path: str | os.PathLike[str], *, sealed: bool = False) -> Path:
+def dataset_path(path: str | os.PathLike[str], *, held_out: bool = False) -> Path:
     """Return the path of a dataset file."""
     place = Path(checked_path("path", path))
     suffix = place.suffix.lower()
-    if sealed and suffix != _JSONL:
-        raise DatasetFileError(path=str(place), reason="a sealed test set is a .jsonl file")
+    if held_out and suffix != _JSONL:
+        raise DatasetFileError(path=str(place), reason="a held-out test set is a .jsonl file")
     if suffix not in (_JSONL, *SUFFIXES):
         raise DatasetFileError(path=str(place), reason=_NO_FORMAT)
     return place

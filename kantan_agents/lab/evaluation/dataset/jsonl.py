@@ -60,7 +60,9 @@ def read_jsonl(path: Path, text: str) -> tuple[list[Case], Mapping[str, Any] | N
             raise found.error(number, f"it is a {_kind(data)}; a case is a JSON object with an input")
         if SEAL in data:
             if seal is not None or found.cases or len(data) > 1 or not isinstance(data[SEAL], dict):
-                raise found.error(number, "it is a damaged seal; restore the file from git")
+                raise found.error(
+                    number, "it is a damaged first line of a held-out test set; restore the file from git"
+                )
             seal = data[SEAL]
             continue
         found.add(number, _checked_keys(found, number, _with_expected(found, number, data)))
@@ -109,7 +111,7 @@ def _kind(data: Any) -> str:
 def checked_seal(path: Path, seal: Mapping[str, Any], content_hash: str) -> str:
     """Return the name of a held-out test set; E100 if its cases have changed."""
     if seal.get("hash") != content_hash:
-        reason = "its cases were changed after it was sealed; restore the file from git, or split again"
+        reason = "its cases were changed after it was held out; restore the file from git, or split again"
         raise DatasetFileError(path=str(path), reason=reason)
     name = seal.get("name")
     return name if isinstance(name, str) and name else path.stem

@@ -130,7 +130,7 @@ def _expected(given: Any) -> ExpectedCall:
 
 
 def _counted(finished: FinishedCase, *, attempts: bool) -> Sequence[ToolUse]:
-    return [use for use in finished.tool_calls if attempts or not use.is_refused]
+    return [use for use in finished.tool_calls if attempts or not use.is_denied]
 
 
 def _listed(problems: Mapping[str, Iterable[str]]) -> Score:

@@ -15,7 +15,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.agent.running.sync_of import sync_of
 from kantan_agents.core.events import subscribe
 from kantan_agents.errors import EmptyDatasetError, InvalidOptionError
-from kantan_agents.lab.evaluation.dataset import Dataset, SealedDataset
+from kantan_agents.lab.evaluation.dataset import Dataset, HeldOutDataset
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator, as_evaluator
 from kantan_agents.lab.evaluation.experiment.evaluation import Evaluation
 from kantan_agents.lab.evaluation.experiment.one_case import CaseRunner
@@ -63,7 +63,7 @@ async def evaluate_async(
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
     """Do the same as ``evaluate`` on the running event loop; if canceled, finished results stay stored."""
-    if not isinstance(dataset, (Dataset, SealedDataset)):
+    if not isinstance(dataset, (Dataset, HeldOutDataset)):
         raise InvalidOptionError(option="dataset", reason=f"must be a Dataset, not {shown(dataset)}")
     cases = list(dataset)
     if not cases:
@@ -161,7 +161,7 @@ def evaluate() -> None:
 
     Raises:
         EmptyDatasetError: E102, there is no case.
-        SealedDatasetError: E106, the dataset is a held-out test set.
+        HeldOutDatasetError: E106, the dataset is a held-out test set.
         InvalidOptionError: E75, an argument is invalid.
         TraceDatabaseError: E60, the database cannot be read or changed at the start.
 

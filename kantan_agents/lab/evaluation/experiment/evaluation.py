@@ -21,7 +21,7 @@ from kantan_agents.lab.evaluation.experiment.rows import (
 from kantan_agents.lab.evaluation.experiment.spent import read_spent
 from kantan_agents.lab.evaluation.experiment.tables import CASES, RESULTS
 from kantan_agents.lab.experiment.flat_rows import Row, Tabular
-from kantan_agents.lab.experiment.prices import Figures
+from kantan_agents.lab.experiment.prices import UsageMetrics
 from kantan_agents.support.nearest import nearest
 from kantan_agents.traces.store import TraceStore
 from kantan_agents.traces.store.connection import reading
@@ -120,7 +120,7 @@ class Evaluation(Tabular):
         return tuple(result for _, result in found)
 
     @cached_property
-    def spent(self) -> Mapping[str, Mapping[str, Figures]]:
+    def spent(self) -> Mapping[str, Mapping[str, UsageMetrics]]:
         """For each variant, the usage of its runs (``"runs"``) and of each of its judges in all starts.
 
         Evaluators that called no model are missing, and so are judges of earlier versions of this library.
@@ -129,7 +129,7 @@ class Evaluation(Tabular):
             TraceDatabaseError: E60, the file cannot be read.
         """
         names = {one["hash"]: name for name, one in self.row.body["variants"].items()}
-        found: dict[str, dict[str, Figures]] = {name: {} for name in self.variants}
+        found: dict[str, dict[str, UsageMetrics]] = {name: {} for name in self.variants}
         for (variant_hash, spender), used in read_spent(self.path, self.row).items():
             if variant_hash in names:
                 found[names[variant_hash]][spender or "runs"] = used

@@ -25,7 +25,7 @@ from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.experiment.rows import RatedScore
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
-from kantan_agents.lab.experiment.prices import Figures, Prices
+from kantan_agents.lab.experiment.prices import Prices, UsageMetrics
 from kantan_agents.lab.experiment.watching import Watch, watched
 from kantan_agents.lab.replay.playback import output_of
 from kantan_agents.lab.replay.run_again import RecordedSession
@@ -53,7 +53,7 @@ class CaseRunner:
     withholds: bool
 
     async def run(
-        self, unit: MissingRun, spend: Callable[[Figures], None]
+        self, unit: MissingRun, spend: Callable[[UsageMetrics], None]
     ) -> tuple[CaseResult, Exception | None]:
         """Return the result, and the error of a failed run; ``spend`` gets the usage even on cancellation."""
         context = {**_copies(self.context), **copied(dict(unit.case.context))}
@@ -139,7 +139,7 @@ async def scores_of(
     evaluators: Sequence[Evaluator],
     metadata: Mapping[str, Any],
     prices: Prices,
-    used: dict[str, Figures],
+    used: dict[str, UsageMetrics],
     *,
     records_contents: bool,
 ) -> list[RatedScore]:
@@ -192,7 +192,7 @@ def _without_texts(rated: RatedScore) -> RatedScore:
 
 
 async def _asked(
-    finished: FinishedCase, evaluators: Sequence[Evaluator], prices: Prices, used: dict[str, Figures]
+    finished: FinishedCase, evaluators: Sequence[Evaluator], prices: Prices, used: dict[str, UsageMetrics]
 ) -> dict[str, Mapping[str, Score]]:
     found: dict[str, Mapping[str, Score]] = {}
 

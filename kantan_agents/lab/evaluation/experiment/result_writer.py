@@ -15,7 +15,7 @@ from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.experiment.rows import EvaluationRow, RatedScore
 from kantan_agents.lab.evaluation.experiment.spent import add_spent, total
 from kantan_agents.lab.evaluation.experiment.write_rows import write_result, write_scores
-from kantan_agents.lab.experiment.prices import Figures
+from kantan_agents.lab.experiment.prices import UsageMetrics
 from kantan_agents.traces.store.connection import changing, transaction
 
 # Results within this time are written together. A killed process loses no more.
@@ -52,14 +52,14 @@ class ResultWriter:
         self._wake = anyio.Event()
         self._closed = anyio.Event()
         self._is_broken = False
-        self._spent: dict[tuple[str, str], list[Figures]] = {}
+        self._spent: dict[tuple[str, str], list[UsageMetrics]] = {}
 
     def put(self, kept: UnwrittenResult) -> None:
         """Queue a result."""
         self._waiting.append(kept)
         self._wake.set()
 
-    def spend(self, variant_hash: str, spender: str, used: Figures) -> None:
+    def spend(self, variant_hash: str, spender: str, used: UsageMetrics) -> None:
         """Queue the usage of a run or an evaluator."""
         self._spent.setdefault((variant_hash, spender), []).append(used)
         self._wake.set()
@@ -100,7 +100,7 @@ class ResultWriter:
             self._failed(error)
 
     def _write_all(
-        self, waiting: Sequence[UnwrittenResult], spent: Mapping[tuple[str, str], Sequence[Figures]]
+        self, waiting: Sequence[UnwrittenResult], spent: Mapping[tuple[str, str], Sequence[UsageMetrics]]
     ) -> None:
         with changing(self._path) as connection, transaction(connection):
             for kept in dict.fromkeys(waiting):

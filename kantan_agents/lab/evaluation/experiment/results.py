@@ -119,7 +119,18 @@ class CaseResult:
         Raises:
             msgspec.ValidationError: The data is invalid.
         """
-        return attrs.evolve(msgspec.convert(data, cls), scores=scores)
+        return attrs.evolve(msgspec.convert(_current(data), cls), scores=scores)
+
+
+def _current(data: Any) -> Any:
+    """Return the data of an earlier version, which wrote ``is_refused``, in the new form."""
+    if not isinstance(data, dict) or not isinstance(data.get("tool_calls"), list):
+        return data
+    calls = [
+        {**one, "is_denied": one["is_refused"]} if isinstance(one, dict) and "is_refused" in one else one
+        for one in data["tool_calls"]
+    ]
+    return {**data, "tool_calls": calls}
 
 
 _STORED_AS_SCORES = ("scores", "evaluators", "not_applicable")

@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from kantan_agents.lab.evaluation.experiment.rows import EvaluationRow
 from kantan_agents.lab.evaluation.experiment.tables import RESULTS
-from kantan_agents.lab.experiment.prices import Figures
+from kantan_agents.lab.experiment.prices import UsageMetrics
 from kantan_agents.traces.schema import count_existing
 from kantan_agents.traces.store.connection import changing, reading, transaction
 
 RUNS: Final = ""
 """The runs of a variant, instead of an evaluator's name."""
 
-SpentBy = Mapping[tuple[str, str], Figures]
+SpentBy = Mapping[tuple[str, str], UsageMetrics]
 """By the hash of a variant, and the name of an evaluator or ``RUNS``."""
 
 SPENT: Final = "kantan_agents_evaluation_spent"
@@ -72,11 +72,11 @@ def add_spent(connection: sqlite3.Connection, evaluation: int, spent: SpentBy) -
     )
 
 
-def total(used: Iterable[Figures]) -> Figures:
+def total(used: Iterable[UsageMetrics]) -> UsageMetrics:
     """Return the sum; its cost only covers calls with a price."""
     found = list(used)
     costs = [one.cost for one in found if one.cost is not None]
-    return Figures(
+    return UsageMetrics(
         input_tokens=sum(one.input_tokens for one in found),
         output_tokens=sum(one.output_tokens for one in found),
         cost=math.fsum(costs) if costs else None,
@@ -90,22 +90,22 @@ def amounts_of(spent: SpentBy) -> dict[str, float]:
 
 
 def _of_results(connection: sqlite3.Connection, evaluation: EvaluationRow) -> SpentBy:
-    found: dict[tuple[str, str], list[Figures]] = {}
+    found: dict[tuple[str, str], list[UsageMetrics]] = {}
     query = f"SELECT variant_hash, body FROM {RESULTS} WHERE evaluation = ?"  # noqa: S608
     for row in connection.execute(query, (evaluation.id,)):
         body = json.loads(row["body"])
-        used = Figures(
+        used = UsageMetrics(
             input_tokens=body["input_tokens"], output_tokens=body["output_tokens"], cost=body["cost"]
         )
         found.setdefault((row["variant_hash"], RUNS), []).append(used)
     return {key: total(used) for key, used in found.items()}
 
 
-def _read(connection: sqlite3.Connection, evaluation: EvaluationRow) -> dict[tuple[str, str], Figures]:
+def _read(connection: sqlite3.Connection, evaluation: EvaluationRow) -> dict[tuple[str, str], UsageMetrics]:
     query = f"SELECT * FROM {SPENT} WHERE evaluation = ?"  # noqa: S608
     rows: list[Any] = connection.execute(query, (evaluation.id,)).fetchall()
     return {
-        (row["variant_hash"], row["spender"]): Figures(
+        (row["variant_hash"], row["spender"]): UsageMetrics(
             input_tokens=row["input_tokens"] or 0, output_tokens=row["output_tokens"] or 0, cost=row["cost"]
         )
         for row in rows

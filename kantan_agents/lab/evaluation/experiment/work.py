@@ -19,7 +19,7 @@ from kantan_agents.lab.evaluation.experiment.result_writer import ResultWriter, 
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.experiment.rows import EvaluationRow, read_results
 from kantan_agents.lab.evaluation.experiment.spent import RUNS
-from kantan_agents.lab.experiment.prices import Figures
+from kantan_agents.lab.experiment.prices import UsageMetrics
 from kantan_agents.lab.experiment.spending import Spending
 from kantan_agents.lab.experiment.work import Work, is_fatal
 from kantan_agents.support.ledger import Amounts
@@ -156,7 +156,7 @@ class EvaluationWork:
         return list(read_results(self._path, self._row, rows))
 
     async def _score(self, kept: UnwrittenResult, result: CaseResult) -> None:
-        used: dict[str, Figures] = {}
+        used: dict[str, UsageMetrics] = {}
         try:
             kept.scores = await scores_of(
                 result.finished(kept.unit.case),

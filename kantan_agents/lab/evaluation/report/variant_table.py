@@ -11,7 +11,7 @@ from kantan_agents.lab.evaluation.comparing.paired_values import better_of
 from kantan_agents.lab.evaluation.experiment.evaluation import Evaluation
 from kantan_agents.lab.evaluation.experiment.results import VariantResults
 from kantan_agents.lab.evaluation.experiment.spent import total
-from kantan_agents.lab.experiment.prices import Figures
+from kantan_agents.lab.experiment.prices import UsageMetrics
 
 if TYPE_CHECKING:
     from kantan_agents.lab.evaluation.comparing.all_of_k import PassesAll
@@ -60,7 +60,7 @@ def passes_of(evaluation: Evaluation) -> list[PassesAll]:
     return [one for one in found if one.k > 1]
 
 
-def _judges(evaluation: Evaluation, variant: str) -> Figures:
+def _judges(evaluation: Evaluation, variant: str) -> UsageMetrics:
     return total(one for name, one in evaluation.spent[variant].items() if name != "runs")
 
 

@@ -49,7 +49,7 @@ def _recorded_decisions(recording: Recording, seen: SeenEvents) -> Iterator[Deci
             arguments = plain_arguments("" if is_hidden else call.arguments)
             yield ("tool call", call.agent, call.tool.name, arguments)
             if refusal is not None:
-                yield ("refusal", call.agent, call.tool.name, refusal)
+                yield ("denial", call.agent, call.tool.name, refusal)
         for asked in run.model_calls:
             if asked.parent_call is not None:
                 continue  # in an agent that is a tool, whose handoffs the SDK does not report
@@ -73,7 +73,7 @@ def _seen_decisions(seen: SeenEvents) -> Iterator[Decision]:
         code = seen.refusals.get((call.run_id, call.call_id))
         yield ("tool call", call.agent, call.tool, plain_arguments(str(mask(call.arguments))))
         if code is not None:
-            yield ("refusal", call.agent, call.tool, code.encode())
+            yield ("denial", call.agent, call.tool, code.encode())
     for handoff in seen.handoffs:
         yield ("hand-off", handoff.agent, handoff.to_agent, b"")
 

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.experiment.prices import Figures
+from kantan_agents.lab.experiment.prices import UsageMetrics
 from kantan_agents.lab.replay.cohort import Skipped
 from kantan_agents.lab.replay.experiment.outcome import STATUSES, RunOutcome
 from kantan_agents.lab.replay.experiment.rows import ExperimentRow, read_experiments, read_runs
@@ -77,17 +77,17 @@ class Experiment:
         return [run for run in self.runs if run.status in _COVERED]
 
     @property
-    def before(self) -> Figures:
+    def before(self) -> UsageMetrics:
         """The usage of the recorded runs that correspond to ``covered``."""
         return _sum([run.before for run in self.covered])
 
     @property
-    def after(self) -> Figures:
+    def after(self) -> UsageMetrics:
         """The usage of the runs in ``covered``, to compare with ``before``."""
         return _sum([run.after for run in self.covered])
 
     @property
-    def spent(self) -> Figures:
+    def spent(self) -> UsageMetrics:
         """The usage of all runs, including runs that diverged or failed."""
         return _sum([run.after for run in self.runs])
 
@@ -194,9 +194,9 @@ def of_row(
     )
 
 
-def _sum(figures: Sequence[Figures]) -> Figures:
+def _sum(figures: Sequence[UsageMetrics]) -> UsageMetrics:
     if not figures:
-        return Figures()
+        return UsageMetrics()
     total = figures[0]
     for one in figures[1:]:
         total += one

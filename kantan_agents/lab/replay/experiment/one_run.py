@@ -140,7 +140,7 @@ def _compared(
 
 def _new_refusals(playback: CounterfactualPlayback) -> list[ChangedDecision]:
     found = changed_decisions(playback.recording, playback.seen)
-    return [one for one in found if one.kind == "refusal" and one.before is None]
+    return [one for one in found if one.kind == "denial" and one.before is None]
 
 
 def _waiting(returned: dict[str, Any] | None) -> str:

@@ -9,15 +9,15 @@ import attrs
 import msgspec
 from typing_extensions import Self
 
-from kantan_agents.lab.experiment.prices import Figures
+from kantan_agents.lab.experiment.prices import UsageMetrics
 from kantan_agents.traces.capture.calls import JSONValue
 
 Status = Literal["same", "wording", "changed", "diverged", "failed"]
 STATUSES: Final[tuple[Status, ...]] = ("same", "wording", "changed", "diverged", "failed")
 """From best to worst."""
 
-_NOTHING: Final = Figures()
-DecisionKind = Literal["tool call", "hand-off", "refusal", "field", "error"]
+_NOTHING: Final = UsageMetrics()
+DecisionKind = Literal["tool call", "hand-off", "denial", "field", "error"]
 
 
 @attrs.frozen
@@ -25,7 +25,7 @@ class ChangedDecision:
     """A decision that only the replayed run or only the recorded run made, or that differs between them.
 
     Attributes:
-        kind: ``"tool call"``, ``"hand-off"``, ``"refusal"``, ``"field"`` of a structured output, or
+        kind: ``"tool call"``, ``"hand-off"``, ``"denial"``, ``"field"`` of a structured output, or
             ``"error"`` that only one of the two runs raised.
         agent: Name of the agent.
         name: Name of the tool or of the agent that takes over, the path of the field, or the error's class.
@@ -91,8 +91,8 @@ class RunOutcome:
     decisions: tuple[ChangedDecision, ...] = ()
     new_call: NewCall | None = None
     error: str | None = None
-    before: Figures = _NOTHING
-    after: Figures = _NOTHING
+    before: UsageMetrics = _NOTHING
+    after: UsageMetrics = _NOTHING
     output_before: JSONValue = None
     output_after: JSONValue = None
     simulated: tuple[str, ...] = ()
@@ -112,4 +112,15 @@ class RunOutcome:
         Raises:
             msgspec.ValidationError: The data is not an outcome.
         """
-        return msgspec.convert(data, cls)
+        return msgspec.convert(_current(data), cls)
+
+
+def _current(data: Any) -> Any:
+    """Return the data of an earlier version, which wrote ``"refusal"`` for a denial, in today's form."""
+    if not isinstance(data, dict) or not isinstance(data.get("decisions"), list):
+        return data
+    decisions = [
+        {**one, "kind": "denial"} if isinstance(one, dict) and one.get("kind") == "refusal" else one
+        for one in data["decisions"]
+    ]
+    return {**data, "decisions": decisions}

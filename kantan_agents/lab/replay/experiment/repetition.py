@@ -10,12 +10,12 @@ from kantan_agents.core.events import (
     ModelCallFinished,
     ModelCallStarted,
     RunFinished,
-    ToolCallRefused,
+    ToolCallDenied,
     ToolCallStarted,
 )
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import NotReplayableError
-from kantan_agents.lab.experiment.prices import Figures, Prices
+from kantan_agents.lab.experiment.prices import Prices, UsageMetrics
 from kantan_agents.lab.experiment.spending import Spending
 from kantan_agents.lab.replay.experiment.outcome import NewCall
 from kantan_agents.lab.replay.experiment.plan import WantedExperiment
@@ -40,7 +40,7 @@ class SeenEvents:
 
     def __init__(self, prices: Prices) -> None:
         self._prices = prices
-        self.used = Figures(cost=prices.nothing)
+        self.used = UsageMetrics(cost=prices.nothing)
         self.root: Run | None = None
         self.runs: list[str] = []
         self.simulations: set[str] = set()
@@ -65,7 +65,7 @@ class SeenEvents:
         if is_simulation:
             self.simulations.add(run.id)
 
-    def add(self, event: Event) -> Figures | None:
+    def add(self, event: Event) -> UsageMetrics | None:
         """Add an event; return the usage of a finished model call."""
         is_own = event.run_id not in self.simulations
         if isinstance(event, ModelCallFinished):
@@ -79,7 +79,7 @@ class SeenEvents:
             self.handoffs.append(event)
         elif isinstance(event, ToolCallStarted) and is_own:
             self.tool_calls.append(event)
-        elif isinstance(event, ToolCallRefused):
+        elif isinstance(event, ToolCallDenied):
             self.refusals[event.run_id, event.call_id] = event.code
         elif isinstance(event, RunFinished) and self.root is not None and event.run_id == self.root.id:
             self.waits = event.waits_for_approval

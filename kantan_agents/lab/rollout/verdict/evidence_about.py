@@ -25,7 +25,7 @@ from kantan_agents.lab.rollout.evidence.tail import tail_bets
 from kantan_agents.lab.rollout.guard_limits import RolloutGuard
 from kantan_agents.lab.rollout.observed.samples import Sample, Samples, values_of
 from kantan_agents.lab.rollout.plan import RolloutPlan
-from kantan_agents.lab.rollout.verdict.status import ArmFigures, GuardEvidence, MetricEvidence
+from kantan_agents.lab.rollout.verdict.status import ArmMetrics, GuardEvidence, MetricEvidence
 
 
 def alarm_level(plan: RolloutPlan) -> float:
@@ -42,7 +42,7 @@ def promotion_level(plan: RolloutPlan) -> float:
     return plan.alpha / len(plan.new_arms)
 
 
-def figures(samples: Samples, plan: RolloutPlan, shares: Mapping[str, float]) -> list[ArmFigures]:
+def figures(samples: Samples, plan: RolloutPlan, shares: Mapping[str, float]) -> list[ArmMetrics]:
     """Return the metrics of each arm."""
     units, scores = samples.units(), samples.all_scores()
     arms = np.array([run.arm for run in samples.runs], dtype=np.int64)
@@ -53,7 +53,7 @@ def figures(samples: Samples, plan: RolloutPlan, shares: Mapping[str, float]) ->
     for number, name in enumerate(plan.arms):
         own, scored = arms == number, scores.values[scores.arms == number]
         found.append(
-            ArmFigures(
+            ArmMetrics(
                 name,
                 shares[name],
                 int(own.sum()),

@@ -19,7 +19,7 @@ from kantan_agents.lab.rollout.verdict.evidence_about import (
     ratio_evidence,
 )
 from kantan_agents.lab.rollout.verdict.status import (
-    ArmFigures,
+    ArmMetrics,
     GuardEvidence,
     MetricEvidence,
     RolloutStatus,
@@ -63,7 +63,7 @@ def shares_of(state: RolloutState) -> dict[str, float]:
 
 def _verdict(
     plan: RolloutPlan,
-    arms: Sequence[ArmFigures],
+    arms: Sequence[ArmMetrics],
     metric: Sequence[MetricEvidence],
     guards: Sequence[GuardEvidence],
     *,
@@ -97,7 +97,7 @@ def _verdict(
     return "continue", None, _not_yet(plan, arms, metric)
 
 
-def _not_yet(plan: RolloutPlan, arms: Sequence[ArmFigures], metric: Sequence[MetricEvidence]) -> str:
+def _not_yet(plan: RolloutPlan, arms: Sequence[ArmMetrics], metric: Sequence[MetricEvidence]) -> str:
     if not any(arm.runs for arm in arms):
         return "no run has ended yet"
     if plan.metric is None:
@@ -115,7 +115,7 @@ def _not_yet(plan: RolloutPlan, arms: Sequence[ArmFigures], metric: Sequence[Met
 
 
 def _warnings(
-    plan: RolloutPlan, arms: Sequence[ArmFigures], samples: Samples, *, is_lopsided: bool
+    plan: RolloutPlan, arms: Sequence[ArmMetrics], samples: Samples, *, is_lopsided: bool
 ) -> Iterator[str]:
     runs = sum(arm.runs for arm in arms)
     units = sum(arm.units for arm in arms)
@@ -151,7 +151,7 @@ def _not_counted(plan: RolloutPlan, samples: Samples) -> Iterator[str]:
     if never_ended:
         yield (
             f"runs that have not ended for ten minutes: {never_ended:,}; guards count them as failed, and "
-            "the figures of the arms leave them out"
+            "the metrics of the arms leave them out"
         )
     certain, of_units = samples.not_compared()
     if certain:

@@ -16,7 +16,7 @@ _RESULTS: Final = {True: "exceeded", False: "within, so far"}
 
 
 @attrs.frozen
-class ArmFigures:
+class ArmMetrics:
     """The metrics of one arm's finished runs.
 
     Attributes:
@@ -115,7 +115,7 @@ class RolloutStatus(Tabular):
     """
 
     state: RolloutState
-    arms: Sequence[ArmFigures]
+    arms: Sequence[ArmMetrics]
     metric: Sequence[MetricEvidence]
     guards: Sequence[GuardEvidence]
     p_ratio: float

@@ -35,6 +35,6 @@ function text(part) {
 }
 
 function call(one) {
-  const outcome = one.refused ? h("p.failed", {}, "refused") : one.output ? text(one.output) : h("p.failed", {}, "no result");
+  const outcome = one.denied ? h("p.failed", {}, "denied") : one.output ? text(one.output) : h("p.failed", {}, "no result");
   return h("div.label-call", {}, h("h3", {}, inline(one.name)), text(one.arguments), outcome);
 }

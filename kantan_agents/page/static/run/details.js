@@ -121,10 +121,10 @@ function failure(error) {
 
 function decided(decision) {
   if (!decision) return h("p.note", {}, "The tool rules were not asked.");
-  const verdict = decision.is_allowed ? "allowed" : `refused ${decision.code ?? ""}`.trim();
+  const verdict = decision.is_allowed ? "allowed" : `denied ${decision.code ?? ""}`.trim();
   const rule = decision.rule ? [" by ", h("code", {}, inline(decision.rule))] : ": no rule is about this tool";
   const layers = decision.layers.length ? inline(` in ${decision.layers.join(" and ")}`) : null;
-  return h("p.decision", { class: `decision ${decision.is_allowed ? "ok" : "refused"}` }, h("strong", {}, verdict), rule, layers);
+  return h("p.decision", { class: `decision ${decision.is_allowed ? "ok" : "denied"}` }, h("strong", {}, verdict), rule, layers);
 }
 
 function ofSpan(line, whole) {

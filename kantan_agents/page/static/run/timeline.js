@@ -8,7 +8,7 @@ const KINDS = {
   model: "model",
   tool: "tool",
   handoff: "hand-off",
-  refusal: "refused",
+  refusal: "denied",
   cut: "cut off",
   verdict: "verdict",
   guardrail: "guardrail",
@@ -100,7 +100,7 @@ export class Timeline {
 
   /** Return how a line ended, which colours it. */
   state(line) {
-    if (line.kind === "refusal" || this.decision(line)?.is_allowed === false) return "refused";
+    if (line.kind === "refusal" || this.decision(line)?.is_allowed === false) return "denied";
     return line.error || (line.call !== null && this.data.calls[line.call]?.error) ? "failed" : "";
   }
 
@@ -111,7 +111,7 @@ export class Timeline {
   marks(line) {
     const state = this.state(line);
     const marks = [];
-    if (state === "refused" && line.kind !== "refusal") marks.push(h("span.mark.refused", {}, "refused"));
+    if (state === "denied" && line.kind !== "refusal") marks.push(h("span.mark.denied", {}, "denied"));
     if (state === "failed") marks.push(h("span.mark.failed", {}, "error"));
     if (line.call !== null && this.data.calls[line.call]?.cut_off) marks.push(h("span.mark.cut", {}, "cut off"));
     if (line.rubric && typeof line.rubric.score === "number") marks.push(h("span.mark", {}, `score ${line.rubric.score}`));

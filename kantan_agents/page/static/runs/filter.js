@@ -25,7 +25,7 @@ export function filterForm(changed) {
     words: input("words", { type: "search", placeholder: "words, or \"a phrase\"", autocomplete: "off" }),
     ...Object.fromEntries(CHOSEN.map(([name]) => [name, input(name, { list: `known-${name}`, autocomplete: "off" })])),
     errors: h("select", { id: "filter-errors", name: "errors" }, ERRORS.map(([value, label]) => h("option", { value }, label))),
-    refused: input("refused", { type: "checkbox", value: "1" }),
+    denied: input("denied", { type: "checkbox", value: "1" }),
     cut: input("cut", { type: "checkbox", value: "1" }),
     score_below: input("score_below", { type: "number", step: "any", inputmode: "decimal" }),
     from: input("from", { type: "datetime-local" }),
@@ -41,7 +41,7 @@ export function filterForm(changed) {
     labelled("Score below", fields.score_below),
     labelled("From", fields.from),
     labelled("To", fields.to),
-    h("label.check", { for: "filter-refused" }, fields.refused, "refused calls"),
+    h("label.check", { for: "filter-denied" }, fields.denied, "denied calls"),
     h("label.check", { for: "filter-cut" }, fields.cut, "answers cut off"),
   );
   form.addEventListener("submit", (event) => event.preventDefault());

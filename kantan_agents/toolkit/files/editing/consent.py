@@ -15,7 +15,7 @@ import attrs
 from cachetools import LRUCache
 
 from kantan_agents.core.pipeline import current_run
-from kantan_agents.errors import EditRefusedError, FileChangedError, KantanAgentsError, ProtectedPathError
+from kantan_agents.errors import EditRejectedError, FileChangedError, KantanAgentsError, ProtectedPathError
 from kantan_agents.toolkit.files.editing.folders import parts_of_file
 from kantan_agents.toolkit.files.known_files import KnownFiles, state_of
 from kantan_agents.toolkit.files.names import shown_path
@@ -101,7 +101,7 @@ class Consent:
         known = self._known.state(parts)
         if known is None:
             reason = "it was not read yet: read it first, so that nothing in it is lost"
-            return EditRefusedError(path=shown_path(parts), reason=reason)
+            return EditRejectedError(path=shown_path(parts), reason=reason)
         return None if known == state else FileChangedError(path=shown_path(parts))
 
     def check_state(self, call_id: str, parts: Parts, before: os.stat_result | None, *, always: bool) -> None:

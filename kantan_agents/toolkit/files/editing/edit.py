@@ -12,7 +12,7 @@ from agents import FunctionTool
 from agents.tool_context import ToolContext
 from typing_extensions import NotRequired, TypedDict
 
-from kantan_agents.errors import EditRefusedError, FileChangedError, FileForbiddenError, FileNotUsableError
+from kantan_agents.errors import EditRejectedError, FileChangedError, FileForbiddenError, FileNotUsableError
 from kantan_agents.support.nearest import most_similar
 from kantan_agents.support.noted_changes import changes_noted
 from kantan_agents.toolkit.files.editing.changes import FileChange, declare_change
@@ -107,7 +107,7 @@ def edit_file(
     if may_read is not None and not may_read("/".join(parts)):
         raise FileForbiddenError(path=path)
     if not 0 < len(steps) <= MAX_STEPS:
-        raise EditRefusedError(path=path, reason=f"edits must have 1 to {MAX_STEPS:,} items")
+        raise EditRejectedError(path=path, reason=f"edits must have 1 to {MAX_STEPS:,} items")
     with locked_folder(root, parts) as folder:
         text, before = _read(root, folder, parts)
         if agreed is not None:
@@ -134,11 +134,11 @@ def _all_applied(
         for step in steps:
             text, lines = _applied(text, path, step)
             done += 1
-    except EditRefusedError as error:
+    except EditRejectedError as error:
         if not is_numbered:
             raise
         reason = f"edit {done + 1} of {len(steps)}: {error.reason} (nothing was changed)"
-        raise EditRefusedError(path=path, reason=reason) from error
+        raise EditRejectedError(path=path, reason=reason) from error
     return text, lines
 
 
@@ -188,7 +188,7 @@ def _encoded(text: FileText, path: str) -> bytes:
     except UnicodeEncodeError as error:
         missing = error.object[error.start : error.end]
         reason = f"the file is encoded in {text.encoding}, which has no code for {missing!a}"
-        raise EditRefusedError(path=path, reason=reason) from error
+        raise EditRejectedError(path=path, reason=reason) from error
 
 
 class EditStep(TypedDict):
@@ -204,22 +204,22 @@ def edited(text: FileText, path: str, old: str, new: str, *, replace_all: bool) 
     old, new = unified(old), unified(new)
     if not old:
         reason = "old_string is empty: name the text to replace, or use Write for the whole file"
-        raise EditRefusedError(path=path, reason=reason)
+        raise EditRejectedError(path=path, reason=reason)
     if old == new:
-        raise EditRefusedError(path=path, reason="old_string and new_string are the same")
+        raise EditRejectedError(path=path, reason="old_string and new_string are the same")
     starts = _starts(text.text, old)
     if not starts:
-        raise EditRefusedError(path=path, reason=_not_found(text.text, old))
+        raise EditRejectedError(path=path, reason=_not_found(text.text, old))
     lines = _line_numbers(text.text, starts)
     if len(starts) > 1 and not replace_all:
         reason = (
             f"old_string occurs {len(starts):,} times, in lines {_listed(lines)}: "
             "add lines around it so that it occurs once, or set replace_all"
         )
-        raise EditRefusedError(path=path, reason=reason)
+        raise EditRejectedError(path=path, reason=reason)
     if len(starts) > _MOST_PLACES or len(text.text) + len(starts) * (len(new) - len(old)) > _LARGEST:
         reason = f"old_string occurs too often for one edit: {len(starts):,} times or more"
-        raise EditRefusedError(path=path, reason=reason)
+        raise EditRejectedError(path=path, reason=reason)
     return text.replaced(starts, old, new), lines
 
 

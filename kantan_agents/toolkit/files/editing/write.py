@@ -10,7 +10,7 @@ from typing import Any
 from agents import FunctionTool
 from agents.tool_context import ToolContext
 
-from kantan_agents.errors import EditRefusedError, FileNotUsableError
+from kantan_agents.errors import EditRejectedError, FileNotUsableError
 from kantan_agents.support.noted_changes import changes_noted
 from kantan_agents.toolkit.files.editing.changes import FileChange, declare_change, text_before
 from kantan_agents.toolkit.files.editing.consent import CallConsent, Consent
@@ -52,7 +52,7 @@ def write_file(root: Root, file_path: str, content: str, agreed: CallConsent) ->
     try:
         data = content.encode()
     except UnicodeEncodeError as error:
-        raise EditRefusedError(path=path, reason="the content is not valid Unicode") from error
+        raise EditRejectedError(path=path, reason="the content is not valid Unicode") from error
     with locked_folder(root, parts, is_made=True) as folder:
         before = _existing(root, folder, parts)
         agreed.check_state(parts, before)

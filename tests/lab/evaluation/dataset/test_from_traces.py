@@ -315,6 +315,6 @@ def test_cases_of_one_conversation_are_on_one_side_of_a_split(recorder: Recorder
         config = RunConfig(group_id=f"c{number % 2}")
         recorder.run(support("Yes", prompt="Hi"), str(number), run_config=config)
     split = Dataset.from_traces(recorder.store).split(seed=3)
-    sides = (split.train, split.validation, split.test.unseal("a test"))
+    sides = (split.train, split.validation, split.test.open("a test"))
     conversations = [{case.conversation for case in side} for side in sides]
     assert sorted(one for side in conversations for one in side if one) == ["c0", "c1"]

@@ -16,7 +16,7 @@ _SEEDS = st.integers(0, 20)
 
 def parts(split: Split) -> dict[str, str]:
     """Return the part of each case by its id."""
-    opened = {"train": split.train, "validation": split.validation, "test": split.test.unseal("a test")}
+    opened = {"train": split.train, "validation": split.validation, "test": split.test.open("a test")}
     return {case.id: name for name, dataset in opened.items() for case in dataset}
 
 

@@ -184,10 +184,10 @@ async def test_a_judge_of_tools_sees_the_tools_and_the_calls() -> None:
         await chosen.score(found("x", "done", tool="refund"))
         done = judges.task_completion(model=server.bundle())
         await done.score(
-            finished("x", tool_calls=(ToolUse("refund", {"order": "7"}, None, "a", is_refused=True),))
+            finished("x", tool_calls=(ToolUse("refund", {"order": "7"}, None, "a", is_denied=True),))
         )
         first, second = map(shown, server.requests)
-    assert '"refund": "Refund an order."' in first and '"query": "q"' in first and "(refused)" in second
+    assert '"refund": "Refund an order."' in first and '"query": "q"' in first and "(denied)" in second
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ async def test_a_status_judge_without_an_answer_is_a_failed_score() -> None:
     with OfflineServer(lambda _request: "I cannot say.") as server:
         (score,) = (await status(RULES, passing=["asks"], model=made(server)).score(finished("x"))).values()
     assert score.value is None
-    assert str(score.error).startswith("JudgementError: ")
+    assert str(score.error).startswith("JudgmentError: ")
 
 
 def test_the_version_of_status_follows_rules_and_passing() -> None:

@@ -60,7 +60,7 @@ def test_only_allows_no_other_calls() -> None:
 
 
 def test_refused_calls_have_not_used_the_tool_unless_attempts_count() -> None:
-    refused = use("delete", is_refused=True)
+    refused = use("delete", is_denied=True)
     assert score(used_tools("delete"), refused).value == 0.0
     assert score(used_tools("delete", attempts=True), refused).value == 1.0
     assert score(not_used("delete"), refused).value == 1.0

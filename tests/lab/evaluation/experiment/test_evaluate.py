@@ -20,8 +20,8 @@ from kantan_agents import Agent, Middleware, Prompt, SQLiteRecorder, TraceStore,
 from kantan_agents.errors import (
     EmptyDatasetError,
     EvaluationNotFoundError,
+    HeldOutDatasetError,
     InvalidOptionError,
-    SealedDatasetError,
     TraceDatabaseError,
 )
 from kantan_agents.lab import (
@@ -106,7 +106,7 @@ def test_the_result_of_a_run_has_its_tool_calls_tokens_cost_and_time(store: Trac
         prices = {"offline-model": (1_000_000.0, 2_000_000.0)}
         (result,) = evaluate(agent, words("1 + 2"), note, prices=prices).results
     (call,) = result.tool_calls
-    assert (call.name, call.arguments, call.output, call.is_refused) == ("add", {"a": 1, "b": 2}, "3", False)
+    assert (call.name, call.arguments, call.output, call.is_denied) == ("add", {"a": 1, "b": 2}, "3", False)
     assert (result.input_tokens, result.output_tokens, result.model_calls) == (20, 10, 2)
     assert result.cost == 40.0
     assert result.seconds > 0
@@ -137,7 +137,7 @@ def test_calls_of_delegated_agents_and_refused_calls_are_among_the_tool_calls(st
     calls = {call.name: call for call in result.tool_calls}
     assert calls.keys() == {"ask", "look", "drop"}
     assert (calls["look"].agent, calls["look"].output) == ("inner", "seen x")
-    assert calls["drop"].is_refused
+    assert calls["drop"].is_denied
 
 
 def test_the_context_of_a_case_is_there_for_its_run_and_stays_as_it_is(store: TraceStore) -> None:
@@ -582,7 +582,7 @@ def test_an_empty_dataset_is_refused(store: TraceStore) -> None:
 
 def test_a_sealed_test_set_is_refused(store: TraceStore) -> None:
     test = words(*map(str, range(50))).split().test
-    with pytest.raises(SealedDatasetError):
+    with pytest.raises(HeldOutDatasetError):
         evaluate(Asked().agent, test)  # type: ignore[arg-type]
 
 

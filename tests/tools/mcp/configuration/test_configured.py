@@ -146,7 +146,7 @@ async def test_slow_silent_broken_and_missing_servers_keep_no_other_waiting(proj
     left_out: list[str] = []
 
     def note(event: Event) -> None:
-        if event.type == "mcp_server_left_out":
+        if event.type == "mcp_server_omitted":
             left_out.append(event.server)
 
     async with trusted(project) as servers:

@@ -81,7 +81,7 @@ def _calls(finished: FinishedCase, _given: Given) -> Texts:
         {
             "tool": use.name,
             "arguments": use.arguments,
-            "result": "(refused)" if use.is_refused else use.output,
+            "result": "(denied)" if use.is_denied else use.output,
         }
         for use in finished.tool_calls
     ]

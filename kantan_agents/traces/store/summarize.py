@@ -44,7 +44,7 @@ def read_trace(connection: sqlite3.Connection, trace_id: str) -> StoredTrace | N
     if trace is None:
         return None
     spans = in_utc(search.get_spans_by_trace(trace_id))
-    summary = summarise(trace, spans)
+    summary = summarize(trace, spans)
     runs, unreadable = read_runs(connection, trace_id)
     in_trace = TraceRuns(mapping_of(trace.metadata), spans)
     missing = missing_of(runs, _ids_of(in_trace.all), unreadable)
@@ -75,7 +75,7 @@ def _read_others(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> di
     spans = light_spans_of(connection, trace_ids)
     query = f"{_TRACES} WHERE t.id IN ({','.join('?' * len(trace_ids))})"
     traces = [_record(row) for row in connection.execute(query, trace_ids)]
-    return {trace.trace_id: summarise(trace, spans.get(trace.trace_id, [])) for trace in traces}
+    return {trace.trace_id: summarize(trace, spans.get(trace.trace_id, [])) for trace in traces}
 
 
 def _record(row: sqlite3.Row) -> TraceRecord:
@@ -105,7 +105,7 @@ def ended_as_wanted(
     return (trace_id for trace_id in trace_ids if has_failed(connection, trace_id) is failed)
 
 
-def summarise(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:
+def summarize(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:
     """Return the summary of a trace from its spans in stored order."""
     metadata = mapping_of(trace.metadata)
     runs = TraceRuns(metadata, spans)

@@ -56,7 +56,7 @@ class NoSummaryError(Exception):
 
 
 @attrs.frozen(eq=False)
-class Summariser:
+class Summarizer:
     """A model, an agent, or, without either, the model of the call."""
 
     model: Model | None = None
@@ -65,7 +65,7 @@ class Summariser:
     _limit: AnswerLimit = attrs.field(factory=AnswerLimit)
 
     @classmethod
-    def of(cls, given: object) -> Summariser:
+    def of(cls, given: object) -> Summarizer:
         """Read the option: E19 for an unknown name, E75 for another type."""
         if given is None:
             return cls()
@@ -75,12 +75,12 @@ class Summariser:
             resolved = resolve_model(given)
         except InvalidOptionError:
             reason = f"must be an Agent, a model, False or None, not {given!r}"
-            raise InvalidOptionError(option="summariser", reason=reason) from None
+            raise InvalidOptionError(option="summarizer", reason=reason) from None
         assert resolved.model is not None
         try:
             check_configured(resolved.model)
         except ModelNotConfiguredError as error:
-            _log.warning(f"conversations cannot be summarised: {error}", model=error.model)
+            _log.warning(f"conversations cannot be summarized: {error}", model=error.model)
         name = name_of(resolved.model)
         return cls(resolved.model, resolved.settings or get_default_model_settings(name))
 
@@ -137,7 +137,7 @@ async def summary_of(items: Sequence[Any], earlier: str | None, *, ask: Ask, mos
             raise NoSummaryError("the answer has no text")
         earlier = _fitting(answer.strip(), most)
     if earlier is None:
-        raise NoSummaryError("there is nothing to summarise")
+        raise NoSummaryError("there is nothing to summarize")
     return earlier
 
 
