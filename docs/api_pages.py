@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,8 @@ INDEX = f"{FOLDER}/index.md"
 _HIDDEN = ("!^_", "!^on_(trace|span)_", "!fork", "!roll_back")
 _SOME = 8
 """How many names the first sentence of a page has."""
+_CLASSES = "middleware"
+"""The page and the folder of the ready-made middleware, whose classes have a page each."""
 _HIDDEN_OF_ERRORS = (*_HIDDEN, "!^code$", "!^template$")
 
 
@@ -125,14 +128,6 @@ PAGES = (
         (
             f"{_ROOT}: Middleware ModelCall ModelNext ToolCall ToolNext Pipeline Stage Next DEFAULT_STAGES",
             "kantan_agents.agent.stages",
-        ),
-    ),
-    Page(
-        "approvals",
-        "Approvals",
-        "reference/middleware/index.md",
-        (
-            "kantan_agents.middleware: Approve PendingCall Approved Rejected pending to_json decide resume",
         ),
     ),
     Page(
@@ -310,6 +305,17 @@ class Section(NamedTuple):
 
 
 @cache
+def written() -> dict[str, str]:
+    """Return the pages of names that pages written by hand describe, from ``reference/api``, by path."""
+    found = {}
+    for page in sorted((Path(__file__).parent / "reference" / _CLASSES).glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        for path in re.findall(r"^::: ([\w.]+)$", text, re.MULTILINE):
+            found[path] = f"../{_CLASSES}/{page.name}"
+    return found
+
+
+@cache
 def sections() -> dict[str, tuple[Section, ...]]:
     """Return the sections of each page, by its file.
 
@@ -335,6 +341,7 @@ def sections() -> dict[str, tuple[Section, ...]]:
             chosen = [public[name] for name in listed.split() or public]
             new = tuple(name for name in chosen if name.home not in placed)
             placed.update(name.home for name in new)
+            new = tuple(name for name in new if name.path not in written())
             of_page.append(Section(package, new))
         found[page.file] = tuple(of_page)
     public_names = [name for package in PACKAGES for name in names(package)]
@@ -380,6 +387,12 @@ def _index() -> str:
             for section in sections()[page.file]
             for name in section.names
         ]
+        if page.file == _CLASSES:
+            lines += [
+                f"| [`{name.name}`]({written()[name.path]}#{name.path}) | {name.kind} | {name.summary} |"
+                for name in names(f"{_ROOT}.{_CLASSES}")
+                if name.path in written()
+            ]
     return "\n".join(lines) + "\n"
 
 

@@ -75,7 +75,7 @@ def pages(site: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def api(site: Path) -> str:
     """The HTML of the API pages."""
-    return "".join(path.read_text(encoding="utf-8") for path in (site / "reference/api").rglob("index.html"))
+    return "".join(path.read_text(encoding="utf-8") for path in (site / "reference").rglob("index.html"))
 
 
 def test_no_page_is_too_large(site: Path) -> None:
