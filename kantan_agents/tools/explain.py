@@ -1,4 +1,4 @@
-"""Explains why a tool, or one call of it, is allowed or denied: the deciding rule and its layer."""
+"""Explains why a tool or a call is allowed or denied."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def explain_layers(
     arguments: Mapping[str, Any] | str | None = None,
     around: Surroundings | None = None,
 ) -> Explanation:
-    """Like ``explain``, for given layers; ``around`` are the agent's other tools."""
+    """Like ``explain``, for given layers."""
     check_arguments(arguments)
     facts = _guess(tool) if isinstance(tool, str) else _listed(tool, around)
     return explain_facts(layers, facts, arguments)
@@ -170,7 +170,7 @@ def _listed(tool: Any, around: Surroundings | None) -> ToolFacts:
 
 
 def check_arguments(arguments: Any) -> None:
-    """Raise E75 unless ``arguments`` is a mapping, JSON or None."""
+    """Raise E75 for other types."""
     if arguments is not None and not isinstance(arguments, (str, Mapping)):
         reason = f"must be a mapping or JSON text, not {type(arguments).__name__}"
         raise InvalidOptionError(option="arguments", reason=reason)
@@ -179,7 +179,7 @@ def check_arguments(arguments: Any) -> None:
 def explain_facts(
     layers: RuleLayers, facts: ToolFacts, arguments: Mapping[str, Any] | str | None
 ) -> Explanation:
-    """Explain a decision about a tool, see ``explain``."""
+    """See ``explain``."""
     decision = _decided(layers, facts, arguments)
     merged = layers.rules.about(facts.names)
     remarks = map(remark_on_entry, merged.get("allow") or ())
@@ -217,7 +217,7 @@ def _provider_tool(name: str, providers: Iterable[ToolProvider]) -> Any:
 
 
 def _decision(rules: ToolRules, facts: ToolFacts, arguments: Mapping[str, Any] | str | None) -> Decision:
-    """Decide like the guard, which parses arguments only if a rule concerns them."""
+    """Like the guard, parse arguments only if a rule concerns them."""
     decision = decide_tool(rules, facts)
     if arguments is None or not decision.allowed or not needs_arguments(rules, facts):
         return decision

@@ -1,4 +1,4 @@
-"""Lists the tools of a turn, and answers calls of tools that the model was not shown."""
+"""Lists a turn's tools, and answers calls of others."""
 
 from __future__ import annotations
 
@@ -44,11 +44,7 @@ from kantan_agents.tools.unshown_tools import show_and_explain, unshown_tool
 
 @attrs.frozen(eq=False)
 class TurnListing:
-    """The tools of one turn.
-
-    Attributes:
-        book: The agent they were listed for; None for a plain SDK agent.
-    """
+    """A turn's tools; ``book`` is None for a plain SDK agent."""
 
     shown: Sequence[Tool]
     hidden: Sequence[Tool]
@@ -56,8 +52,7 @@ class TurnListing:
 
 
 ResolveTool = Callable[[FunctionTool, Any, Any, RuleLayers], Awaitable["FunctionTool | None"]]
-"""Takes the guarded tool, the SDK's agent, its context and the rules; returns the tool to show in this
-turn, or None."""
+"""Takes the guarded tool, the SDK's agent, its context and the rules."""
 
 _EACH_TURN = "__kantan_each_turn__"
 _ERROR_WORDS = (
@@ -78,10 +73,7 @@ def list_tools(
     book: Rulebook | None,
     before: Sequence[Tool] = (),
 ) -> list[Tool]:
-    """Return the tools that the rules permit, after ``before``; record the hidden ones.
-
-    Raises E10 or E21 after too many turns with invalid calls only.
-    """
+    """Return the permitted tools, after ``before``; E10 or E21 after too many invalid turns."""
     begin_turn()
     if layers.permits_all:
         shown = [*before, *tools] if before else tools
@@ -111,24 +103,23 @@ def _surroundings_of(tools: Sequence[Tool]) -> Surroundings:
 
 
 def list_none(wrapper: Any) -> list[Tool]:
-    """Return no tools, and forget the previous agent's; raises like ``list_tools``."""
+    """Forget the previous agent's tools; raises like ``list_tools``."""
     begin_turn()
     _listings.pop(wrapper, None)
     return []
 
 
 def listing_of(wrapper: Any) -> TurnListing | None:
-    """Return the latest listing of an SDK run."""
+    """Return a run's latest listing."""
     return _listings.get(wrapper)
 
 
 async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str:
-    """Return the answer for a model that has called a function tool it was not shown.
+    """Return the answer for a function tool that the model was not shown.
 
-    A tool hidden by the rules is a violation (E8), raised under "raise". A tool that retrieval has not shown
-    is shown from the next turn on. In a durable run, a lost tool's earlier result is the answer. Any other
-    name is an invalid call (E21). The answer lists the usable tools, the nearest names first, and is emitted
-    as an event. The SDK does not pass the arguments.
+    A hidden tool is a violation (E8), raised under "raise". A tool that retrieval has not shown is shown from
+    the next turn on. In a durable run, a lost tool's earlier result is the answer. Any other name is an
+    invalid call (E21). The SDK does not pass the arguments.
     """
     _forget_invented_name()
     listing = listing_of(wrapper) or TurnListing((), (), None)
@@ -160,7 +151,7 @@ async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str
 
 
 def _left_out(book: Rulebook | None, tool_name: str) -> Any:
-    """Return the agent's tool that this turn lacks, such as a disabled one."""
+    """Such as a disabled tool."""
     tools = getattr(book, "unguarded_tools", ())
     return next((tool for tool in tools if getattr(tool, "name", None) == tool_name), None)
 
@@ -173,7 +164,7 @@ def _counted(call: ToolCall | None, refusal: str, text: str) -> str:
 
 
 def _forget_invented_name() -> None:
-    """Remove a missing tool's name from the SDK's span if the run records no sensitive data."""
+    """Remove it from the SDK's span if the run records no sensitive data."""
     run, span = current_run.get(), get_current_span()
     if run is None or run.records_sensitive_data or span is None or not span.error:
         return
@@ -205,10 +196,9 @@ async def _emit_refusal(call: ToolCall | None, error: Exception) -> None:
 
 
 async def hidden_tool_called(error: BaseException) -> KantanAgentsError | None:
-    """Return the violation behind an SDK error after a call of a hidden tool.
+    """Return the violation behind an SDK error.
 
-    The SDK can answer such calls only for function tools; for others it aborts the run, and only the error's
-    message names the tool.
+    For tools other than function tools the SDK aborts the run, and only the error's message names the tool.
     """
     wrapper = getattr(getattr(error, "run_data", None), "context_wrapper", None)
     listing = listing_of(wrapper) if isinstance(error, ModelBehaviorError) and wrapper is not None else None
@@ -237,23 +227,23 @@ def _names(tools: Iterable[Tool]) -> list[str]:
 
 
 def show_each_turn(tool: FunctionTool, shown: ResolveTool) -> None:
-    """Call ``shown`` each turn to get a tool's form for that turn."""
+    """Call ``shown`` each turn for the tool's form."""
     setattr(tool, _EACH_TURN, shown)
 
 
 def shown_each_turn(tool: FunctionTool) -> ResolveTool | None:
-    """Return the function that ``show_each_turn`` has registered."""
+    """Return the registered function."""
     found: ResolveTool | None = getattr(tool, _EACH_TURN, None)
     return found
 
 
 def changes_each_turn(tool: FunctionTool) -> bool:
-    """Return whether a tool is registered with ``show_each_turn``."""
+    """Return whether a tool is registered."""
     return hasattr(tool, _EACH_TURN)
 
 
 async def resolve_each_turn(agent: Any, wrapper: Any, tools: list[Tool], layers: RuleLayers) -> list[Tool]:
-    """Return the tools, with ``show_each_turn`` applied."""
+    """Apply ``show_each_turn``."""
     if not any(hasattr(tool, _EACH_TURN) for tool in tools):  # the usual case
         return tools
     shown: list[Tool] = []

@@ -1,4 +1,4 @@
-"""``Binding``: assign the tokens of a command to its parameters."""
+"""Assigns the tokens of a command to its parameters."""
 
 from __future__ import annotations
 
@@ -19,11 +19,7 @@ _SWITCH_VALUES = ("true", "false", "yes", "no", "on", "off")
 
 
 class GivenText(NamedTuple):
-    """A string given for a parameter.
-
-    Attributes:
-        is_whole: Whether it was quoted or positional: a single list item, not split at commas.
-    """
+    """A string given for a parameter; ``is_whole``: quoted or positional, not split at commas."""
 
     text: str
     is_whole: bool = False
@@ -42,17 +38,13 @@ class ParameterNames:
         return {**dashed, **lined, **{parameter.name: parameter for parameter in self.parameters}}
 
     def find_parameter(self, name: str) -> Parameter | None:
-        """Return the parameter; ``-`` and ``_`` are equal if that is unambiguous."""
+        """``-`` and ``_`` are equal if that is unambiguous."""
         found = self._by_name.get(name)
         return found if found is not None else self._by_name.get(name.replace("-", "_"))
 
 
 class Binding:
-    """The tokens of one command, grouped by parameter.
-
-    Attributes:
-        extra: Strings for names that the schema allows but does not define.
-    """
+    """A command's tokens by parameter; ``extra`` has names that the schema allows but does not define."""
 
     def __init__(self, names: ParameterNames, problems: CommandProblems, *, is_open: bool) -> None:
         self.given: dict[str, list[GivenText]] = {}
@@ -63,7 +55,7 @@ class Binding:
         self._unknown_options = False
 
     def bind(self, tokens: Sequence[Token], source: str) -> None:
-        """Assign all tokens of ``source`` to parameters."""
+        """Assign all tokens."""
         positional: list[int] = []
         at = 0
         while at < len(tokens):
@@ -87,7 +79,7 @@ class Binding:
         return self._names.find_parameter(token.key)
 
     def _option(self, token: Token, following: Token | None) -> int:
-        """Bind an option; return how many of the following tokens belong to it."""
+        """Return how many of the following tokens belong to the option."""
         key = (token.key or token.text)[2:]
         found = self._names.find_parameter(key)
         if found is None and key.startswith("no-") and token.key is None:

@@ -1,4 +1,4 @@
-"""``Command``: a command that a user can run by name."""
+"""A command that a user can run by name."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class _UnreadableArgumentsError(Exception):
 
 @attrs.frozen(eq=False)
 class _Signature:
-    """A command's parameters, prepared for parsing; ``checker`` is None for a bad schema."""
+    """``checker`` is None for a bad schema."""
 
     schema: Mapping[str, Any]
     parameters: tuple[Parameter, ...]
@@ -95,7 +95,6 @@ class _Signature:
     checker: Any
 
     def read(self, rest: str) -> dict[str, Any]:
-        """Return the parsed arguments, or raise _UnreadableArgumentsError."""
         problems = CommandProblems()
         arguments = self._object(rest, problems) if rest.startswith("{") else self._texts(rest, problems)
         for parameter in self.parameters:
@@ -138,7 +137,7 @@ class _Signature:
         return arguments
 
     def _whole_text(self, rest: str) -> dict[str, Any] | None:
-        """Return ``rest`` as the only parameter's value; None if it must be split."""
+        """Return None if ``rest`` must be split."""
         if len(self.parameters) != 1 or not self.parameters[0].takes_text or not rest:
             return None
         only = self.parameters[0]

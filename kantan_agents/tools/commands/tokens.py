@@ -1,4 +1,4 @@
-"""Split the arguments of a command into tokens, each with its position."""
+"""Splits arguments into tokens."""
 
 from __future__ import annotations
 
@@ -23,12 +23,7 @@ class UnbalancedQuoteError(Exception):
 
 
 class Token(NamedTuple):
-    """One token.
-
-    Attributes:
-        text: The token without its quotes; ``name="a b"`` stays as typed.
-        key: The text before the first ``=``, including dashes; None without ``=``.
-    """
+    """A token; ``text`` is without quotes, ``key`` is before the first ``=``, including dashes."""
 
     text: str
     start: int
@@ -39,26 +34,25 @@ class Token(NamedTuple):
 
     @property
     def is_option(self) -> bool:
-        """Whether it is two dashes and a name."""
+        """Whether it is ``--name``."""
         return self.text.startswith("--") and len(self.text) > 2 and not (self.is_quoted and self.key is None)  # noqa: PLR2004
 
     @property
     def ends_options(self) -> bool:
-        """Whether it is ``--``: no later token is an option."""
+        """Whether it is ``--``."""
         return self.text == "--" and not self.is_quoted
 
 
 def tokens_of(text: str) -> list[Token]:
     r"""Split ``text`` at white space outside quotes.
 
-    A quote opens only at the start of a token or of the value of ``name=``, so ``it's`` has none. Only ``\"``
-    and ``\\`` in double quotes are escapes.
+    A quote opens only at the start of a token or of the value of ``name=``, so ``it's`` has none.
     """
     return list(_tokens(text))
 
 
 def is_all_quoted(text: str) -> bool:
-    """Return whether ``text`` is a single quoted token."""
+    """Return whether ``text`` is one quoted token."""
     matched = (_DOUBLE if text.startswith('"') else _SINGLE).match(text)
     return matched is not None and matched.end() == len(text)
 

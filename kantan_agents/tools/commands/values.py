@@ -1,4 +1,4 @@
-"""``ValueReader``: converts an argument's text to a value of its schema."""
+"""Converts text to values of a schema."""
 
 from __future__ import annotations
 
@@ -34,10 +34,7 @@ _NOTHING: Any = object()
 
 
 class ValueReader:
-    """Converts strings to values of one schema; created once per parameter, since lists may be long.
-
-    If the schema allows strings, even a number stays a string: other types require a JSON object.
-    """
+    """Converts strings to values of one schema; created once per parameter, since lists may be long."""
 
     def __init__(self, schema: Any, root: Mapping[str, Any]) -> None:
         leaves = leaves_of(schema, root)
@@ -50,7 +47,7 @@ class ValueReader:
         self._takes_any = any(not types_of(leaf) for leaf in free)
 
     def __call__(self, text: str) -> Any:
-        """Return the value of an unquoted string; ValueError with the reason."""
+        """Return the value; ValueError with the reason."""
         choice = self._by_spelling.get(text, _NOTHING)
         if choice is not _NOTHING:
             return choice
@@ -71,7 +68,7 @@ class ValueReader:
 
 
 def takes_text(schema: Any, root: Mapping[str, Any]) -> bool:
-    """Return whether a schema's types allow any string."""
+    """Return whether any string is allowed."""
     return any(
         choices_of(leaf) is None and ("string" in types_of(leaf) or not types_of(leaf))
         for leaf in leaves_of(schema, root)
@@ -79,18 +76,18 @@ def takes_text(schema: Any, root: Mapping[str, Any]) -> bool:
 
 
 def shown(text: str) -> str:
-    """Return ``text``, shortened and quoted for a message."""
+    """Shorten and quote for a message."""
     short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
     return repr(short)
 
 
 def spelled(value: Any) -> str:
-    """Return the text to type for a listed value."""
+    """Return the text to type."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _in_ascii(text: str) -> str:
-    """Return a number with ASCII digits and signs; "" if it is too long."""
+    """Return "" if the number is too long."""
     if len(text) > _DIGITS:
         return ""
     if text.isascii():

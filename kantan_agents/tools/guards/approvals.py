@@ -1,6 +1,6 @@
-"""Approval policies of a run, in addition to the tools' own ``needs_approval``.
+"""Approval policies of a run.
 
-In a run with policies, the SDK gets copies of tools whose ``needs_approval`` also queries the policies.
+The SDK gets copies of tools whose ``needs_approval`` also queries the policies.
 """
 
 from __future__ import annotations
@@ -38,33 +38,29 @@ class ApprovalPolicy(Protocol):
 
     @property
     def asks_while_called(self) -> bool:
-        """Whether it requests approval during the call, so that the run need not pause."""
+        """Whether it requests approval during the call, without a pause."""
         ...
 
     def concerns(self, tool: ToolFacts) -> bool:
-        """Whether calls of the tool may need an approval."""
+        """Whether calls may need an approval."""
         ...
 
     def may_concern_tools_of(self, server: str) -> bool:
-        """Whether calls of a hosted MCP server's unlisted tools may need an approval."""
+        """Like ``concerns``, for unlisted tools."""
         ...
 
     async def needs_approval(self, agent: str, tool: ToolFacts, arguments: str, call_id: str) -> bool:
-        """Whether this call needs an approval."""
+        """Whether this call does."""
         ...
 
 
 def add_approval_policy(run: Run, policy: ApprovalPolicy) -> None:
-    """Add an approval policy to a run."""
+    """Add a policy to a run."""
     run.state.setdefault(_POLICIES, []).append(policy)
 
 
 async def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list[Tool]:
-    """Return the tools of a turn, as copies that query the policies.
-
-    Raises:
-        InvalidOptionError: E75, a tool needs an approval, but runs at the provider without one.
-    """
+    """Return copies that query the policies; E75 if the provider runs a tool without approval."""
     policies: list[ApprovalPolicy] = run.state.get(_POLICIES, []) if run is not None else []
     if run is None or not policies:
         return tools
@@ -105,7 +101,7 @@ async def _check_hosted(agent: str, tool: Tool, policies: list[ApprovalPolicy]) 
 
 
 def approval_impossible(tool: str, reason: str) -> InvalidOptionError:
-    """Return the error for a tool whose approval cannot be requested."""
+    """Return the error for the tool."""
     return InvalidOptionError(
         option="policy", reason=f"no approval can be requested for the tool {tool}: {reason}"
     )
@@ -120,7 +116,7 @@ def _known_tools(tool: Tool) -> list[ToolFacts]:
 
 
 def tools_of_hosted(tool: HostedMCPTool) -> list[ToolFacts]:
-    """Return the known tools of a hosted MCP server: its ``allowed_tools``."""
+    """Return ``allowed_tools``."""
     allowed: Any = tool.tool_config.get("allowed_tools") or []
     names = allowed.get("tool_names") or [] if isinstance(allowed, dict) else allowed
     return [hosted_mcp_facts(label_of(tool), str(name)) for name in names]
@@ -143,7 +139,7 @@ def _runs_here(tool: Tool) -> bool:
 
 
 def can_wait(tool: Any) -> bool:
-    """Return whether the SDK can pause a run until a call is approved."""
+    """Return whether the SDK can pause the run."""
     return _runs_here(tool) and not isinstance(tool, (LocalShellTool, ComputerTool))
 
 
@@ -154,7 +150,7 @@ def _with_check(tool: Any, question: _ApprovalCheck) -> Tool:
 
 
 class _ApprovalCheck:
-    """Replaces ``needs_approval`` of a tool: queries the tool, then the policies."""
+    """Queries the tool, then the policies."""
 
     def __init__(
         self, run: Run, agent: str, tool: Any, facts: ToolFacts, policies: list[ApprovalPolicy]

@@ -1,4 +1,4 @@
-"""Checks one call without blocking the event loop for long."""
+"""Checks one call without long blocking."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DENSE_VALUES = 2_000
 
 
 async def check_layers(layers: RuleLayers, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
-    """Decide by layers and limits: the first denial, or the layers' decision."""
+    """Return the first denial, or the layers' decision."""
     decision = await check_call(layers.rules, tool, arguments)
     awaited = decision.awaited
     for name, rules in layers.limits if decision.allowed else ():
@@ -43,7 +43,7 @@ async def check_layers(layers: RuleLayers, tool: ToolFacts, arguments: str | Map
 
 
 async def check_call(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
-    """Like ``decide_call``, without blocking; invalid arguments are a denial (E10)."""
+    """Like ``decide_call``; invalid arguments are a denial (E10)."""
     decision = decide_tool(rules, tool)
     if not decision.allowed or not needs_arguments(rules, tool):
         return decision
@@ -54,7 +54,7 @@ async def check_call(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping
 
 
 async def denies(rules: ToolRules, tool: ToolFacts, arguments: str) -> bool:
-    """Return whether rules deny a call; unreadable arguments may be any."""
+    """Unreadable arguments may be any."""
     if not rules.denied_calls(tool.names):
         return rules.denying(tool.names) is not None
     if not (await check_call(rules, tool, arguments)).allowed:
@@ -111,7 +111,7 @@ async def _decide_both(
 
 
 def _needs_arguments_here(rules: ToolRules, tool: ToolFacts) -> bool:
-    """Return whether the tool's functions need the arguments; another process cannot call them."""
+    """Another process cannot call the tool's functions."""
     return _compares_here(tool) or (tool.received is not None and rules.checks(tool.names) is not None)
 
 
@@ -130,10 +130,10 @@ async def _decide_in_subprocess(
     *,
     written: Mapping[str, Any] | None = None,
 ) -> Decision:
-    """Decide in a separate process, for decisions that may take milliseconds or seconds.
+    """Decide in a process: the validator holds the interpreter lock, so a thread would block the event loop.
 
-    The validator holds the interpreter lock, so a thread would block the event loop. Starting Python takes a
-    tenth of a second, but this is rare: a long string and a large pattern, for example.
+    Starting Python takes a tenth of a second, but this is rare: a long string and a large pattern, for
+    example.
     """
     task = task_of(rules, tool, arguments, written=written)
     await anyio.lowlevel.checkpoint()  # the code before has used up the time of this step

@@ -1,4 +1,4 @@
-"""Aborts a run whose model repeats the same failing call."""
+"""Aborts a run that repeats a failing call."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import RepeatedFailureError
 
 FAILED_TURNS: Final = 5
-"""A run fails after this many turns in which the same call failed in the same way, without progress."""
+"""Turns in which the same call failed in the same way, without progress."""
 
 WARNED_FROM: Final = 3
-"""From this failure on, the model is warned."""
 
 _FAILURES = object()
 _LONGEST_REASON: Final = 500
@@ -27,7 +26,7 @@ _NUMBER = re.compile(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)*(?!\.?[0-9])(?![ \u00a0]?%|
 
 @attrs.frozen
 class UnknownCall:
-    """Replaces the SDK's context of a call that has none."""
+    """For a call without the SDK's context."""
 
     tool_call_id: str
     tool_arguments: str = ""
@@ -35,10 +34,7 @@ class UnknownCall:
 
 @attrs.define
 class _Streak:
-    """The failures of one call; ``reason`` and ``error`` are redacted.
-
-    ``before`` describes the failure in the previous turn.
-    """
+    """One call's redacted failures; ``before`` describes the previous turn's."""
 
     kind: str
     reason: str
@@ -49,7 +45,7 @@ class _Streak:
     before: tuple[str, str, int] | None = None
 
     def record(self, turn: int, kind: str, reason: str, error: BaseException | None) -> None:
-        """Record a failure; a turn's latest counts, because others may be a middleware's attempts."""
+        """A turn's latest counts, because others may be a middleware's attempts."""
         if self.turn != turn:
             self.before = (self.kind, self.reason, self.count)
             self.turn, self.failed_calls = turn, set()
@@ -64,14 +60,14 @@ class _Streak:
 
 @attrs.define
 class _Failures:
-    """A run's failing calls; ``worked`` has hashes of successful calls since the first failure."""
+    """``worked`` has hashes of successful calls since the first failure."""
 
     turn: int = 0
     streaks: dict[tuple[str, str], _Streak] = attrs.field(factory=dict)
     worked: set[int] = attrs.field(factory=set)
 
     def record_success(self, key: tuple[str, str]) -> None:
-        """Record a success; a new one resets all counts.
+        """A new success resets all counts.
 
         A model that changes a file and then repeats the failing tests makes progress.
         """
@@ -94,7 +90,7 @@ def record_failed_call(
     reason: str,
     error: BaseException | None = None,
 ) -> None:
-    """Record a failed call, once per turn; ``reason`` is the model's answer or the error's message."""
+    """Record once per turn; ``reason`` is the model's answer or the error's message."""
     if run is None:
         return
     failures: _Failures = run.state.setdefault(_FAILURES, _Failures())
@@ -110,14 +106,14 @@ def record_failed_call(
 
 
 def record_working_call(run: Run | None, tool_name: str, tool_context: Any) -> None:
-    """Record a result of a tool, perhaps at a middleware's later attempt."""
+    """Record a result, perhaps of a later attempt."""
     failures: _Failures | None = run.state.get(_FAILURES) if run is not None else None
     if failures is not None:
         failures.streaks.pop(_key(tool_name, tool_context), None)
 
 
 def end_call(run: Run, tool_name: str, tool_context: Any, output: Any) -> Any:
-    """Return a call's output, with a warning if it fails repeatedly."""
+    """Return the output, with a warning if it fails repeatedly."""
     failures: _Failures | None = run.state.get(_FAILURES)
     if failures is None:  # the usual case
         return output
@@ -137,7 +133,7 @@ def end_call(run: Run, tool_name: str, tool_context: Any, output: Any) -> Any:
 
 
 def begin_turn_after_failures(run: Run) -> None:
-    """Start a turn; E27 if a call has failed in ``FAILED_TURNS`` turns."""
+    """Start a turn; E27 at the limit."""
     failures: _Failures | None = run.state.get(_FAILURES)
     if failures is None:
         return
@@ -166,7 +162,7 @@ def _call_id(tool_context: Any) -> str:
 
 
 def _key(tool_name: str, tool_context: Any) -> tuple[str, str]:
-    """Return a key that is equal for equal arguments, whatever their spelling."""
+    """Equal for equal arguments, whatever their spelling."""
     # The model's arguments: values from a middleware must not be reported.
     arguments = getattr(tool_context, "tool_arguments", None) or ""
     try:

@@ -1,4 +1,4 @@
-"""Handles a call that the rules deny: applies the violation policy and records the denial."""
+"""Applies the violation policy and records denials."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ RuleViolationPolicy = Answer | Callable[[RuleViolation], "Answer | Awaitable[Ans
 
 
 def checked_policy(policy: Any) -> RuleViolationPolicy:
-    """Return ``policy``; E75 unless it is ``"feedback"``, ``"raise"`` or callable."""
+    """E75 for other values."""
     if policy in ("feedback", "raise") or callable(policy):
         return policy  # type: ignore[no-any-return]
     raise InvalidOptionError(
@@ -64,10 +64,10 @@ async def refuse(
     hint: str = "",
     recorded: str | None = None,
 ) -> str:
-    """Record a violation and return the answer that replaces the result; under "raise", raise its error.
+    """Record a violation and return the answer; under "raise", raise its error.
 
-    ``sensitive`` permits recording arguments: ``recorded``, or else the violation's. The SDK may wrap a
-    raised error or convert it to an answer; ``pending_error`` returns it for the code that aborts the run.
+    The SDK may wrap a raised error or convert it to an answer; ``pending_error`` returns it for the code that
+    aborts the run.
     """
     try:
         answer = await _answer(violation, policy)
@@ -83,7 +83,7 @@ async def refuse(
 
 
 def end_run(error: Exception) -> None:
-    """Abort this task's run with ``error``, even if the SDK converts the exception to an answer."""
+    """Abort the run, even if the SDK converts the exception to an answer."""
     run = current_run.get()
     if run is not None:
         end_run_with(run, error)
