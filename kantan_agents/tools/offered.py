@@ -1,4 +1,4 @@
-"""A tool that the program around a run offers to the model, whatever the rules."""
+"""A tool that the program offers, whatever the rules."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _OFFER: Final = object()
 def offer_tool(run: Run, tool_now: Callable[[], FunctionTool | None]) -> None:
     """Offer a tool to a run's agents, but not to those that one of its tools runs.
 
-    A ``tool_call`` middleware must answer its calls, because the rules may not permit it. Each turn,
-    ``tool_now`` returns the tool, which replaces another of its name, or None.
+    A ``tool_call`` middleware must answer its calls, because the rules may not permit it. ``tool_now`` may
+    return None.
     """
     run.state[_OFFER] = tool_now
 
 
 def with_offered(run: Run | None, tools: list[Tool]) -> list[Tool]:
-    """Return the tools of a turn, and the offered one."""
+    """Add the offered tool."""
     tool_now = None if run is None else run.state.get(_OFFER)
     tool = None if tool_now is None or current_tool_call.get() is not None else tool_now()
     return tools if tool is None else [*(one for one in tools if one.name != tool.name), tool]

@@ -14,11 +14,11 @@ ToolT = TypeVar("ToolT", bound=FunctionTool)
 
 
 def mark_read_only(tool: ToolT) -> ToolT:
-    """Tag a tool that only reads, queries the user, or lets another agent work."""
+    """Tag a tool that only reads, queries the user, or delegates."""
     setattr(tool, _MARK, True)
     return tool
 
 
 def is_read_only(tool: Any) -> bool:
-    """Return whether a tool or its original is tagged."""
+    """Accept a copy, too."""
     return getattr(tool, _MARK, False) is True

@@ -1,4 +1,4 @@
-"""Access to the view of tool retrieval."""
+"""Access to retrieval's view."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from agents import FunctionTool
 
 
 class RetrievalView(Protocol):
-    """What the current agent's model sees of the tools; implemented by ``retrieval``."""
+    """What the agent's model sees."""
 
     def record_call(self, name: str) -> None:
         """Record a call."""
         ...
 
     def unshown_tool(self, name: str) -> FunctionTool | None:
-        """Return the guarded tool if the model was not shown it."""
+        """Return the guarded tool."""
         ...
 
     def show(self, name: str) -> bool:
-        """Show a tool from the next turn on; return False if too many are added."""
+        """Return False if too many are added."""
         ...
 
 
 in_view: ContextVar[RetrievalView | None] = ContextVar("kantan_agents_in_view", default=None)
-"""Set each time the SDK gets an agent's tools; None if the agent shows all."""
+"""None if the agent shows all."""
 
 
 def record_call(name: str) -> None:
-    """Record a call in the current view."""
+    """In the current view."""
     view = in_view.get()
     if view is not None:
         view.record_call(name)
 
 
 def unshown_tool(name: str) -> FunctionTool | None:
-    """Return the guarded tool if the model was not shown it."""
+    """In the current view."""
     view = in_view.get()
     return view.unshown_tool(name) if view is not None else None
 
 
 def show_and_explain(name: str) -> str:
-    """Show a tool from the next turn on; return the answer for its call."""
+    """Show it from the next turn on; return an answer."""
     view = in_view.get()
     is_coming = view is None or view.show(name)
     next_step = (

@@ -1,4 +1,4 @@
-"""The limits for reconnecting to an MCP server, and its rest after a failure."""
+"""Limits for reconnecting to an MCP server."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ from kantan_agents.tools.mcp.unavailable import UnavailableError
 class Backoff:
     """The limits of one reconnection, and the rest after a failed one, in seconds.
 
-    Attributes:
-        attempts: Attempts in one reconnection; only one right after a failed reconnection.
-        first_wait: The wait before the second attempt; doubled for each further one.
-        first_rest: The rest after a failed reconnection; doubled for each further one.
+    There is only one attempt right after a failed reconnection. Both waits double.
     """
 
     attempts: int = 3
@@ -30,11 +27,11 @@ class Backoff:
     longest_rest: float = 60.0
 
     def wait(self, attempt: int) -> float:
-        """Return the wait before an attempt, 1 for the second."""
+        """Return the wait before an attempt."""
         return _jittered(self.first_wait * 2 ** (attempt - 1))
 
     def rest(self, failures: int) -> float:
-        """Return the rest after consecutive failed reconnections."""
+        """Return the rest after failed reconnections."""
         return _jittered(min(self.first_rest * 2.0 ** min(failures - 1, 30), self.longest_rest))
 
 
@@ -47,7 +44,7 @@ BACKOFF = Backoff()
 
 
 def limits_for(server: Any) -> Backoff:
-    """Return the limits for a server object, which may set its own start limit."""
+    """Return the limits; a server may set its own start limit."""
     seconds = getattr(server, "kantan_start_seconds", None)
     if not isinstance(seconds, float):
         return BACKOFF
@@ -56,11 +53,7 @@ def limits_for(server: Any) -> Backoff:
 
 
 class Rest:
-    """A server object's rest, so that not each run waits again.
-
-    Attributes:
-        until: The end, on the monotonic clock.
-    """
+    """A server's rest, so that not each run waits again; ``until`` is on the monotonic clock."""
 
     def __init__(self) -> None:
         self.failures = 0
@@ -69,7 +62,7 @@ class Rest:
         self._error: BaseException | None = None
 
     def check(self, server: Any) -> None:
-        """Raise UnavailableError if the server rests."""
+        """UnavailableError while it rests."""
         remaining = self.until - time.monotonic()
         if remaining <= 0:
             return
@@ -80,7 +73,7 @@ class Rest:
         raise UnavailableError(reason) from self._error
 
     def begin(self, server: Any, error: BaseException) -> UnavailableError:
-        """Start or continue a rest; return the error to raise."""
+        """Return the error to raise."""
         self._error = error
         if self.until > time.monotonic():  # another run has seen the same failure
             return UnavailableError(self._reason())

@@ -1,4 +1,4 @@
-"""The state of one MCP server's connection, and its restoration after a loss."""
+"""One MCP server's connection."""
 
 from __future__ import annotations
 
@@ -31,9 +31,6 @@ class Connection:
 
     The user makes the first connection. After a loss, the next listing or call makes a new one, and
     concurrent runs wait for it. After a failure the server rests, so that not every run waits again.
-
-    Attributes:
-        last_tools: The latest listing, for any agent.
     """
 
     def __init__(self, server: Any, forget: Callable[[Connection], None]) -> None:
@@ -53,16 +50,11 @@ class Connection:
         self._silences = 0  # how often it has become suspect
 
     def is_of(self, server: Any) -> bool:
-        """Return whether this is the connection of a server object."""
+        """Compare server objects."""
         return self._server() is server
 
     async def ask(self, question: Callable[[], Awaitable[T]], agent_name: str) -> T:
-        """Send a request that may be repeated, over a new connection if the old one is lost.
-
-        Raises:
-            UnavailableError: The server cannot be reached, is silent, or rests.
-            MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
-        """
+        """Send a request that may be repeated; UnavailableError, or E37 for a stuck event loop."""
         server = self._server()
         return await self._on_some_loop(lambda: self._ask(server, question, agent_name), agent_name)
 
@@ -141,7 +133,7 @@ class Connection:
     # -- whether a connection exists
 
     def _needs_connection(self, server: Any) -> bool:
-        """Return True only if the server is certainly not connected."""
+        """True only if that is certain."""
         if not has_session(server):
             return False
         session = server.session
@@ -206,7 +198,7 @@ class Connection:
         _log.info("mcp_server_connected", server=server.name)
 
     def _close_with(self, server: Any) -> None:
-        """Let the user's ``cleanup`` close this connection, too."""
+        """The user's ``cleanup`` closes it, too."""
         if not self._closes_with_server:
             self._closes_with_server = True
             server.exit_stack.push_async_callback(self._close)
@@ -233,10 +225,7 @@ class Connection:
     async def _on_some_loop(
         self, work: Callable[[], Awaitable[T]], agent_name: str, may_repeat: Callable[[], bool] = lambda: True
     ) -> T:
-        """Await ``work()`` on the connection's event loop, and on the next one if that ends.
-
-        Raises LoopEndedError if the work must not be repeated.
-        """
+        """Continue on the next event loop if one ends; LoopEndedError if ``work`` must not be repeated."""
         for _ in range(_MOST_LOOPS):
             try:
                 return await self._at_home(work, agent_name)
@@ -253,7 +242,7 @@ class Connection:
         return await run_on(home, work, getattr(self._server(), "name", "?"), agent_name)
 
     def _home(self) -> asyncio.AbstractEventLoop | None:
-        """Return the event loop that must talk to the server; None if the running one can."""
+        """Return the loop that must talk to the server; None if the running one can."""
         attempt, loop = self._attempt, self._attempt_loop
         if attempt is not None and not attempt.done() and loop is not None and loop.is_running():
             return None if loop is asyncio.get_running_loop() else loop
@@ -272,7 +261,7 @@ class Connection:
 
 
 async def _is_refused(server: Any, session: Any, error: Exception) -> bool:
-    """Return whether the server rejected a call's session, so that the call was not executed.
+    """Return whether the server rejected the session, so that the call was not executed.
 
     A tool may answer with the same words about its own sessions, so the server is queried again.
     """

@@ -1,4 +1,4 @@
-"""The task that owns a connection made by the library."""
+"""Tasks that own connections."""
 
 from __future__ import annotations
 
@@ -20,16 +20,12 @@ _log = get_logger("kantan_agents.mcp")
 
 
 def start_task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    """Return a task with a separate context: it outlives its run."""
+    """The context is separate: the task outlives its run."""
     return contextvars.Context().run(asyncio.create_task, work)
 
 
 class ConnectionKeeper:
-    """Connects a server object, or its twin, in a task that also closes it.
-
-    Attributes:
-        twin: The connected object; None before and after.
-    """
+    """Connects a server object, or its ``twin``, in a task that also closes it."""
 
     def __init__(self, server: Any) -> None:
         self.twin: Any = None
@@ -43,15 +39,11 @@ class ConnectionKeeper:
 
     @property
     def is_over(self) -> bool:
-        """Whether the task and its connection have ended."""
+        """Whether the task has ended."""
         return self._task.done()
 
     async def connected(self, seconds: float) -> Any:
-        """Return the connected object; call once, in the task's event loop.
-
-        Raises:
-            TimeoutError: It takes longer than ``seconds``.
-        """
+        """Call once, in the task's event loop; TimeoutError after ``seconds``."""
         waiting = asyncio.ensure_future(self._ready.wait())
         try:
             await asyncio.wait({waiting, self._task}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -73,7 +65,7 @@ class ConnectionKeeper:
         raise TimeoutError(f"it did not accept the connection within {seconds:.3g} seconds{note}")
 
     async def close(self) -> None:
-        """Close the connection and wait for the task's end, from any event loop."""
+        """Wait for the task's end, from any event loop."""
         if self._task.done():
             return
         if self.loop is asyncio.get_running_loop():
@@ -89,7 +81,7 @@ class ConnectionKeeper:
             await asyncio.wait({asyncio.wrap_future(elsewhere)}, timeout=_CLEANUP_SECONDS)
 
     def close_soon(self) -> None:
-        """Close the connection without waiting, from any thread."""
+        """Do not wait; from any thread."""
         with suppress(RuntimeError):  # the event loop is closed, and the connection with it
             self.loop.call_soon_threadsafe(self._closing.set)
 

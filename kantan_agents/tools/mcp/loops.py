@@ -34,7 +34,7 @@ class LoopEndedError(Exception):
 
 
 def is_gone(loop: asyncio.AbstractEventLoop) -> bool:
-    """Return whether an event loop never runs again: closed, or without its thread after a fork."""
+    """Return whether it is closed, or without its thread after a fork."""
     if loop.is_closed():
         return True
     thread = getattr(loop, "_thread_id", None)  # set while it runs, by asyncio's own loops
@@ -44,13 +44,9 @@ def is_gone(loop: asyncio.AbstractEventLoop) -> bool:
 async def run_on(
     home: asyncio.AbstractEventLoop, work: Callable[[], Awaitable[T]], server: str, agent: str
 ) -> T:
-    """Await ``work()`` on ``home``, another event loop than the running one.
+    """Await ``work()`` on ``home``, another event loop; E37 if stuck, LoopEndedError if it ends.
 
     The work sees the caller's context variables, and is canceled with the caller.
-
-    Raises:
-        MCPServerLoopError: E37, that event loop does not run, or does not start the work within some seconds.
-        LoopEndedError: It ended before the work did, as ``asyncio.run`` in another thread may.
     """
     if is_blocked(home):
         raise MCPServerLoopError(server=server, agent=agent, reason="agent.run blocks until it returns")
@@ -117,7 +113,7 @@ _blocks: ContextVar[tuple[_Block, ...]] = ContextVar("kantan_agents_blocked_loop
 
 @contextmanager
 def blocking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """Flag ``loop`` as blocked for all code that sees this code's context variables."""
+    """Flag ``loop`` for code with this context."""
     block = _Block(loop)
     token = _blocks.set((*_blocks.get(), block))
     try:
@@ -128,5 +124,5 @@ def blocking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
 
 
 def is_blocked(loop: asyncio.AbstractEventLoop) -> bool:
-    """Return whether a sync ``run`` that waits for the caller blocks this event loop."""
+    """Return whether a waiting sync ``run`` blocks it."""
     return any(block.loop is loop and not block.is_over for block in _blocks.get())

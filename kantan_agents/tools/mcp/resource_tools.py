@@ -1,4 +1,4 @@
-"""The tools for an MCP server's resources: their definitions, and the form of their answers."""
+"""The tools for resources."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ RESOURCE_TOOLS: tuple[dict[str, Any], ...] = (
 def shown_content(
     content: Mapping[str, Any], offset: int, max_characters: int, max_image_bytes: int
 ) -> list[dict[str, Any]]:
-    """Return a resource's content as tool content: text, an image, or a description."""
+    """Return text, an image, or a description."""
     if isinstance(content.get("text"), str):
         text, more = cut(content["text"], offset, max_characters)
         end = offset + len(text)
@@ -73,21 +73,18 @@ def shown_content(
 
 
 def cut(text: str, offset: int, length: int) -> tuple[str, int]:
-    """Return a part of ``text``, and the number of later characters."""
+    """Return a part, and the number of later characters."""
     end = offset + length
     return text[offset:end], max(len(text) - end, 0)
 
 
 def listed_entry(one: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a resource or template for the model."""
+    """Return fields for the model."""
     return {key: one[key] for key in _LISTED if key in one}
 
 
 def why_unsafe(uri: Any) -> str | None:
-    """Return why a URI is unsafe.
-
-    Rules compare URIs as strings. A string that a server or library reads as another URI would bypass them.
-    """
+    """Rules compare URIs as strings; one that a server or library reads differently would bypass them."""
     found = _SCHEME.fullmatch(uri) if isinstance(uri, str) and uri.isprintable() else None
     if found is None:
         return (
@@ -105,7 +102,7 @@ def why_unsafe(uri: Any) -> str | None:
 
 
 def _is_normal(uri: str) -> bool:
-    """Return whether URL libraries leave a URI unchanged except for encoding."""
+    """URL libraries leave it unchanged except for encoding."""
     try:
         normal = unquote(str(AnyUrl(uri)))
     except ValueError:
@@ -114,15 +111,15 @@ def _is_normal(uri: str) -> bool:
 
 
 def text_content(text: str) -> dict[str, Any]:
-    """Return text as content."""
+    """Make text content."""
     return {"type": "text", "text": text}
 
 
 def refusal(reason: str) -> CallToolResult:
-    """Return the answer to a call with wrong arguments."""
+    """Answer wrong arguments."""
     return tool_result([text_content(reason)], is_error=True)
 
 
 def tool_result(content: list[dict[str, Any]], *, is_error: bool = False) -> CallToolResult:
-    """Return content as the result of a call."""
+    """Make a result."""
     return CallToolResult.model_validate({"content": content, "isError": is_error})

@@ -1,4 +1,4 @@
-"""Resources of MCP servers: two more tools for the model, and a function for code."""
+"""Resources of MCP servers."""
 
 from __future__ import annotations
 
@@ -92,10 +92,7 @@ async def resource_text(server: MCPServer, uri: str) -> str:
 
 
 class ServerWithResources(MCPServer):
-    """An MCP server with tools for its resources; ``with_resources`` returns it.
-
-    All other attributes are the server's.
-    """
+    """Adds tools; all other attributes are the server's."""
 
     def __init__(self, server: MCPServer, max_characters: int, max_image_bytes: int) -> None:
         # Not `super().__init__`: it would overwrite the server's attributes with defaults.
@@ -116,12 +113,12 @@ class ServerWithResources(MCPServer):
 
     @property
     def name(self) -> str:
-        """The server's name."""
+        """The name."""
         return self._server.name
 
     @property
     def cached_tools(self) -> list[Tool] | None:
-        """The tools of the latest listing, if the server caches them."""
+        """If the server caches them."""
         listed = self._server.cached_tools
         return None if listed is None else [*listed, *self._added()]
 
@@ -133,17 +130,17 @@ class ServerWithResources(MCPServer):
         await self.cleanup()
 
     async def connect(self) -> None:
-        """Connect the server."""
+        """Connect."""
         await self._server.connect()  # type: ignore[no-untyped-call]
 
     async def cleanup(self) -> None:
-        """Disconnect the server."""
+        """Disconnect."""
         await self._server.cleanup()  # type: ignore[no-untyped-call]
 
     async def list_tools(
         self, run_context: RunContextWrapper[Any] | None = None, agent: Any = None
     ) -> list[Tool]:
-        """Return the server's tools, then those for resources."""
+        """Add the tools for resources."""
         listed = await self._server.list_tools(run_context, agent)
         if not may_offer(self._server, "resources"):
             return listed

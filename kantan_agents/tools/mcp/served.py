@@ -1,4 +1,4 @@
-"""Lists an agent's MCP servers in a turn; a failing server aborts the run or is omitted."""
+"""Lists MCP servers in a turn."""
 
 from __future__ import annotations
 
@@ -26,16 +26,12 @@ _NOT_WAITED_FOR = "another server ended the run before it had listed its tools"
 _log = get_logger("kantan_agents.mcp")
 
 servers_away: ContextVar[frozenset[str]] = ContextVar("kantan_agents_servers_away", default=frozenset())
-"""MCP servers omitted from this task's latest listing."""
+"""Omitted from this task's latest listing."""
 
 
 @attrs.frozen(eq=False)
 class Served:
-    """The tools of a server in a turn.
-
-    Attributes:
-        tools: Its tools; while it is away, the latest.
-    """
+    """A server's tools; while it is away, the latest."""
 
     server: Tended
     tools: Sequence[Any]
@@ -43,13 +39,13 @@ class Served:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether it is away and was never listed."""
+        """Away and never listed."""
         return self.is_away and self.server.last_tools is None
 
 
 @attrs.frozen(eq=False)
 class _Answer:
-    """A server's answer; ``failure``: it cannot be used, ``error``: the run fails."""
+    """``failure``: unusable, ``error``: the run fails."""
 
     tools: Sequence[Any] = ()
     failure: MCPServerUnavailableError | None = None
@@ -58,7 +54,7 @@ class _Answer:
     error: KantanAgentsError | None = None
 
     def ends_run(self, tended: Tended, policy: MCPFailurePolicy) -> bool:
-        """Return whether the run cannot continue without the server."""
+        """Return whether the run needs the server."""
         is_away = self.failure is not None
         return self.error is not None or (is_away and choice_for(policy, tended.server.name) == "raise")
 
@@ -169,7 +165,7 @@ async def _listed(
 async def _note_left_out(
     run: Run | None, agent: Any, tended: Tended, failure: MCPServerUnavailableError, message: str
 ) -> None:
-    """Log and emit that a server is omitted, once for each time that it becomes unavailable."""
+    """Log and emit once for each time that it becomes unavailable."""
     if run is not None:
         noted: set[Any] = run.state.setdefault(_LEFT_OUT, set())
         if (agent.name, tended) in noted:

@@ -1,4 +1,4 @@
-"""The MCP servers of an agent, and one connection for each server object of this process."""
+"""One connection for each MCP server object of this process."""
 
 from __future__ import annotations
 
@@ -14,17 +14,14 @@ from kantan_agents.tools.mcp.twins import has_session
 T = TypeVar("T")
 
 TENDED = "_kantan_tended_servers"
-"""Attribute of an SDK agent for its ``Tended`` servers; not copied."""
+"""Not copied."""
 
 _known: dict[int, Connection] = {}
 _known_lock = threading.Lock()
 
 
 class Tended:
-    """A server object whose calls go through its ``Connection``; it has the object's attributes.
-
-    A wrapper names the real server, which has the connection, as ``wrapped_server``.
-    """
+    """Has the server's attributes; calls use its ``Connection``, or the ``wrapped_server``'s."""
 
     def __init__(self, server: Any, agent_name: str) -> None:
         self.server = server
@@ -34,16 +31,16 @@ class Tended:
 
     @property
     def connection(self) -> Connection:
-        """The connection of the server, or of the wrapped one."""
+        """Also of a wrapped server."""
         return connection_of(self._inner)
 
     @property
     def last_tools(self) -> Sequence[Any] | None:
-        """The tools of the latest listing."""
+        """The latest listing."""
         return self._last_tools if self._inner is not self.server else self.connection.last_tools
 
     def remember(self, tools: Sequence[Any]) -> None:
-        """Store the tools that it has listed."""
+        """Store listed tools."""
         if self._inner is not self.server:
             self._last_tools = tools
         else:
@@ -55,13 +52,13 @@ class Tended:
         return getattr(self.server, name)
 
     async def call_tool(self, tool_name: str, arguments: Any, **options: Any) -> Any:
-        """Call a tool of the server."""
+        """Call a tool."""
         call = self.server.call_tool
         return await self.connection.call(lambda: call(tool_name, arguments, **options), self._agent_name)
 
 
 def tended_servers(agent: Any) -> list[Tended]:
-    """Return an SDK agent's servers; the same objects each time."""
+    """Return the same objects each time."""
     known: dict[int, Tended] = vars(agent).setdefault(TENDED, {})
     found = []
     for server in agent.mcp_servers:
@@ -73,15 +70,12 @@ def tended_servers(agent: Any) -> list[Tended]:
 
 
 async def ask_server(server: Any, question: Callable[[], Awaitable[T]], agent_name: str) -> T:
-    """Send a request that may be repeated, in the event loop of the connection.
-
-    Raises like ``Connection.ask``.
-    """
+    """Send a repeatable request like ``Connection.ask``."""
     return await Tended(server, agent_name).connection.ask(question, agent_name)
 
 
 def _forget(key: int, connection: Connection) -> None:
-    """Forget a deleted server object's connection, unless another object has its id by now."""
+    """Check first whether another object has its id by now."""
     if _known.get(key) is connection:
         del _known[key]
 
@@ -98,7 +92,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def connection_of(server: Any) -> Connection:
-    """Return the connection of a server object."""
+    """Return the object's connection."""
     known = _known.get(id(server))
     if known is not None and known.is_of(server):
         return known
@@ -111,7 +105,7 @@ def connection_of(server: Any) -> Connection:
 
 
 def is_of_sdk(server: Any) -> bool:
-    """Return whether the library connects a server object, so that any task may use it."""
+    """Return whether the library connects it, so that any task may use it."""
     return has_session(_innermost(server))
 
 

@@ -16,13 +16,13 @@ _LOCKS = ("_cleanup_lock", "_request_lock")
 
 
 def has_session(server: Any) -> bool:
-    """Return whether a server object is the SDK's, with a replaceable session."""
+    """Return whether the SDK's session is replaceable."""
     attributes = getattr(server, "__dict__", {})
     return "session" in attributes and isinstance(attributes.get("exit_stack"), AsyncExitStack)
 
 
 def twin_of(server: Any) -> Any:
-    """Return an unconnected copy; for another class, the object itself."""
+    """Copy unconnected; other classes stay unchanged."""
     if not has_session(server):
         return server
     twin = copy.copy(server)
@@ -35,7 +35,7 @@ def twin_of(server: Any) -> Any:
 
 
 def adopt_session(server: Any, twin: Any) -> None:
-    """Make a server object use its connected twin's session."""
+    """Use the twin's session."""
     if twin is server:
         return
     server.session = twin.session
@@ -47,14 +47,14 @@ def adopt_session(server: Any, twin: Any) -> None:
 
 
 def is_closed(session: Any) -> bool:
-    """Return whether a session can send nothing anymore; False if unknown."""
+    """False if unknown."""
     # No public access exists: a request on a closed session fails like one lost in transit.
     sender = getattr(session, "_dispatcher", None) or getattr(session, "_write_stream", None)  # mcp 2, mcp 1
     return getattr(sender, "_closed", False) is True
 
 
 def loop_of(session: Any) -> asyncio.AbstractEventLoop | None:
-    """Return the event loop of a session; None if unknown."""
+    """None if unknown."""
     # The session's task group belongs to the task that opened it. No public access exists.
     scope = getattr(getattr(session, "_task_group", None), "cancel_scope", None)
     task = getattr(scope, "_host_task", None)

@@ -16,7 +16,7 @@ from kantan_agents.tools.retrieval.retrievers.embeddings import EmbeddingRetriev
 from kantan_agents.tools.retrieval.retrievers.retriever import Retriever
 
 GROWTH = 4
-"""A run may show this many times ``top_n`` tools, in addition to those always shown."""
+"""Times ``top_n``, in addition to tools always shown."""
 
 
 def _top_n(value: Any) -> int:
@@ -111,7 +111,7 @@ class ToolRetrieval:
 
 
 def checked_retrieval(value: object) -> ToolRetrieval | None:
-    """Return the option; E75 if it is invalid, E198 if its retriever needs the extra ``retrieval``."""
+    """Return the option; E75 or E198."""
     if isinstance(value, ToolRetrieval):
         if not value.provider_search and isinstance(value.retriever, (BM25Retriever, EmbeddingRetriever)):
             require_extra("retrieval")
@@ -124,7 +124,7 @@ def checked_retrieval(value: object) -> ToolRetrieval | None:
 
 
 def known_names(names: Iterable[str], tools: Sequence[str]) -> list[str]:
-    """Return ``names`` as a list; E58, with similar names, if some are unknown."""
+    """Return a list; E58 for unknown names."""
     names, known = list(names), frozenset(tools)
     problems = [_problem(name, tools) for name in names if name not in known]
     if problems:
@@ -133,7 +133,7 @@ def known_names(names: Iterable[str], tools: Sequence[str]) -> list[str]:
 
 
 def own_names(names: Iterable[str], tools: Sequence[str]) -> list[str]:
-    """Return the ``names`` in ``tools``; MCP servers may offer the others."""
+    """MCP servers may offer the other names."""
     known = frozenset(tools)
     return [name for name in names if name in known]
 

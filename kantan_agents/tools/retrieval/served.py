@@ -1,4 +1,4 @@
-"""Tools of MCP servers in a tool index: one index for each listing of the servers."""
+"""One tool index for each listing of MCP servers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ _Listing = list[tuple[Any, ...]]
 
 
 class ServedToolIndexes:
-    """Adds the tools of MCP servers to an agent's tool index.
-
-    The SDK recreates these tools in each turn; only changed ones need a new search index.
-    """
+    """The SDK recreates MCP tools in each turn; only changed ones need a new index."""
 
     def __init__(self, base: AgentToolIndex) -> None:
         self._base = base
@@ -35,7 +32,7 @@ class ServedToolIndexes:
         self._lock = threading.Lock()
 
     def with_tools(self, served: Sequence[FunctionTool]) -> AgentToolIndex:
-        """Return the index of the agent's own tools and these, for one turn."""
+        """For one turn."""
         if not served:
             return self._base
         tools = [*self._base.tools, *served]
@@ -57,7 +54,7 @@ class ServedToolIndexes:
             return index
 
     def _always(self, served: Sequence[FunctionTool]) -> list[str]:
-        """Return the tools that are always shown; log entries without a tool once."""
+        """Log entries without a tool once."""
         own = [name for name in self._base.options.always if self._base.tool_named(name) is not None]
         found: dict[str, None] = dict.fromkeys(own)
         for entry in self._base.options.always:

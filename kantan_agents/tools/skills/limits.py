@@ -1,4 +1,4 @@
-"""The limit on tools that chosen skills set for the rest of a run, and the line that records it."""
+"""The limit on tools that chosen skills set."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ from kantan_agents.tools.skills.command_file import CommandFile
 from kantan_agents.tools.skills.skill import Skill
 
 SKILL_LIMIT: Final = "skill "
-"""Prefix of the limit of chosen skills: ``skill pdf, charts``."""
+"""Such as ``skill pdf, charts``."""
 
 SKILL_SPAN: Final = "skill"
-"""Name of the span that records the choice of a skill."""
 
 _CHOSEN: Final = object()
 _LONGEST: Final = 200
@@ -42,7 +41,7 @@ class Choice:
 
     @property
     def limits_tools(self) -> bool:
-        """Whether it limits the tools."""
+        """Whether tools are limited."""
         return self.allowed is not None or bool(self.denied)
 
 
@@ -53,10 +52,7 @@ def choice_of(file: Skill | CommandFile) -> Choice:
 
 
 def head_line(choice: Choice, key: str = "skill") -> str:
-    """Return the first line of a skill's answer, or of another ``key``'s.
-
-    It contains the limit, so that a resumed run can restore it even if the skill's file has changed.
-    """
+    """Return an answer's first line, with the limit: a resumed run restores it even if the file changed."""
     allowed = None if choice.allowed is None else list(choice.allowed)
     said: dict[str, Any] = {key: choice.name, "allowed_tools": allowed}
     if choice.denied:
@@ -65,7 +61,7 @@ def head_line(choice: Choice, key: str = "skill") -> str:
 
 
 def choice_in(text: Any, key: str = "skill") -> Choice | None:
-    """Return the choice in the first line of ``text``."""
+    """Read the first line."""
     if not isinstance(text, str) or not text.startswith(f'{{"{key}": '):
         return None
     try:
@@ -81,9 +77,8 @@ def choice_in(text: Any, key: str = "skill") -> Choice | None:
 def choose(run: Run, choice: Choice) -> None:
     """Add the limit of a skill to a run.
 
-    A tool may be used if one of the chosen skills with a list allows it, and none denies it. A skill without
-    a list sets no limit and lifts none. The first choice's lists stay: a tool may have changed the file
-    since.
+    A tool may be used if one of the chosen skills with a list allows it, and none denies it. The first
+    choice's lists stay: a tool may have changed the file since.
     """
     chosen: dict[str, Choice] = run.state.setdefault(_CHOSEN, {})
     if choice.name in chosen:
@@ -101,24 +96,24 @@ def choose(run: Run, choice: Choice) -> None:
 
 
 def is_chosen(run: Run, name: str) -> bool:
-    """Return whether a skill was chosen in a run."""
+    """In this run."""
     return name in run.state.get(_CHOSEN, {})
 
 
 def limit_of(skill: Skill) -> tuple[tuple[str, ToolRules], ...]:
-    """Return the name and rules of a skill's own limit, if it sets one."""
+    """Return its name and rules, if any."""
     choices = [choice_of(skill)]
     return ((limit_name(choices), rules_of_choices(choices)),) if skill.limits_tools else ()
 
 
 def limit_name(choices: list[Choice]) -> str:
-    """Return the name of the limit, as explanations and traces show it."""
+    """As explanations and traces show it."""
     names = ", ".join(choice.name for choice in choices)
     return f"{SKILL_LIMIT}{names if len(names) <= _LONGEST else f'{names[:_LONGEST]}...'}"
 
 
 def rules_of_choices(choices: list[Choice]) -> ToolRules:
-    """Return the combined rules: allowed by one skill and denied by none."""
+    """Allowed by one and denied by none."""
     lists = [choice.allowed for choice in choices if choice.allowed is not None]
     allowed: ToolFilter = tuple(entry for entries in lists for entry in entries) if lists else ALL
     rules = grants_for(allowed, tuple(entry for choice in choices for entry in choice.denied)).rules

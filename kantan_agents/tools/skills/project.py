@@ -1,4 +1,4 @@
-"""``project_instructions``: the text of an ``AGENTS.md`` or ``CLAUDE.md``, for an agent's instructions."""
+"""The text of ``AGENTS.md`` or ``CLAUDE.md``."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def project_instructions(
 
 
 def nearest_file(folder: Path, names: Sequence[str] = NAMES) -> tuple[Path, Path] | None:
-    """Return the file for work in a folder, and its repository's root."""
+    """Return it and its repository's root."""
     above = up_to_the_root(folder)
     paths = (place / name for place in above for name in names)
     return next(((file, above[-1]) for file in paths if os.path.lexists(file)), None)
@@ -68,11 +68,7 @@ def _checked_name(name: object) -> str:
 
 
 def text_of(file: Path, boundary: Path) -> str:
-    """Return a file's stripped text; a link must stay below ``boundary``, itself a path without links.
-
-    Raises:
-        ProjectInstructionsError: E192, it cannot be read, is not UTF-8 text, or leads out of ``boundary``.
-    """
+    """Return stripped text; E192 if a link leads out of ``boundary``, itself without links."""
     # A link to the other file is common: `CLAUDE.md` to `AGENTS.md`.
     target = Path(os.path.realpath(file))
     if boundary not in target.parents:
@@ -85,6 +81,6 @@ def text_of(file: Path, boundary: Path) -> str:
 
 
 def cut_to(text: str, limit: int) -> str:
-    """Return at most ``limit`` characters, and a line with the number of missing ones."""
+    """Add a line with the number of missing characters."""
     cut = f"\n[{len(text) - limit} more characters are left out]" if len(text) > limit else ""
     return f"{text[:limit]}{cut}"

@@ -23,22 +23,14 @@ _LISTS = frozenset(
 
 @attrs.frozen
 class OwnStart:
-    """The start of a user's server.
-
-    Attributes:
-        left_out: The omitted entries of ``PATH``, which are in the current project.
-    """
+    """``left_out`` are the omitted entries of ``PATH``, in the current project."""
 
     env: Mapping[str, str]
     left_out: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, written: Mapping[str, str], expanded: Mapping[str, str]) -> OwnStart:
-        """Return how a server starts.
-
-        Configured values stay unchanged. Values from the environment lose the entries where a project could
-        have files.
-        """
+        """Values from the environment lose entries where a project could have files."""
         folders = project_folders()
         env = dict(expanded)
         inherited = {name for name, text in written.items() if name.upper() in _LISTS and "${" in text}
@@ -55,11 +47,7 @@ class OwnStart:
         return cls(env, tuple(dict.fromkeys(left_out)))
 
     def program(self, command: str) -> str:
-        """Return the path of a program, or ``command`` if it is a path.
-
-        Raises:
-            FileNotFoundError: It is not in ``PATH``, or only in folders of the project.
-        """
+        """Return a program's path; FileNotFoundError if only project folders have it."""
         if os.path.dirname(command):  # noqa: PTH120 - of a string
             return command
         path = next((text for name, text in self.env.items() if name.upper() == "PATH"), "")
@@ -77,10 +65,7 @@ class OwnStart:
 
 
 def project_folders() -> tuple[Path, ...]:
-    """Return the working directory and its parents up to its repository's root.
-
-    A folder that contains the user's home is not a project.
-    """
+    """Return the folders of the project; a folder that contains the user's home is not one."""
     try:
         working = Path(os.path.realpath(Path.cwd()))
     except OSError:  # it was deleted

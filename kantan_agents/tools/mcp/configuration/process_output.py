@@ -1,4 +1,4 @@
-"""Output of server processes other than MCP messages."""
+"""Other output of server processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _installing = threading.Lock()
 
 
 class StandardError:
-    """The last 64 KiB of standard error of one server, of all its processes.
+    """The last 64 KiB of one server's standard error.
 
     A thread reads for each process, so that output neither fills the pipe, blocks the event loop nor reaches
     the user's terminal.
@@ -34,7 +34,7 @@ class StandardError:
 
     @contextmanager
     def receiving(self) -> Iterator[TextIO]:
-        """Yield a file for a process to inherit; closed here after its start."""
+        """Yield a file for a process to inherit; closed here."""
         reading, writing = os.pipe()
         try:
             threading.Thread(
@@ -48,7 +48,7 @@ class StandardError:
             yield file
 
     def lines(self, most: int) -> list[str]:
-        """Return the last non-empty lines, at most ``most``."""
+        """Return the last non-empty lines."""
         with self._lock:
             text = self._kept.decode("utf-8", "replace")
             dropped = self._dropped
@@ -77,11 +77,7 @@ class StandardError:
 
 
 class Nonsense:
-    """A server's lines on standard output that are not messages.
-
-    Attributes:
-        first: The start of the first one; "" if unknown.
-    """
+    """Lines on standard output that are not messages."""
 
     def __init__(self, server: str) -> None:
         self.count = 0
@@ -91,8 +87,8 @@ class Nonsense:
     def watch(self) -> None:
         """Count the lines that ``mcp`` cannot parse in this task and its child tasks.
 
-        ``mcp`` logs a traceback for each line, so a server that prints its progress would fill the log. This
-        logs one warning without the line, which may contain anything.
+        ``mcp`` logs a traceback for each line. This logs one warning without the line, which may contain
+        anything.
         """
         _install()
         _current.set(self)
@@ -107,7 +103,7 @@ class Nonsense:
 
 class _Counting(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
-        """Count and drop the record if it is about a watched server."""
+        """Drop records about watched servers."""
         nonsense = _current.get()
         if nonsense is None or record.exc_info is None or record.levelno < logging.ERROR:
             return True

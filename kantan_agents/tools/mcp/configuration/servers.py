@@ -1,4 +1,4 @@
-"""Makes unconnected SDK server objects from entries."""
+"""Makes SDK servers from entries."""
 
 from __future__ import annotations
 
@@ -34,38 +34,33 @@ class StartFailedError(ConnectionError):
 
 
 class ConfiguredServer(_Base):
-    """The common part of servers of all transports."""
+    """A server of any transport."""
 
     entry: ServerEntry
     masking: Masking
 
     def configure(self, entry: ServerEntry, masking: Masking) -> None:
-        """Set the attributes that the SDK's constructors do not know."""
+        """Set attributes that the SDK's constructors lack."""
         self.entry = entry
         self.masking = masking
 
     @property
     def kantan_start_seconds(self) -> float:
-        """Limit for an attempt to connect; ``mcp/backoff.py`` reads it."""
+        """``mcp/backoff.py`` reads it."""
         return self.entry.start_seconds
 
     @property
     def kantan_note(self) -> str:
-        """Why it may not start, for a message of ``mcp/connection_keeper.py``."""
+        """``mcp/connection_keeper.py`` reads it."""
         return ""
 
     def last_lines(self, most: int) -> list[str]:
-        """Return the last masked lines on standard error; none for a remote server."""
+        """Return masked standard error; none for a remote server."""
         del most
         return []
 
     async def connect(self) -> None:
-        """Connect to the server.
-
-        Raises:
-            StartFailedError: It does not accept the connection.
-            OSError: Its program cannot be started.
-        """
+        """StartFailedError if the server does not accept the connection."""
         try:
             await super().connect()  # type: ignore[no-untyped-call]
         except Exception as error:
@@ -76,7 +71,7 @@ class ConfiguredServer(_Base):
             raise StartFailedError(f"{self.masking.masked(text_of(error))}{self.kantan_note}") from error
 
     async def list_tools(self, run_context: Any = None, agent: Any = None) -> Any:
-        """Return the tools; TimeoutError after ``start_seconds``, usually less than a call's limit."""
+        """TimeoutError after ``start_seconds``."""
         with anyio.fail_after(self.entry.start_seconds):
             return await super().list_tools(run_context, agent)
 
@@ -85,14 +80,14 @@ class ConfiguredServer(_Base):
 
 
 class StdioServer(ConfiguredServer, MCPServerStdio):
-    """A server that is a process of this machine."""
+    """A local process."""
 
     standard_error: StandardError
     nonsense: Nonsense
     own_start: OwnStart | None = None
 
     def create_streams(self) -> Any:
-        """Return the streams to a new process, and record its standard error."""
+        """Record standard error of a new process."""
         return self._streams()
 
     @asynccontextmanager
@@ -109,7 +104,7 @@ class StdioServer(ConfiguredServer, MCPServerStdio):
 
     @property
     def kantan_note(self) -> str:
-        """Its standard error, and standard output except messages."""
+        """Standard error, and output except messages."""
         notes = [f"; it wrote: {line[:_LONGEST_LINE]}" for line in self.last_lines(1)]
         if self.nonsense.count:
             first = f": {self.masking.masked(self.nonsense.first)!r}" if self.nonsense.first else ""
@@ -117,20 +112,20 @@ class StdioServer(ConfiguredServer, MCPServerStdio):
         return "".join(notes)
 
     def last_lines(self, most: int) -> list[str]:
-        """Return the last masked lines on standard error."""
+        """Return masked standard error."""
         return [self.masking.masked(line) for line in self.standard_error.lines(most)]
 
 
 class SseServer(ConfiguredServer, MCPServerSse):
-    """A server over server-sent events."""
+    """Server-sent events."""
 
 
 class HttpServer(ConfiguredServer, MCPServerStreamableHttp):
-    """A server over streamable HTTP."""
+    """Streamable HTTP."""
 
 
 def make_server(entry: ServerEntry, expanded: Expanded, *, approval: bool = False) -> MCPServer:
-    """Return an unconnected server object; with ``approval``, each call needs one."""
+    """Do not connect; with ``approval``, each call needs one."""
     options: dict[str, Any] = {
         "name": entry.name,
         "client_session_timeout_seconds": entry.timeout_seconds,
@@ -156,7 +151,7 @@ def make_server(entry: ServerEntry, expanded: Expanded, *, approval: bool = Fals
 
 
 def configured_server(server: Any) -> ConfiguredServer | None:
-    """Return the object behind a server of ``make_server``."""
+    """Unwrap a server of ``make_server``."""
     inner = getattr(server, "wrapped_server", server)
     return inner if isinstance(inner, ConfiguredServer) else None
 

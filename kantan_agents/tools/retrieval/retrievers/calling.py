@@ -1,4 +1,4 @@
-"""Calls retrievers and indexes, sync ones in a thread, and validates their results."""
+"""Calls retrievers, sync ones in a thread, and validates results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Result = TypeVar("_Result")
 
 
 async def in_own_task(ask: Callable[[], Awaitable[_Result]]) -> _Result:
-    """Await ``ask`` in a separate task, so that its own cancellation becomes a RuntimeError."""
+    """Await in a task, so that its own cancellation becomes a RuntimeError."""
     made: list[_Result] = []
     failures: list[Exception] = []
 
@@ -36,7 +36,7 @@ async def in_own_task(ask: Callable[[], Awaitable[_Result]]) -> _Result:
 
 
 async def make_index(retriever: Retriever, documents: Sequence[ToolDocument]) -> ToolIndex:
-    """Return a retriever's index; E57 if the result has no ``search`` method."""
+    """E57 if it has no ``search`` method."""
     made: Any
     if inspect.iscoroutinefunction(retriever.index):
         made = await retriever.index(documents)
@@ -53,7 +53,7 @@ async def make_index(retriever: Retriever, documents: Sequence[ToolDocument]) ->
 
 
 async def search_index(index: ToolIndex, query: str, limit: int) -> Sequence[ToolMatch]:
-    """Return an index's matches; E57 if the result is not a list of ``ToolMatch``."""
+    """Return matches; E57 for another result."""
     found: Any
     if inspect.iscoroutinefunction(index.search):
         found = await index.search(query, limit)

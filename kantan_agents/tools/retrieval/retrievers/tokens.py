@@ -1,4 +1,4 @@
-"""Splits text into search terms: English, Japanese, Chinese, and identifiers of programs."""
+"""Splits text into search terms."""
 
 from __future__ import annotations
 
@@ -69,10 +69,9 @@ def _read(lines: str) -> dict[str, tuple[str, ...]]:
 
 
 SYNONYMS = _read(_SYNONYM_LINES)
-"""Maps an English word of a request to the words that tools use for it."""
+"""From words of requests to words that tools use."""
 
 ABBREVIATIONS = _read(_ABBREVIATION_LINES)
-"""Maps an English abbreviation to its long forms."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -93,8 +92,7 @@ _REQUEST_VERBS = _words("get give make out put want")
 def terms_of(text: str) -> list[str]:
     """Return the terms of ``text``, in order and with repetitions.
 
-    Width (NFKC) and case are ignored. ``camelCase``, ``snake_case`` and ``v2`` are split, English words are
-    stemmed, and stop words are omitted. Japanese, Chinese and Korean text gives pairs of adjacent characters,
+    Width (NFKC) and case are ignored. Japanese, Chinese and Korean text gives pairs of adjacent characters,
     each kanji or hanzi, and words in katakana; pairs of hiragana are mostly grammar, and omitted.
     """
     terms: list[str] = []
@@ -109,7 +107,7 @@ def terms_of(text: str) -> list[str]:
 
 
 def query_terms(text: str) -> list[tuple[str, bool]]:
-    """Return a request's unique terms, and whether each occurs in it or is a synonym."""
+    """Return unique terms, and whether each occurs or is a synonym."""
     words = dict.fromkeys(word.lower() for word in _PLAIN_WORDS.findall(text))
     long_forms = " ".join(term for word in words for term in ABBREVIATIONS.get(word, ()))
     own = [term for term in dict.fromkeys(terms_of(f"{text} {long_forms}")) if term not in _REQUEST_VERBS]
