@@ -1,4 +1,4 @@
-"""Converts users' tools to SDK tools."""
+"""Converts users' tools, SDK tools, functions or agents, to SDK tools."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def agent_as_tool(
 
 
 def for_other_agent(tool: agents.FunctionTool, agent: agents.Agent[Any]) -> agents.FunctionTool | None:
-    """Return a copy of a tool from ``agent_as_tool`` for another agent."""
+    """Return a copy, for another agent, of a tool from ``agent_as_tool``."""
     remake: Callable[[agents.Agent[Any]], agents.FunctionTool] | None = getattr(tool, _REMAKE, None)
     if remake is None:
         return None
@@ -137,7 +137,7 @@ def _check_is_tool(tool: Any) -> None:
 
 
 def _make_function_tool(function: Callable[..., Any]) -> agents.FunctionTool:
-    """The error (E29) names the parameter."""
+    """Like ``agents.function_tool``, but the error (E29) names the parameter."""
     try:
         return agents.function_tool(function)
     except Exception as error:

@@ -139,7 +139,7 @@ def explain_layers(
     arguments: Mapping[str, Any] | str | None = None,
     around: Surroundings | None = None,
 ) -> Explanation:
-    """Like ``explain``, for given layers."""
+    """Like ``explain``, for given layers; ``around`` are the agent's other tools."""
     check_arguments(arguments)
     facts = _guess(tool) if isinstance(tool, str) else _listed(tool, around)
     return explain_facts(layers, facts, arguments)
@@ -170,7 +170,7 @@ def _listed(tool: Any, around: Surroundings | None) -> ToolFacts:
 
 
 def check_arguments(arguments: Any) -> None:
-    """Raise E75 for other types."""
+    """Raise E75 unless ``arguments`` is a mapping, JSON or None."""
     if arguments is not None and not isinstance(arguments, (str, Mapping)):
         reason = f"must be a mapping or JSON text, not {type(arguments).__name__}"
         raise InvalidOptionError(option="arguments", reason=reason)
@@ -179,7 +179,7 @@ def check_arguments(arguments: Any) -> None:
 def explain_facts(
     layers: RuleLayers, facts: ToolFacts, arguments: Mapping[str, Any] | str | None
 ) -> Explanation:
-    """See ``explain``."""
+    """Explain a decision about a tool, see ``explain``."""
     decision = _decided(layers, facts, arguments)
     merged = layers.rules.about(facts.names)
     remarks = map(remark_on_entry, merged.get("allow") or ())

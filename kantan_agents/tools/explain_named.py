@@ -1,4 +1,4 @@
-"""Explains names that tools of MCP servers may have."""
+"""Explains decisions about names that tools of MCP servers may have."""
 
 from __future__ import annotations
 

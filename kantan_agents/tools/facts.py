@@ -144,7 +144,7 @@ def facts_of(tool: Any, around: Surroundings | None = None) -> ToolFacts:
 
 
 def check_declaration(tool: FunctionTool) -> None:
-    """E75 if ``rule_parameter`` names a missing parameter."""
+    """Raise E75 if ``rule_parameter`` names a missing parameter."""
     if _names_declared and _declared(tool) is not None:
         facts_of(tool)
 
@@ -177,24 +177,24 @@ def _name_on_server(tool: FunctionTool) -> str:
 
 
 def facts_of_listed(tool: Any, around: Surroundings | None = None) -> ToolFacts:
-    """Accept a tool or its guard."""
+    """Return the facts of a tool or of its guard."""
     facts = getattr(getattr(tool, "on_invoke_tool", None), "facts", None)
     return facts if isinstance(facts, ToolFacts) else facts_of(tool, around)
 
 
 def facts_of_call(call: ToolCall) -> ToolFacts:
-    """Return at least the name."""
+    """Return the facts of a call's tool, at least its name."""
     return ToolFacts((call.name,), guessed=True) if call.tool is None else facts_of_listed(call.tool)
 
 
 def servers_of(tools: Iterable[Any]) -> frozenset[str]:
-    """Name the MCP servers, including hosted ones."""
+    """Return the names of the tools' MCP servers, including hosted ones."""
     found = {label_of(tool) if isinstance(tool, HostedMCPTool) else server_of(tool) for tool in tools}
     return frozenset(name for name in found if name)
 
 
 def label_of(tool: HostedMCPTool) -> str:
-    """Return a hosted server's label."""
+    """Return the label of a hosted MCP server."""
     return str(tool.tool_config.get("server_label", ""))
 
 

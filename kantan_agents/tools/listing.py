@@ -52,7 +52,8 @@ class TurnListing:
 
 
 ResolveTool = Callable[[FunctionTool, Any, Any, RuleLayers], Awaitable["FunctionTool | None"]]
-"""Takes the guarded tool, the SDK's agent, its context and the rules."""
+"""Takes the guarded tool, the SDK's agent, its context and the rules; returns the tool to show in this
+turn, or None."""
 
 _EACH_TURN = "__kantan_each_turn__"
 _ERROR_WORDS = (
@@ -151,7 +152,7 @@ async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str
 
 
 def _left_out(book: Rulebook | None, tool_name: str) -> Any:
-    """Such as a disabled tool."""
+    """Return the agent's tool that this turn lacks, such as a disabled one."""
     tools = getattr(book, "unguarded_tools", ())
     return next((tool for tool in tools if getattr(tool, "name", None) == tool_name), None)
 
@@ -238,7 +239,7 @@ def shown_each_turn(tool: FunctionTool) -> ResolveTool | None:
 
 
 def changes_each_turn(tool: FunctionTool) -> bool:
-    """Return whether a tool is registered."""
+    """Return whether a tool is registered with ``show_each_turn``."""
     return hasattr(tool, _EACH_TURN)
 
 

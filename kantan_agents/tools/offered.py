@@ -16,8 +16,8 @@ _OFFER: Final = object()
 def offer_tool(run: Run, tool_now: Callable[[], FunctionTool | None]) -> None:
     """Offer a tool to a run's agents, but not to those that one of its tools runs.
 
-    A ``tool_call`` middleware must answer its calls, because the rules may not permit it. ``tool_now`` may
-    return None.
+    A ``tool_call`` middleware must answer its calls, because the rules may not permit it. Each turn,
+    ``tool_now`` returns the tool, which replaces another of its name, or None.
     """
     run.state[_OFFER] = tool_now
 

@@ -20,5 +20,5 @@ def mark_read_only(tool: ToolT) -> ToolT:
 
 
 def is_read_only(tool: Any) -> bool:
-    """Accept a copy, too."""
+    """Return whether a tool or its original is tagged."""
     return getattr(tool, _MARK, False) is True

@@ -45,7 +45,7 @@ def schema_behind(tool: FunctionTool) -> FuncSchema | None:
 
 
 def is_unchanged(received: Received, arguments: Mapping[str, Any]) -> bool:
-    """Return True only if that is certain; call no validators."""
+    """Return whether a function certainly receives the model's arguments; calls no validators."""
     if not isinstance(received, _Receiver) or received.plain is None:
         return False
     types = received.plain
@@ -74,7 +74,7 @@ class _Receiver:
 
     @cached_property
     def plain(self) -> dict[str, Any] | None:
-        """Types if all are JSON types without validators."""
+        """The types of the parameters if all are JSON types without validators."""
         fields = self.schema.params_pydantic_model.model_fields
         is_plain = all(
             field.annotation in _PLAIN

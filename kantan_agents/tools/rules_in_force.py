@@ -84,7 +84,7 @@ class Ceiling(Protocol):
     """Limits of a delegated run, whatever its own rules allow: ``run.delegation.ceiling``."""
 
     def over(self, layers: RuleLayers) -> RuleLayers:
-        """Add the limits."""
+        """Return ``layers`` with the limits in force now."""
         ...
 
     @property
@@ -159,7 +159,7 @@ def _rest_as_dict(rest: bytes, explicit: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rest_of(explicit: dict[str, Any]) -> bytes:
-    """Bytes distinguish 1 from True; b"" if impossible."""
+    """Return the rest as bytes, which distinguish 1 from True; b"" if impossible."""
     if explicit.keys() <= {"allow", "deny"}:
         return _NO_REST
     rest = {key: value for key, value in explicit.items() if key not in ("allow", "deny")}

@@ -20,7 +20,7 @@ from kantan_agents.tool_rules.names import CACHED_NAMES
 from kantan_agents.tool_rules.origins import SERVER_PREFIX, SHOWN_PREFIX
 
 HOSTED = "hosted_mcp"
-"""Any hosted server."""
+"""Name of every hosted MCP server in rules."""
 
 ANY_TOOL = "\0any tool of the server\0"
 """Not a tool's name; only entries for every tool of a server cover it."""
@@ -40,7 +40,7 @@ class Surroundings:
 
 
 def safe(name: str) -> str:
-    """Replace forbidden characters by ``_``."""
+    """Return ``name`` with ``_`` for each character that tool names must not contain."""
     return _UNSAFE.sub("_", name)
 
 
@@ -58,7 +58,7 @@ def names_of_server(server: str) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=_CACHED)
 def server_prefixes(server: str) -> tuple[str, ...]:
-    """Prefix both server and tool."""
+    """Return the prefixes of rule names with both server and tool."""
     return (*(f"{name}__" for name in names_of_server(server)), _shown_prefix(server))
 
 
@@ -77,7 +77,7 @@ def names_in_rules(server: str, own: str) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=CACHED_NAMES)
 def origin_of(server: str, own: str, shown: str, around: Surroundings | None) -> Origin:
-    """Name the server."""
+    """Return the origin of a server's tool."""
     around = around or Surroundings()
     names = names_in_rules(server, own)
     prefixed = _unclaimed(server, (*names, shown) if shown != own else names, around)
@@ -86,13 +86,13 @@ def origin_of(server: str, own: str, shown: str, around: Surroundings | None) ->
 
 
 def hosted_origin(label: str, called: str | None, around: Surroundings | None) -> Origin:
-    """Name the server, or its tool ``called``."""
+    """Return the origin of a hosted MCP server, or of its tool ``called``."""
     names = names_of_server(label) if called is None else names_in_rules(label, called)
     return Origin(None, {HOSTED: "", **_unclaimed(label, names, around or Surroundings())}, called)
 
 
 def hosted_mcp_facts(label: str, called: str, around: Surroundings | None = None) -> ToolFacts:
-    """Return facts of one tool."""
+    """Return the facts of one tool of a hosted MCP server."""
     names = (called, *names_in_rules(label, called), HOSTED)
     origin = hosted_origin(label, called, around)
     return ToolFacts(tuple(dict.fromkeys(names)), schema=schema_of(None), origin=origin)
@@ -167,5 +167,5 @@ def bound_to(tool: Any) -> tuple[Any, Any]:
 
 
 def implementation_of(tool: Any) -> Any:
-    """Copies share the SDK's wrapper."""
+    """Return the SDK's wrapper of a tool's function, shared by all copies."""
     return getattr(getattr(tool, "on_invoke_tool", None), "_invoke_tool_impl", None)

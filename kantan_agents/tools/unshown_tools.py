@@ -25,18 +25,18 @@ class RetrievalView(Protocol):
 
 
 in_view: ContextVar[RetrievalView | None] = ContextVar("kantan_agents_in_view", default=None)
-"""None if the agent shows all."""
+"""Set each time the SDK gets an agent's tools; None if the agent shows all."""
 
 
 def record_call(name: str) -> None:
-    """In the current view."""
+    """Record a call in the current view."""
     view = in_view.get()
     if view is not None:
         view.record_call(name)
 
 
 def unshown_tool(name: str) -> FunctionTool | None:
-    """In the current view."""
+    """Return the guarded tool if the model was not shown it."""
     view = in_view.get()
     return view.unshown_tool(name) if view is not None else None
 

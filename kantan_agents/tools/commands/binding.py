@@ -38,7 +38,7 @@ class ParameterNames:
         return {**dashed, **lined, **{parameter.name: parameter for parameter in self.parameters}}
 
     def find_parameter(self, name: str) -> Parameter | None:
-        """``-`` and ``_`` are equal if that is unambiguous."""
+        """Return the parameter; ``-`` and ``_`` are equal if that is unambiguous."""
         found = self._by_name.get(name)
         return found if found is not None else self._by_name.get(name.replace("-", "_"))
 
@@ -79,7 +79,7 @@ class Binding:
         return self._names.find_parameter(token.key)
 
     def _option(self, token: Token, following: Token | None) -> int:
-        """Return how many of the following tokens belong to the option."""
+        """Bind an option; return how many of the following tokens belong to it."""
         key = (token.key or token.text)[2:]
         found = self._names.find_parameter(key)
         if found is None and key.startswith("no-") and token.key is None:

@@ -87,7 +87,7 @@ class _UnreadableArgumentsError(Exception):
 
 @attrs.frozen(eq=False)
 class _Signature:
-    """``checker`` is None for a bad schema."""
+    """A command's parameters, prepared for parsing; ``checker`` is None for a bad schema."""
 
     schema: Mapping[str, Any]
     parameters: tuple[Parameter, ...]
@@ -137,7 +137,7 @@ class _Signature:
         return arguments
 
     def _whole_text(self, rest: str) -> dict[str, Any] | None:
-        """Return None if ``rest`` must be split."""
+        """Return ``rest`` as the only parameter's value; None if it must be split."""
         if len(self.parameters) != 1 or not self.parameters[0].takes_text or not rest:
             return None
         only = self.parameters[0]

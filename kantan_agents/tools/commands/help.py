@@ -1,4 +1,4 @@
-"""The text of ``/help``."""
+"""The text of ``/help``: a list of all commands, and the explanation of one."""
 
 from __future__ import annotations
 
@@ -74,6 +74,6 @@ def _first_line(description: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Remove terminal control characters; the text may come from a server."""
+    """Return one line without terminal control characters; the text may come from a server."""
     words = " ".join(text.split())
     return "".join(character for character in words if character.isprintable())

@@ -1,4 +1,4 @@
-"""Reads a JSON Schema."""
+"""Reads types, choices and references from a JSON Schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LEAVES = 64
 
 
 def resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Resolve ``$ref``; an empty schema without a target."""
+    """Return a schema, or the target of its ``$ref``; an empty schema without a target."""
     for _ in range(_HOPS):
         if not isinstance(schema, Mapping):
             return {}
@@ -32,7 +32,7 @@ def _at(root: Any, reference: str) -> Any:
 
 
 def leaves_of(schema: Any, root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Resolve the members of unions."""
+    """Return the schema, or the resolved members of its unions."""
     leaves: list[Mapping[str, Any]] = []
     for leaf in _leaves(schema, root, depth=0):
         leaves.append(leaf)
@@ -55,7 +55,7 @@ def _leaves(schema: Any, root: Mapping[str, Any], depth: int) -> Iterator[Mappin
 
 
 def types_of(leaf: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return JSON types; empty if unrestricted."""
+    """Return a leaf's JSON types; empty if unrestricted."""
     types = leaf.get("type")
     if isinstance(types, str):
         return (types,)
@@ -70,7 +70,7 @@ def types_of(leaf: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def choices_of(leaf: Mapping[str, Any]) -> list[Any] | None:
-    """Return enumerated values; None without a list."""
+    """Return a leaf's enumerated values; None without a list."""
     if "const" in leaf:
         return [leaf["const"]]
     choices = leaf.get("enum")

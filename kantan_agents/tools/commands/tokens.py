@@ -23,7 +23,12 @@ class UnbalancedQuoteError(Exception):
 
 
 class Token(NamedTuple):
-    """A token; ``text`` is without quotes, ``key`` is before the first ``=``, including dashes."""
+    """One token.
+
+    Attributes:
+        text: The token without its quotes; ``name="a b"`` stays as typed.
+        key: The text before the first ``=``, including dashes; None without ``=``.
+    """
 
     text: str
     start: int
@@ -46,13 +51,14 @@ class Token(NamedTuple):
 def tokens_of(text: str) -> list[Token]:
     r"""Split ``text`` at white space outside quotes.
 
-    A quote opens only at the start of a token or of the value of ``name=``, so ``it's`` has none.
+    A quote opens only at the start of a token or of the value of ``name=``, so ``it's`` has none. Only ``\"``
+    and ``\\`` in double quotes are escapes.
     """
     return list(_tokens(text))
 
 
 def is_all_quoted(text: str) -> bool:
-    """Return whether ``text`` is one quoted token."""
+    """Return whether ``text`` is a single quoted token."""
     matched = (_DOUBLE if text.startswith('"') else _SINGLE).match(text)
     return matched is not None and matched.end() == len(text)
 

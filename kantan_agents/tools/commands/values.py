@@ -1,4 +1,4 @@
-"""Converts text to values of a schema."""
+"""``ValueReader``: converts an argument's text to a value of its schema."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ValueReader:
 
 
 def takes_text(schema: Any, root: Mapping[str, Any]) -> bool:
-    """Return whether any string is allowed."""
+    """Return whether a schema's types allow any string."""
     return any(
         choices_of(leaf) is None and ("string" in types_of(leaf) or not types_of(leaf))
         for leaf in leaves_of(schema, root)
@@ -76,13 +76,13 @@ def takes_text(schema: Any, root: Mapping[str, Any]) -> bool:
 
 
 def shown(text: str) -> str:
-    """Shorten and quote for a message."""
+    """Return ``text``, shortened and quoted for a message."""
     short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
     return repr(short)
 
 
 def spelled(value: Any) -> str:
-    """Return the text to type."""
+    """Return the text to type for a listed value."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

@@ -46,11 +46,11 @@ class ApprovalPolicy(Protocol):
         ...
 
     def may_concern_tools_of(self, server: str) -> bool:
-        """Like ``concerns``, for unlisted tools."""
+        """Whether calls of a hosted MCP server's unlisted tools may need an approval."""
         ...
 
     async def needs_approval(self, agent: str, tool: ToolFacts, arguments: str, call_id: str) -> bool:
-        """Whether this call does."""
+        """Whether this call needs an approval."""
         ...
 
 
@@ -101,7 +101,7 @@ async def _check_hosted(agent: str, tool: Tool, policies: list[ApprovalPolicy]) 
 
 
 def approval_impossible(tool: str, reason: str) -> InvalidOptionError:
-    """Return the error for the tool."""
+    """Return the error for a tool whose approval cannot be requested."""
     return InvalidOptionError(
         option="policy", reason=f"no approval can be requested for the tool {tool}: {reason}"
     )
@@ -116,7 +116,7 @@ def _known_tools(tool: Tool) -> list[ToolFacts]:
 
 
 def tools_of_hosted(tool: HostedMCPTool) -> list[ToolFacts]:
-    """Return ``allowed_tools``."""
+    """Return the known tools of a hosted MCP server: its ``allowed_tools``."""
     allowed: Any = tool.tool_config.get("allowed_tools") or []
     names = allowed.get("tool_names") or [] if isinstance(allowed, dict) else allowed
     return [hosted_mcp_facts(label_of(tool), str(name)) for name in names]
@@ -139,7 +139,7 @@ def _runs_here(tool: Tool) -> bool:
 
 
 def can_wait(tool: Any) -> bool:
-    """Return whether the SDK can pause the run."""
+    """Return whether the SDK can pause a run until a call is approved."""
     return _runs_here(tool) and not isinstance(tool, (LocalShellTool, ComputerTool))
 
 

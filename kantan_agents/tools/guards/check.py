@@ -1,4 +1,4 @@
-"""Checks one call without long blocking."""
+"""Checks one call without blocking the event loop for long."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def check_layers(layers: RuleLayers, tool: ToolFacts, arguments: str | Map
 
 
 async def check_call(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
-    """Like ``decide_call``; invalid arguments are a denial (E10)."""
+    """Like ``decide_call``, without blocking; invalid arguments are a denial (E10)."""
     decision = decide_tool(rules, tool)
     if not decision.allowed or not needs_arguments(rules, tool):
         return decision
@@ -54,7 +54,7 @@ async def check_call(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping
 
 
 async def denies(rules: ToolRules, tool: ToolFacts, arguments: str) -> bool:
-    """Unreadable arguments may be any."""
+    """Return whether rules deny a call; unreadable arguments may be any."""
     if not rules.denied_calls(tool.names):
         return rules.denying(tool.names) is not None
     if not (await check_call(rules, tool, arguments)).allowed:
@@ -111,7 +111,7 @@ async def _decide_both(
 
 
 def _needs_arguments_here(rules: ToolRules, tool: ToolFacts) -> bool:
-    """Another process cannot call the tool's functions."""
+    """Return whether the tool's functions need the arguments; another process cannot call them."""
     return _compares_here(tool) or (tool.received is not None and rules.checks(tool.names) is not None)
 
 

@@ -83,7 +83,7 @@ async def apply_rules(call: ToolCall, question: Callable[[], Awaitable[Any]]) ->
 
 
 def check_unchanged(call: ToolCall, arguments: Mapping[str, Any]) -> None:
-    """E80: a changed description has no effect."""
+    """Raise E80 if a middleware has changed the description, which has no effect."""
     if call.arguments != json.dumps(arguments, ensure_ascii=False, default=str):
         raise _refused(call, f"the arguments of a call of {call.name!r} cannot be replaced")
 

@@ -49,7 +49,7 @@ class UncertainCallError(Exception):
 
 
 def uncertainty(error: BaseException | None) -> UncertainCallError | None:
-    """Search an exception and its causes."""
+    """Return the ``UncertainCallError`` among an exception and its causes."""
     seen: set[int] = set()  # an exception may be its own cause
     while error is not None and id(error) not in seen:
         if isinstance(error, UncertainCallError):

@@ -46,7 +46,7 @@ class ToolGuard:
     book: Rulebook | None
 
     def layers(self, context: Any) -> RuleLayers:
-        """Return the run's rules."""
+        """Return the rules in force for a run."""
         book = self.book or _running_agent()
         return rules_in_force(context, book.standing_rules if book is not None else NO_LAYERS)
 
@@ -60,7 +60,7 @@ class ToolGuard:
         return await self.refuse(decision, layers, wrapper, arguments)
 
     async def require(self, wrapper: Any, arguments: str | Mapping[str, Any]) -> None:
-        """Raise under any policy: the result cannot be a string."""
+        """Raise a violation whatever the policy: the result cannot be a string."""
         layers, decision = await self._decide(wrapper, arguments)
         if decision is not None and decision.error is not None:
             await self.refuse(decision, layers, wrapper, arguments, policy="raise")

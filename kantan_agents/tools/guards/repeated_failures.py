@@ -13,7 +13,7 @@ from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import RepeatedFailureError
 
 FAILED_TURNS: Final = 5
-"""Turns in which the same call failed in the same way, without progress."""
+"""A run fails after this many turns in which the same call failed in the same way, without progress."""
 
 WARNED_FROM: Final = 3
 
@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)*(?!\.?[0-9])(?![ \u00a0]?%|
 
 @attrs.frozen
 class UnknownCall:
-    """For a call without the SDK's context."""
+    """Replaces the SDK's context of a call that has none."""
 
     tool_call_id: str
     tool_arguments: str = ""
@@ -133,7 +133,7 @@ def end_call(run: Run, tool_name: str, tool_context: Any, output: Any) -> Any:
 
 
 def begin_turn_after_failures(run: Run) -> None:
-    """Start a turn; E27 at the limit."""
+    """Start a turn; E27 if a call has failed in ``FAILED_TURNS`` turns."""
     failures: _Failures | None = run.state.get(_FAILURES)
     if failures is None:
         return
@@ -162,7 +162,7 @@ def _call_id(tool_context: Any) -> str:
 
 
 def _key(tool_name: str, tool_context: Any) -> tuple[str, str]:
-    """Equal for equal arguments, whatever their spelling."""
+    """Return a key that is equal for equal arguments, whatever their spelling."""
     # The model's arguments: values from a middleware must not be reported.
     arguments = getattr(tool_context, "tool_arguments", None) or ""
     try:

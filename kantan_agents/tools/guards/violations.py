@@ -48,7 +48,7 @@ RuleViolationPolicy = Answer | Callable[[RuleViolation], "Answer | Awaitable[Ans
 
 
 def checked_policy(policy: Any) -> RuleViolationPolicy:
-    """E75 for other values."""
+    """Return ``policy``; E75 unless it is ``"feedback"``, ``"raise"`` or callable."""
     if policy in ("feedback", "raise") or callable(policy):
         return policy  # type: ignore[no-any-return]
     raise InvalidOptionError(

@@ -62,7 +62,7 @@ class Rest:
         self._error: BaseException | None = None
 
     def check(self, server: Any) -> None:
-        """UnavailableError while it rests."""
+        """Raise UnavailableError if the server rests."""
         remaining = self.until - time.monotonic()
         if remaining <= 0:
             return
@@ -73,7 +73,7 @@ class Rest:
         raise UnavailableError(reason) from self._error
 
     def begin(self, server: Any, error: BaseException) -> UnavailableError:
-        """Return the error to raise."""
+        """Start or continue a rest; return the error to raise."""
         self._error = error
         if self.until > time.monotonic():  # another run has seen the same failure
             return UnavailableError(self._reason())

@@ -1,4 +1,4 @@
-"""One MCP server's connection."""
+"""The state of one MCP server's connection, and its restoration after a loss."""
 
 from __future__ import annotations
 
@@ -54,7 +54,12 @@ class Connection:
         return self._server() is server
 
     async def ask(self, question: Callable[[], Awaitable[T]], agent_name: str) -> T:
-        """Send a request that may be repeated; UnavailableError, or E37 for a stuck event loop."""
+        """Send a request that may be repeated, over a new connection if the old one is lost.
+
+        Raises:
+            UnavailableError: The server cannot be reached, is silent, or rests.
+            MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
+        """
         server = self._server()
         return await self._on_some_loop(lambda: self._ask(server, question, agent_name), agent_name)
 
@@ -133,7 +138,7 @@ class Connection:
     # -- whether a connection exists
 
     def _needs_connection(self, server: Any) -> bool:
-        """True only if that is certain."""
+        """Return True only if the server is certainly not connected."""
         if not has_session(server):
             return False
         session = server.session
@@ -198,7 +203,7 @@ class Connection:
         _log.info("mcp_server_connected", server=server.name)
 
     def _close_with(self, server: Any) -> None:
-        """The user's ``cleanup`` closes it, too."""
+        """Let the user's ``cleanup`` close this connection, too."""
         if not self._closes_with_server:
             self._closes_with_server = True
             server.exit_stack.push_async_callback(self._close)

@@ -1,4 +1,4 @@
-"""Tasks that own connections."""
+"""The task that owns a connection made by the library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = get_logger("kantan_agents.mcp")
 
 
 def start_task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    """The context is separate: the task outlives its run."""
+    """Return a task with a separate context: it outlives its run."""
     return contextvars.Context().run(asyncio.create_task, work)
 
 
@@ -65,7 +65,7 @@ class ConnectionKeeper:
         raise TimeoutError(f"it did not accept the connection within {seconds:.3g} seconds{note}")
 
     async def close(self) -> None:
-        """Wait for the task's end, from any event loop."""
+        """Close the connection and wait for the task's end, from any event loop."""
         if self._task.done():
             return
         if self.loop is asyncio.get_running_loop():
@@ -81,7 +81,7 @@ class ConnectionKeeper:
             await asyncio.wait({asyncio.wrap_future(elsewhere)}, timeout=_CLEANUP_SECONDS)
 
     def close_soon(self) -> None:
-        """Do not wait; from any thread."""
+        """Close the connection without waiting, from any thread."""
         with suppress(RuntimeError):  # the event loop is closed, and the connection with it
             self.loop.call_soon_threadsafe(self._closing.set)
 

@@ -35,7 +35,7 @@ def is_lost(error: BaseException) -> bool:
 
 
 def is_silent(error: BaseException) -> bool:
-    """Return whether a timeout passed."""
+    """Return whether the server did not answer in time."""
     return any(
         isinstance(one, TimeoutError) or _is_http(one, _HTTP_SILENT) or _SILENT in _mcp_message(one)
         for one in _with_causes(error)
@@ -51,7 +51,7 @@ def is_session_gone(error: BaseException, server: Any) -> bool:
 
 
 def text_of(error: BaseException) -> str:
-    """Return one line; for a group, its first member's."""
+    """Return an exception's type and message in one line; for a group, its first member's."""
     first = next(iter(_leaves(error)), error)
     message = " ".join(str(first).split())
     if len(message) > _MOST_LETTERS:

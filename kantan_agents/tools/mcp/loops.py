@@ -44,9 +44,13 @@ def is_gone(loop: asyncio.AbstractEventLoop) -> bool:
 async def run_on(
     home: asyncio.AbstractEventLoop, work: Callable[[], Awaitable[T]], server: str, agent: str
 ) -> T:
-    """Await ``work()`` on ``home``, another event loop; E37 if stuck, LoopEndedError if it ends.
+    """Await ``work()`` on ``home``, another event loop than the running one.
 
     The work sees the caller's context variables, and is canceled with the caller.
+
+    Raises:
+        MCPServerLoopError: E37, that event loop does not run, or does not start the work within some seconds.
+        LoopEndedError: It ended before the work did, as ``asyncio.run`` in another thread may.
     """
     if is_blocked(home):
         raise MCPServerLoopError(server=server, agent=agent, reason="agent.run blocks until it returns")
@@ -113,7 +117,7 @@ _blocks: ContextVar[tuple[_Block, ...]] = ContextVar("kantan_agents_blocked_loop
 
 @contextmanager
 def blocking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """Flag ``loop`` for code with this context."""
+    """Flag ``loop`` as blocked for all code that sees this code's context variables."""
     block = _Block(loop)
     token = _blocks.set((*_blocks.get(), block))
     try:
@@ -124,5 +128,5 @@ def blocking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
 
 
 def is_blocked(loop: asyncio.AbstractEventLoop) -> bool:
-    """Return whether a waiting sync ``run`` blocks it."""
+    """Return whether a sync ``run`` that waits for the caller blocks this event loop."""
     return any(block.loop is loop and not block.is_over for block in _blocks.get())

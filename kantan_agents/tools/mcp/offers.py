@@ -13,14 +13,14 @@ _OF_CONNECTION = frozenset({-32000, -32001, 408})  # closed; timeouts of mcp 2 a
 
 
 def check_server(server: object) -> None:
-    """E75 for other objects."""
+    """Raise E75 if ``server`` is not an ``agents.mcp.MCPServer``."""
     if not isinstance(server, MCPServer):
         reason = f"must be an MCPServer of agents.mcp, not {type(server).__name__}"
         raise InvalidOptionError(option="server", reason=reason)
 
 
 def may_offer(server: MCPServer, what: Literal["prompts", "resources"]) -> bool:
-    """False if the server has declared none."""
+    """Return False if a connected server has declared that it offers none."""
     session = getattr(server, "session", None)
     declared: Any = getattr(session, "server_capabilities", None)  # of mcp 2
     if declared is None:
@@ -29,7 +29,7 @@ def may_offer(server: MCPServer, what: Literal["prompts", "resources"]) -> bool:
 
 
 def as_data(value: Any) -> dict[str, Any]:
-    """Use the protocol's names (``mimeType``)."""
+    """Return an answer as plain data, with the protocol's names (``mimeType``)."""
     data: dict[str, Any] = value.model_dump(mode="json", by_alias=True, exclude_none=True)
     return data
 
@@ -41,6 +41,6 @@ def reason_of(error: Exception) -> str:
 
 
 def is_answer(error: Exception) -> bool:
-    """Return whether the connection works."""
+    """Return whether a server answered with an error, so that the connection works."""
     code = getattr(getattr(error, "error", None), "code", None)  # mcp's own exception, whose name has changed
     return isinstance(code, int) and code not in _OF_CONNECTION

@@ -84,7 +84,10 @@ def listed_entry(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def why_unsafe(uri: Any) -> str | None:
-    """Rules compare URIs as strings; one that a server or library reads differently would bypass them."""
+    """Return why a URI is unsafe.
+
+    Rules compare URIs as strings. A string that a server or library reads as another URI would bypass them.
+    """
     found = _SCHEME.fullmatch(uri) if isinstance(uri, str) and uri.isprintable() else None
     if found is None:
         return (
@@ -102,7 +105,7 @@ def why_unsafe(uri: Any) -> str | None:
 
 
 def _is_normal(uri: str) -> bool:
-    """URL libraries leave it unchanged except for encoding."""
+    """Return whether URL libraries leave a URI unchanged except for encoding."""
     try:
         normal = unquote(str(AnyUrl(uri)))
     except ValueError:
@@ -116,7 +119,7 @@ def text_content(text: str) -> dict[str, Any]:
 
 
 def refusal(reason: str) -> CallToolResult:
-    """Answer wrong arguments."""
+    """Return the answer to a call with wrong arguments."""
     return tool_result([text_content(reason)], is_error=True)
 
 

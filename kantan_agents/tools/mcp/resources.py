@@ -118,7 +118,7 @@ class ServerWithResources(MCPServer):
 
     @property
     def cached_tools(self) -> list[Tool] | None:
-        """If the server caches them."""
+        """The tools of the latest listing, if the server caches them."""
         listed = self._server.cached_tools
         return None if listed is None else [*listed, *self._added()]
 

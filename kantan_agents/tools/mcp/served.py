@@ -26,7 +26,7 @@ _NOT_WAITED_FOR = "another server ended the run before it had listed its tools"
 _log = get_logger("kantan_agents.mcp")
 
 servers_away: ContextVar[frozenset[str]] = ContextVar("kantan_agents_servers_away", default=frozenset())
-"""Omitted from this task's latest listing."""
+"""MCP servers omitted from this task's latest listing."""
 
 
 @attrs.frozen(eq=False)
@@ -54,7 +54,7 @@ class _Answer:
     error: KantanAgentsError | None = None
 
     def ends_run(self, tended: Tended, policy: MCPFailurePolicy) -> bool:
-        """Return whether the run needs the server."""
+        """Return whether the run cannot continue without the server."""
         is_away = self.failure is not None
         return self.error is not None or (is_away and choice_for(policy, tended.server.name) == "raise")
 

@@ -14,14 +14,17 @@ from kantan_agents.tools.mcp.twins import has_session
 T = TypeVar("T")
 
 TENDED = "_kantan_tended_servers"
-"""Not copied."""
+"""Attribute of an SDK agent for its ``Tended`` servers; not copied."""
 
 _known: dict[int, Connection] = {}
 _known_lock = threading.Lock()
 
 
 class Tended:
-    """Has the server's attributes; calls use its ``Connection``, or the ``wrapped_server``'s."""
+    """A server object whose calls go through its ``Connection``; it has the object's attributes.
+
+    A wrapper names the real server, which has the connection, as ``wrapped_server``.
+    """
 
     def __init__(self, server: Any, agent_name: str) -> None:
         self.server = server
@@ -31,7 +34,7 @@ class Tended:
 
     @property
     def connection(self) -> Connection:
-        """Also of a wrapped server."""
+        """The connection of the server, or of the wrapped one."""
         return connection_of(self._inner)
 
     @property
@@ -58,7 +61,7 @@ class Tended:
 
 
 def tended_servers(agent: Any) -> list[Tended]:
-    """Return the same objects each time."""
+    """Return an SDK agent's servers; the same objects each time."""
     known: dict[int, Tended] = vars(agent).setdefault(TENDED, {})
     found = []
     for server in agent.mcp_servers:
@@ -105,7 +108,7 @@ def connection_of(server: Any) -> Connection:
 
 
 def is_of_sdk(server: Any) -> bool:
-    """Return whether the library connects it, so that any task may use it."""
+    """Return whether the library connects a server object, so that any task may use it."""
     return has_session(_innermost(server))
 
 

@@ -16,13 +16,13 @@ _LOCKS = ("_cleanup_lock", "_request_lock")
 
 
 def has_session(server: Any) -> bool:
-    """Return whether the SDK's session is replaceable."""
+    """Return whether a server object is the SDK's, with a replaceable session."""
     attributes = getattr(server, "__dict__", {})
     return "session" in attributes and isinstance(attributes.get("exit_stack"), AsyncExitStack)
 
 
 def twin_of(server: Any) -> Any:
-    """Copy unconnected; other classes stay unchanged."""
+    """Return an unconnected copy; for another class, the object itself."""
     if not has_session(server):
         return server
     twin = copy.copy(server)
@@ -35,7 +35,7 @@ def twin_of(server: Any) -> Any:
 
 
 def adopt_session(server: Any, twin: Any) -> None:
-    """Use the twin's session."""
+    """Make a server object use its connected twin's session."""
     if twin is server:
         return
     server.session = twin.session
@@ -47,14 +47,14 @@ def adopt_session(server: Any, twin: Any) -> None:
 
 
 def is_closed(session: Any) -> bool:
-    """False if unknown."""
+    """Return whether a session can send nothing anymore; False if unknown."""
     # No public access exists: a request on a closed session fails like one lost in transit.
     sender = getattr(session, "_dispatcher", None) or getattr(session, "_write_stream", None)  # mcp 2, mcp 1
     return getattr(sender, "_closed", False) is True
 
 
 def loop_of(session: Any) -> asyncio.AbstractEventLoop | None:
-    """None if unknown."""
+    """Return the event loop of a session; None if unknown."""
     # The session's task group belongs to the task that opened it. No public access exists.
     scope = getattr(getattr(session, "_task_group", None), "cancel_scope", None)
     task = getattr(scope, "_host_task", None)

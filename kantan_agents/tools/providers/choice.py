@@ -67,7 +67,7 @@ def _entries() -> Iterable[EntryPoint]:
 
 
 class _ProcessChoice:
-    """None for no limit."""
+    """The names that ``use_tool_providers`` permits; None for no limit."""
 
     permitted: frozenset[str] | None = None
 

@@ -31,7 +31,7 @@ class ToolProvider:
 
     @property
     def name(self) -> str:
-        """The entry point's."""
+        """Name of its entry point."""
         return self.declared.name
 
 
@@ -44,7 +44,7 @@ class ProviderFailure:
 
     @property
     def name(self) -> str:
-        """The entry point's."""
+        """Name of its entry point."""
         return self.declared.name
 
 

@@ -38,7 +38,7 @@ ProviderChoice = Literal["available", "all"] | Iterable[str] | None
 
 
 def providers_of_agent(choice: ProviderChoice) -> tuple[ToolProvider, ...]:
-    """Log providers that are new since an earlier start."""
+    """Like ``choose_providers``, and log providers that are new since an earlier start."""
     providers = choose_providers(choice)
     if choice is not None and permitted_providers() != frozenset():
         cache.remember(collected_providers())

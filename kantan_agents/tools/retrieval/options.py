@@ -16,7 +16,7 @@ from kantan_agents.tools.retrieval.retrievers.embeddings import EmbeddingRetriev
 from kantan_agents.tools.retrieval.retrievers.retriever import Retriever
 
 GROWTH = 4
-"""Times ``top_n``, in addition to tools always shown."""
+"""A run may show this many times ``top_n`` tools, in addition to those always shown."""
 
 
 def _top_n(value: Any) -> int:
@@ -133,7 +133,7 @@ def known_names(names: Iterable[str], tools: Sequence[str]) -> list[str]:
 
 
 def own_names(names: Iterable[str], tools: Sequence[str]) -> list[str]:
-    """MCP servers may offer the other names."""
+    """Return the ``names`` in ``tools``; MCP servers may offer the others."""
     known = frozenset(tools)
     return [name for name in names if name in known]
 

@@ -14,12 +14,12 @@ from kantan_agents.core.pipeline import current_run, loggable
 from kantan_agents.support.log import get_logger
 
 LONGEST = 4_000
-"""In characters."""
+"""Largest number of characters of a query."""
 
 _CALLS = 3
 _log = get_logger("kantan_agents.retrieval")
 _NEWEST = 50
-"""Latest items that are read."""
+"""Number of latest items of a conversation that are read."""
 
 
 def cut(text: str) -> str:
@@ -29,7 +29,7 @@ def cut(text: str) -> str:
 
 
 def newest_text(given: Any) -> str:
-    """Return the user's latest text."""
+    """Return the user's latest text in a str, input items, or a tool's arguments."""
     if isinstance(given, str):
         return cut(given)
     if isinstance(given, dict):
@@ -68,7 +68,7 @@ def _as_text(value: Any) -> str:
 
 
 async def earlier_items(wrapper: Any) -> Sequence[Any]:
-    """Return items of the run's session, then of its input."""
+    """Return the latest items before a run: of its session, then of its input."""
     if isinstance(wrapper, ToolContext):  # an agent as a tool starts a new conversation
         return ()
     run = current_run.get()

@@ -144,7 +144,7 @@ class ToolSearch:
 
 
 async def first_matching(matches: Callable[[ItemT], bool], items: Iterable[ItemT], count: int) -> list[ItemT]:
-    """Let other tasks run meanwhile."""
+    """Return the first ``count`` matching items, letting other tasks run."""
     found: list[ItemT] = []
     for number, item in enumerate(items, 1):
         if len(found) >= count:

@@ -32,7 +32,7 @@ class ServedToolIndexes:
         self._lock = threading.Lock()
 
     def with_tools(self, served: Sequence[FunctionTool]) -> AgentToolIndex:
-        """For one turn."""
+        """Return the index of the agent's own tools and these, for one turn."""
         if not served:
             return self._base
         tools = [*self._base.tools, *served]
@@ -54,7 +54,7 @@ class ServedToolIndexes:
             return index
 
     def _always(self, served: Sequence[FunctionTool]) -> list[str]:
-        """Log entries without a tool once."""
+        """Return the tools that are always shown; log entries without a tool once."""
         own = [name for name in self._base.options.always if self._base.tool_named(name) is not None]
         found: dict[str, None] = dict.fromkeys(own)
         for entry in self._base.options.always:

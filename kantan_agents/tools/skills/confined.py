@@ -38,7 +38,12 @@ class RefusedPathError(Exception):
 
 
 def read_below(folder: Path, path: str) -> str:
-    """Return a file's text; ``folder`` must not be a link itself."""
+    """Return the text of a file below ``folder``, which must not be a link itself.
+
+    Raises:
+        RefusedPathError: The path leaves the folder or contains a link, or the file is missing, not a regular
+            file, too large, or not UTF-8 text.
+    """
     data = read_bytes_below(folder, path, MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
         raise RefusedPathError(f"it is larger than {MAX_FILE_BYTES // 1024 // 1024} MiB")
@@ -69,7 +74,11 @@ def read_bytes_below(folder: Path, path: str, limit: int) -> bytes:
 
 
 def open_file(path: str, limit: int) -> tuple[bytes, os.stat_result]:
-    """Return at most ``limit`` bytes, and the status before the reading; OSError for a link."""
+    """Return at most ``limit`` bytes of a file, and its status before the reading.
+
+    Raises:
+        OSError: The file cannot be read, or is a link or not a regular file.
+    """
     _check_regular(os.lstat(path))
     with open(os.open(path, _READ), "rb") as file:  # noqa: PTH123 - the flags
         status = os.fstat(file.fileno())

@@ -1,4 +1,4 @@
-"""The tools as the model sees them."""
+"""The tools for skills as the model sees them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kantan_agents.tools.skills.skill import Skill
 NAME: Final = "name"
 SKILL: Final = "skill"
 MAX_DESCRIPTIONS: Final = 16_000
-"""In characters; with more, skills are searched."""
+"""With more characters of descriptions, the skills are searched instead of listed."""
 
 MAX_TEXT: Final = 48_000
-"""In characters, of one answer."""
+"""The most characters of instructions or of a file in one answer."""
 
 _MAX_FILES: Final = 100
 _MAX_LINE: Final = 300

@@ -18,7 +18,7 @@ from kantan_agents.tools.skills.command_file import CommandFile
 from kantan_agents.tools.skills.skill import Skill
 
 SKILL_LIMIT: Final = "skill "
-"""Such as ``skill pdf, charts``."""
+"""Prefix of the limit of chosen skills: ``skill pdf, charts``."""
 
 SKILL_SPAN: Final = "skill"
 
@@ -61,7 +61,7 @@ def head_line(choice: Choice, key: str = "skill") -> str:
 
 
 def choice_in(text: Any, key: str = "skill") -> Choice | None:
-    """Read the first line."""
+    """Return the choice in the first line of ``text``."""
     if not isinstance(text, str) or not text.startswith(f'{{"{key}": '):
         return None
     try:
@@ -77,8 +77,9 @@ def choice_in(text: Any, key: str = "skill") -> Choice | None:
 def choose(run: Run, choice: Choice) -> None:
     """Add the limit of a skill to a run.
 
-    A tool may be used if one of the chosen skills with a list allows it, and none denies it. The first
-    choice's lists stay: a tool may have changed the file since.
+    A tool may be used if one of the chosen skills with a list allows it, and none denies it. A skill without
+    a list sets no limit and lifts none. The first choice's lists stay: a tool may have changed the file
+    since.
     """
     chosen: dict[str, Choice] = run.state.setdefault(_CHOSEN, {})
     if choice.name in chosen:
@@ -96,7 +97,7 @@ def choose(run: Run, choice: Choice) -> None:
 
 
 def is_chosen(run: Run, name: str) -> bool:
-    """In this run."""
+    """Return whether a skill was chosen in a run."""
     return name in run.state.get(_CHOSEN, {})
 
 
@@ -107,13 +108,13 @@ def limit_of(skill: Skill) -> tuple[tuple[str, ToolRules], ...]:
 
 
 def limit_name(choices: list[Choice]) -> str:
-    """As explanations and traces show it."""
+    """Return the name of the limit, as explanations and traces show it."""
     names = ", ".join(choice.name for choice in choices)
     return f"{SKILL_LIMIT}{names if len(names) <= _LONGEST else f'{names[:_LONGEST]}...'}"
 
 
 def rules_of_choices(choices: list[Choice]) -> ToolRules:
-    """Allowed by one and denied by none."""
+    """Return the combined rules: allowed by one skill and denied by none."""
     lists = [choice.allowed for choice in choices if choice.allowed is not None]
     allowed: ToolFilter = tuple(entry for entries in lists for entry in entries) if lists else ALL
     rules = grants_for(allowed, tuple(entry for choice in choices for entry in choice.denied)).rules

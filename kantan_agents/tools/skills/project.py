@@ -55,7 +55,7 @@ def project_instructions(
 
 
 def nearest_file(folder: Path, names: Sequence[str] = NAMES) -> tuple[Path, Path] | None:
-    """Return it and its repository's root."""
+    """Return the file for work in a folder, and its repository's root."""
     above = up_to_the_root(folder)
     paths = (place / name for place in above for name in names)
     return next(((file, above[-1]) for file in paths if os.path.lexists(file)), None)
@@ -68,7 +68,11 @@ def _checked_name(name: object) -> str:
 
 
 def text_of(file: Path, boundary: Path) -> str:
-    """Return stripped text; E192 if a link leads out of ``boundary``, itself without links."""
+    """Return a file's stripped text; a link must stay below ``boundary``, itself a path without links.
+
+    Raises:
+        ProjectInstructionsError: E192, it cannot be read, is not UTF-8 text, or leads out of ``boundary``.
+    """
     # A link to the other file is common: `CLAUDE.md` to `AGENTS.md`.
     target = Path(os.path.realpath(file))
     if boundary not in target.parents:

@@ -48,7 +48,7 @@ class Available:
     are_listed: bool
 
     def named(self, name: str) -> Skill | None:
-        """Ignore case."""
+        """Return the skill of this name, in any case."""
         key = name_key(name)
         return next((skill for skill in self.skills if name_key(skill.name) == key), None)
 
@@ -153,5 +153,5 @@ def _query(agent: Any, wrapper: Any) -> str:
 
 
 def names_of(skills: Sequence[Skill]) -> tuple[str, ...]:
-    """Return names."""
+    """Return the names of skills."""
     return tuple(skill.name for skill in skills)

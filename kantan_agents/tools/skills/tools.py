@@ -224,7 +224,7 @@ class _SkillTools:
         return await self._roster.available(self._facts, layers)
 
     def _note(self, call: ToolCall, output: Any) -> None:
-        """Repeat the limit of an earlier choice."""
+        """Apply the limit of the chosen skill, even if it was chosen before."""
         choice = choice_in(output)
         if choice is not None and call.run is not None:
             choose(call.run, choice)

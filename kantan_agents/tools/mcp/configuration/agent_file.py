@@ -31,7 +31,7 @@ class WantedServers:
 
 
 def wanted_servers(definition: AgentDefinition) -> WantedServers:
-    """E181 with every mistake."""
+    """Return the servers of a definition; E181 with every mistake."""
     if definition.mcp_servers is None:
         return WantedServers()
     names: list[str] = []

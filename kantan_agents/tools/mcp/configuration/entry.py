@@ -90,7 +90,7 @@ class ServerEntry:
 
     @property
     def shown(self) -> str:
-        """Without secrets, for the user's decision."""
+        """What it starts or connects to, without secrets, for the user's decision."""
         if self.mistakes:
             return "cannot be used"
         if self.transport != "stdio":

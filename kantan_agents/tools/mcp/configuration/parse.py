@@ -62,7 +62,7 @@ class Parsed:
 
 
 def parse_servers(servers: Any, source: ServerSource, place: str) -> Parsed:
-    """``place`` is the path in the file."""
+    """Return the servers of a mapping; ``place`` is its path in the file."""
     if not isinstance(servers, Mapping):
         return Parsed((), f"{place}: must map names of servers to their configuration, {_not_a(servers)}")
     if len(servers) > _MOST_SERVERS:
@@ -144,7 +144,7 @@ def _transport_of(options: Mapping[str, Any]) -> Transport | None:
 
 
 def _mistakes_of(options: Any) -> Iterator[str]:
-    """Each follows its path or ``:``."""
+    """Yield every mistake in a server's configuration, after its path or ``:``."""
     if not isinstance(options, Mapping):
         yield f": must be a configuration, {_not_a(options)}"
         return

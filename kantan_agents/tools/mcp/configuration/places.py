@@ -11,7 +11,7 @@ import attrs
 from kantan_agents.tools.mcp.configuration.config_directory import config_directory
 
 NAMES = (".mcp.json", "kantan-agents.toml")
-"""In order of priority."""
+"""The names of configuration files, in order of priority."""
 
 
 @attrs.frozen

@@ -34,7 +34,7 @@ class StandardError:
 
     @contextmanager
     def receiving(self) -> Iterator[TextIO]:
-        """Yield a file for a process to inherit; closed here."""
+        """Yield a file for a process to inherit; closed here after its start."""
         reading, writing = os.pipe()
         try:
             threading.Thread(
@@ -87,8 +87,8 @@ class Nonsense:
     def watch(self) -> None:
         """Count the lines that ``mcp`` cannot parse in this task and its child tasks.
 
-        ``mcp`` logs a traceback for each line. This logs one warning without the line, which may contain
-        anything.
+        ``mcp`` logs a traceback for each line, so a server that prints its progress would fill the log. This
+        logs one warning without the line, which may contain anything.
         """
         _install()
         _current.set(self)
@@ -103,7 +103,7 @@ class Nonsense:
 
 class _Counting(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
-        """Drop records about watched servers."""
+        """Count and drop the record if it is about a watched server."""
         nonsense = _current.get()
         if nonsense is None or record.exc_info is None or record.levelno < logging.ERROR:
             return True

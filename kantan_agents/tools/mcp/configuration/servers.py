@@ -1,4 +1,4 @@
-"""Makes SDK servers from entries."""
+"""Makes unconnected SDK server objects from entries."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class ConfiguredServer(_Base):
 
     @property
     def kantan_start_seconds(self) -> float:
-        """``mcp/backoff.py`` reads it."""
+        """Limit for an attempt to connect; ``mcp/backoff.py`` reads it."""
         return self.entry.start_seconds
 
     @property
     def kantan_note(self) -> str:
-        """``mcp/connection_keeper.py`` reads it."""
+        """Why it may not start, for a message of ``mcp/connection_keeper.py``."""
         return ""
 
     def last_lines(self, most: int) -> list[str]:
@@ -71,7 +71,7 @@ class ConfiguredServer(_Base):
             raise StartFailedError(f"{self.masking.masked(text_of(error))}{self.kantan_note}") from error
 
     async def list_tools(self, run_context: Any = None, agent: Any = None) -> Any:
-        """TimeoutError after ``start_seconds``."""
+        """Return the tools; TimeoutError after ``start_seconds``, usually less than a call's limit."""
         with anyio.fail_after(self.entry.start_seconds):
             return await super().list_tools(run_context, agent)
 
@@ -80,14 +80,14 @@ class ConfiguredServer(_Base):
 
 
 class StdioServer(ConfiguredServer, MCPServerStdio):
-    """A local process."""
+    """A server that is a process of this machine."""
 
     standard_error: StandardError
     nonsense: Nonsense
     own_start: OwnStart | None = None
 
     def create_streams(self) -> Any:
-        """Record standard error of a new process."""
+        """Return the streams to a new process, and record its standard error."""
         return self._streams()
 
     @asynccontextmanager
@@ -117,15 +117,15 @@ class StdioServer(ConfiguredServer, MCPServerStdio):
 
 
 class SseServer(ConfiguredServer, MCPServerSse):
-    """Server-sent events."""
+    """A server over server-sent events."""
 
 
 class HttpServer(ConfiguredServer, MCPServerStreamableHttp):
-    """Streamable HTTP."""
+    """A server over streamable HTTP."""
 
 
 def make_server(entry: ServerEntry, expanded: Expanded, *, approval: bool = False) -> MCPServer:
-    """Do not connect; with ``approval``, each call needs one."""
+    """Return an unconnected server object; with ``approval``, each call needs one."""
     options: dict[str, Any] = {
         "name": entry.name,
         "client_session_timeout_seconds": entry.timeout_seconds,
@@ -151,7 +151,7 @@ def make_server(entry: ServerEntry, expanded: Expanded, *, approval: bool = Fals
 
 
 def configured_server(server: Any) -> ConfiguredServer | None:
-    """Unwrap a server of ``make_server``."""
+    """Return the object behind a server of ``make_server``."""
     inner = getattr(server, "wrapped_server", server)
     return inner if isinstance(inner, ConfiguredServer) else None
 

@@ -36,7 +36,7 @@ class TrustRecord:
         return cls(None if own is None else own / _FOLDER)
 
     def distrust(self, source: ServerSource) -> str | None:
-        """Return a reason; the user's own files never have one."""
+        """Return why a file is not trusted; the user's own always are."""
         if source.is_own:
             return None
         known = self._known(source.path)

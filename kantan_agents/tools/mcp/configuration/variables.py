@@ -44,7 +44,7 @@ def variables_of(entry: ServerEntry) -> tuple[str, ...]:
 def missing_variables(
     entry: ServerEntry, environ: Mapping[str, str], allowed: Collection[str]
 ) -> tuple[str, ...]:
-    """Return variables not allowed or set, and unusable values, without them."""
+    """Return what prevents the expansion: variables not allowed or set, and unusable values, without them."""
     return tuple(dict.fromkeys(_missing(entry, environ, allowed)))
 
 
@@ -70,7 +70,7 @@ def _missing(entry: ServerEntry, environ: Mapping[str, str], allowed: Collection
 
 
 def expand(entry: ServerEntry, environ: Mapping[str, str]) -> Expanded:
-    """Call ``missing_variables`` first."""
+    """Return a server's strings, after ``missing_variables`` returned nothing."""
     values = {environ[name] for name in variables_of(entry) if environ.get(name)}
     return Expanded(
         _expanded(entry.command, environ),

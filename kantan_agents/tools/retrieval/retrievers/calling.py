@@ -1,4 +1,4 @@
-"""Calls retrievers, sync ones in a thread, and validates results."""
+"""Calls retrievers and indexes, sync ones in a thread, and validates their results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def in_own_task(ask: Callable[[], Awaitable[_Result]]) -> _Result:
 
 
 async def make_index(retriever: Retriever, documents: Sequence[ToolDocument]) -> ToolIndex:
-    """E57 if it has no ``search`` method."""
+    """Return a retriever's index; E57 if the result has no ``search`` method."""
     made: Any
     if inspect.iscoroutinefunction(retriever.index):
         made = await retriever.index(documents)

@@ -68,7 +68,7 @@ class _CombinedIndex:
 
 
 def fused(rankings: Sequence[Sequence[ToolMatch]], limit: int) -> list[ToolMatch]:
-    """Equal sums keep the order of the first rankings."""
+    """Merge rankings; equal sums keep the order of the first rankings."""
     sums: dict[str, float] = {}
     for ranking in rankings:
         for rank, name in enumerate(dict.fromkeys(match.name for match in ranking)):

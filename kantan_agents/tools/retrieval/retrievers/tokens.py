@@ -1,4 +1,4 @@
-"""Splits text into search terms."""
+"""Splits text into search terms: English, Japanese, Chinese, and identifiers of programs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _read(lines: str) -> dict[str, tuple[str, ...]]:
 
 
 SYNONYMS = _read(_SYNONYM_LINES)
-"""From words of requests to words that tools use."""
+"""Maps an English word of a request to the words that tools use for it."""
 
 ABBREVIATIONS = _read(_ABBREVIATION_LINES)
 
@@ -92,7 +92,8 @@ _REQUEST_VERBS = _words("get give make out put want")
 def terms_of(text: str) -> list[str]:
     """Return the terms of ``text``, in order and with repetitions.
 
-    Width (NFKC) and case are ignored. Japanese, Chinese and Korean text gives pairs of adjacent characters,
+    Width (NFKC) and case are ignored. ``camelCase``, ``snake_case`` and ``v2`` are split, English words are
+    stemmed, and stop words are omitted. Japanese, Chinese and Korean text gives pairs of adjacent characters,
     each kanji or hanzi, and words in katakana; pairs of hiragana are mostly grammar, and omitted.
     """
     terms: list[str] = []
