@@ -104,7 +104,7 @@ def _surroundings_of(tools: Sequence[Tool]) -> Surroundings:
 
 
 def list_none(wrapper: Any) -> list[Tool]:
-    """Forget the previous agent's tools; raises like ``list_tools``."""
+    """Return no tools, and forget the previous agent's; raises like ``list_tools``."""
     begin_turn()
     _listings.pop(wrapper, None)
     return []
@@ -165,7 +165,7 @@ def _counted(call: ToolCall | None, refusal: str, text: str) -> str:
 
 
 def _forget_invented_name() -> None:
-    """Remove it from the SDK's span if the run records no sensitive data."""
+    """Remove a missing tool's name from the SDK's span if the run records no sensitive data."""
     run, span = current_run.get(), get_current_span()
     if run is None or run.records_sensitive_data or span is None or not span.error:
         return
@@ -197,9 +197,10 @@ async def _emit_refusal(call: ToolCall | None, error: Exception) -> None:
 
 
 async def hidden_tool_called(error: BaseException) -> KantanAgentsError | None:
-    """Return the violation behind an SDK error.
+    """Return the violation behind an SDK error after a call of a hidden tool.
 
-    For tools other than function tools the SDK aborts the run, and only the error's message names the tool.
+    The SDK can answer such calls only for function tools; for others it aborts the run, and only the error's
+    message names the tool.
     """
     wrapper = getattr(getattr(error, "run_data", None), "context_wrapper", None)
     listing = listing_of(wrapper) if isinstance(error, ModelBehaviorError) and wrapper is not None else None

@@ -20,7 +20,7 @@ class RetrievalView(Protocol):
         ...
 
     def show(self, name: str) -> bool:
-        """Return False if too many are added."""
+        """Show a tool from the next turn on; return False if too many are added."""
         ...
 
 

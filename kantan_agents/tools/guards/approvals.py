@@ -1,6 +1,6 @@
-"""Approval policies of a run.
+"""Approval policies of a run, in addition to the tools' own ``needs_approval``.
 
-The SDK gets copies of tools whose ``needs_approval`` also queries the policies.
+In a run with policies, the SDK gets copies of tools whose ``needs_approval`` also queries the policies.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def add_approval_policy(run: Run, policy: ApprovalPolicy) -> None:
 
 
 async def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list[Tool]:
-    """Return copies that query the policies; E75 if the provider runs a tool without approval."""
+    """Return copies that query the policies; E75 if the provider would run a tool without its approval."""
     policies: list[ApprovalPolicy] = run.state.get(_POLICIES, []) if run is not None else []
     if run is None or not policies:
         return tools

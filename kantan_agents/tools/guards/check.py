@@ -130,10 +130,10 @@ async def _decide_in_subprocess(
     *,
     written: Mapping[str, Any] | None = None,
 ) -> Decision:
-    """Decide in a process: the validator holds the interpreter lock, so a thread would block the event loop.
+    """Decide in another process.
 
-    Starting Python takes a tenth of a second, but this is rare: a long string and a large pattern, for
-    example.
+    The validator holds the interpreter lock, so a thread would block the event loop. Starting Python takes a
+    tenth of a second, but this is rare: a long string and a large pattern, for example.
     """
     task = task_of(rules, tool, arguments, written=written)
     await anyio.lowlevel.checkpoint()  # the code before has used up the time of this step

@@ -105,7 +105,7 @@ class Failures:
         self._report = getattr(invoke, "_on_handled_error", None)
 
     async def settle(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Call the middleware, and convert its exception."""
+        """Call the middleware, and convert an exception that it has not handled."""
         mark_answer(self._tool, call.tool_context)  # until the tool itself returns a result
         try:
             output = await call_next(call)

@@ -66,7 +66,7 @@ class ToolGuard:
             await self.refuse(decision, layers, wrapper, arguments, policy="raise")
 
     async def report(self, wrapper: Any) -> None:
-        """Record a past call's violation."""
+        """Record the violation of a past call; raise it under "raise"."""
         layers = NO_LAYERS
         try:
             layers = self.layers(getattr(wrapper, "context", None))
@@ -120,7 +120,7 @@ class ToolGuard:
         arguments: str | Mapping[str, Any],
         policy: RuleViolationPolicy | None = None,
     ) -> str:
-        """Record a denial and return the answer."""
+        """Record a denial and return the answer; raise it under "raise"."""
         if decision.error is None:
             raise TypeError("only a decision against a call can be refused")
         run = current_run.get()

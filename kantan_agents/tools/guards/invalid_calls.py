@@ -30,7 +30,7 @@ class _InvalidCalls:
 
 
 def record_invalid_call(error: Exception) -> None:
-    """Record a call of the model."""
+    """Record an invalid call of the model."""
     run = current_run.get()
     if run is not None:
         run.state.setdefault(_INVALID_CALLS, _InvalidCalls()).error = error
@@ -65,7 +65,7 @@ def begin_turn() -> None:
 
 
 def malformed_arguments(tool_name: str, schema: Any, arguments: Any) -> ToolInputError | None:
-    """Return an error if the first character shows that it is not the required object."""
+    """Return an error if the schema needs a JSON object and the first character shows another value."""
     if not isinstance(arguments, str) or not arguments or arguments[0] == "{":
         return None
     begin = arguments.lstrip()[:1]

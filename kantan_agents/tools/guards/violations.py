@@ -64,10 +64,10 @@ async def refuse(
     hint: str = "",
     recorded: str | None = None,
 ) -> str:
-    """Record a violation and return the answer; under "raise", raise its error.
+    """Record a violation and return the answer that replaces the result; under "raise", raise its error.
 
-    The SDK may wrap a raised error or convert it to an answer; ``pending_error`` returns it for the code that
-    aborts the run.
+    ``sensitive`` permits recording arguments: ``recorded``, or else the violation's. The SDK may wrap a
+    raised error or convert it to an answer; ``pending_error`` returns it for the code that aborts the run.
     """
     try:
         answer = await _answer(violation, policy)

@@ -83,7 +83,7 @@ def _problems(tool: FunctionTool, text: str) -> Iterator[str]:
 
 
 def _problems_by_schema(tool: FunctionTool, arguments: dict[str, Any]) -> Iterator[str]:
-    """For a tool without a function."""
+    """Yield the mistakes that only the JSON Schema shows, for a tool without a function."""
     try:
         found = list(islice(compiled(tool.params_json_schema).iter_errors(arguments), _LISTED + 1))
     except (ValueError, RecursionError):

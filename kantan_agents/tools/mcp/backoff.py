@@ -16,7 +16,7 @@ from kantan_agents.tools.mcp.unavailable import UnavailableError
 class Backoff:
     """The limits of one reconnection, and the rest after a failed one, in seconds.
 
-    There is only one attempt right after a failed reconnection. Both waits double.
+    There is only one attempt right after a failed reconnection. The wait and the rest double each time.
     """
 
     attempts: int = 3
@@ -27,7 +27,7 @@ class Backoff:
     longest_rest: float = 60.0
 
     def wait(self, attempt: int) -> float:
-        """Return the wait before an attempt."""
+        """Return the wait before an attempt, 1 for the second."""
         return _jittered(self.first_wait * 2 ** (attempt - 1))
 
     def rest(self, failures: int) -> float:

@@ -50,7 +50,7 @@ class Connection:
         self._silences = 0  # how often it has become suspect
 
     def is_of(self, server: Any) -> bool:
-        """Compare server objects."""
+        """Return whether this is the connection of a server object."""
         return self._server() is server
 
     async def ask(self, question: Callable[[], Awaitable[T]], agent_name: str) -> T:

@@ -15,7 +15,7 @@ MCPFailurePolicy: TypeAlias = MCPFailureChoice | Mapping[str, MCPFailureChoice]
 
 
 def checked_mcp_failure(policy: Any, servers: Sequence[Any]) -> MCPFailurePolicy:
-    """Copy a mapping; E75 if it is wrong."""
+    """Return ``policy``, a mapping copied; E75 if it is wrong, or names an unknown server."""
     if policy in ("raise", "continue"):
         return policy  # type: ignore[no-any-return]
     if isinstance(policy, Mapping) and all(

@@ -34,7 +34,7 @@ class LoopEndedError(Exception):
 
 
 def is_gone(loop: asyncio.AbstractEventLoop) -> bool:
-    """Return whether it is closed, or without its thread after a fork."""
+    """Return whether an event loop never runs again: closed, or without its thread after a fork."""
     if loop.is_closed():
         return True
     thread = getattr(loop, "_thread_id", None)  # set while it runs, by asyncio's own loops

@@ -114,7 +114,7 @@ def _is_normal(uri: str) -> bool:
 
 
 def text_content(text: str) -> dict[str, Any]:
-    """Make text content."""
+    """Return text as content."""
     return {"type": "text", "text": text}
 
 
@@ -124,5 +124,5 @@ def refusal(reason: str) -> CallToolResult:
 
 
 def tool_result(content: list[dict[str, Any]], *, is_error: bool = False) -> CallToolResult:
-    """Make a result."""
+    """Return content as the result of a call."""
     return CallToolResult.model_validate({"content": content, "isError": is_error})

@@ -92,7 +92,10 @@ async def resource_text(server: MCPServer, uri: str) -> str:
 
 
 class ServerWithResources(MCPServer):
-    """Adds tools; all other attributes are the server's."""
+    """An MCP server with tools for its resources; ``with_resources`` returns it.
+
+    All other attributes are the server's.
+    """
 
     def __init__(self, server: MCPServer, max_characters: int, max_image_bytes: int) -> None:
         # Not `super().__init__`: it would overwrite the server's attributes with defaults.

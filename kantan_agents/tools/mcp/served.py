@@ -1,4 +1,4 @@
-"""Lists MCP servers in a turn."""
+"""Lists an agent's MCP servers in a turn; a failing server aborts the run or is omitted."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ async def ask_server(server: Any, question: Callable[[], Awaitable[T]], agent_na
 
 
 def _forget(key: int, connection: Connection) -> None:
-    """Check first whether another object has its id by now."""
+    """Forget a deleted server object's connection, unless another object has its id by now."""
     if _known.get(key) is connection:
         del _known[key]
 

@@ -58,7 +58,7 @@ def named_tools(
 
 
 class _Naming:
-    """The SDK's functions name and make tools."""
+    """The tools by index, and the SDK's functions that name and make them."""
 
     def __init__(self, agent: Any, served: Sequence[Served]) -> None:
         self._agent = agent

@@ -119,7 +119,7 @@ def _layers(providers: tuple[ToolProvider, ...]) -> RuleLayers:
 
 
 def tools_with_providers(tools: Iterable[Any], providers: Collection[ToolProvider]) -> list[Any]:
-    """The agent's own tool wins; E4 without a name, E23 if two providers have it."""
+    """The agent's own tool wins; E4 without a name, E23 for a tool that two providers have."""
     # Imported here, as below, so that rules can be read without the SDK.
     from kantan_agents.tools.coerce import coerce_tools
 

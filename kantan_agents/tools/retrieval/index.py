@@ -151,7 +151,7 @@ class AgentToolIndex:
         return self._by_name.get(name)
 
     def in_view_with(self, names: Iterable[str]) -> Iterator[str]:
-        """Yield the names in the order the model sees them."""
+        """Yield the names shown if these are found, in the order the model sees them."""
         yield from self._always
         yield from self._in_order(names)
 

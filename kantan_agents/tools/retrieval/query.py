@@ -23,7 +23,7 @@ _NEWEST = 50
 
 
 def cut(text: str) -> str:
-    """Join the start and end of a long string."""
+    """Return ``text``, or the start and end of a long one."""
     half = LONGEST // 2
     return text if len(text) <= LONGEST else f"{text[:half]}\n{text[-half:]}"
 

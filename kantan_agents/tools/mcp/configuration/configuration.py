@@ -14,7 +14,12 @@ from kantan_agents.tools.mcp.configuration.read_file import read_file
 
 @attrs.frozen
 class Configuration:
-    """Servers, including those with mistakes; ``shadowed`` ones have names of higher priority."""
+    """The configured servers.
+
+    Attributes:
+        entries: The servers, including those with mistakes; names are unique.
+        shadowed: Servers with the name of one in a file of higher priority.
+    """
 
     entries: tuple[ServerEntry, ...] = ()
     shadowed: tuple[ServerEntry, ...] = ()

@@ -30,7 +30,11 @@ class OwnStart:
 
     @classmethod
     def of(cls, written: Mapping[str, str], expanded: Mapping[str, str]) -> OwnStart:
-        """Values from the environment lose entries where a project could have files."""
+        """Return how a server starts.
+
+        Configured values stay unchanged. Values from the environment lose the entries where a project could
+        have files.
+        """
         folders = project_folders()
         env = dict(expanded)
         inherited = {name for name, text in written.items() if name.upper() in _LISTS and "${" in text}
@@ -47,7 +51,7 @@ class OwnStart:
         return cls(env, tuple(dict.fromkeys(left_out)))
 
     def program(self, command: str) -> str:
-        """Return a program's path; FileNotFoundError if only project folders have it."""
+        """Return a program's path; FileNotFoundError if it is missing, or only in the project's folders."""
         if os.path.dirname(command):  # noqa: PTH120 - of a string
             return command
         path = next((text for name, text in self.env.items() if name.upper() == "PATH"), "")
@@ -65,7 +69,10 @@ class OwnStart:
 
 
 def project_folders() -> tuple[Path, ...]:
-    """Return the folders of the project; a folder that contains the user's home is not one."""
+    """Return the working directory and its parents up to its repository's root.
+
+    A folder that contains the user's home is not a project.
+    """
     try:
         working = Path(os.path.realpath(Path.cwd()))
     except OSError:  # it was deleted

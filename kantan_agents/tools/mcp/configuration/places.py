@@ -56,7 +56,7 @@ def _existing(directories: list[Path]) -> Iterator[Path]:
 
 
 def up_to_the_root(nearest: Path) -> tuple[Path, ...]:
-    """Return a directory and its parents up to its repository's root."""
+    """Return a real directory and its parents up to its repository's root, if any."""
     upward = (nearest, *nearest.parents)
     for number, directory in enumerate(upward, start=1):
         # `.git` is a file in a worktree or a submodule, else a directory.

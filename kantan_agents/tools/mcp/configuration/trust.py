@@ -63,7 +63,7 @@ class TrustRecord:
             raise MCPTrustRecordError(path=str(self.folder), reason=reason)
 
     def forget(self, path: Path) -> bool:
-        """Return whether the trust existed; E185."""
+        """Remove the trust in a file; return whether it existed; E185 if that fails."""
         if self.folder is None:
             return False
         try:
