@@ -29,13 +29,7 @@ _TO_DO = (
 
 
 def coerce_tool(tool: Any) -> Any:
-    """Return SDK tools unchanged, functions as tools, and agents like their ``as_tool``.
-
-    Raises:
-        ToolNameRequiredError: E4, the object has no usable tool name.
-        ToolSchemaError: E29, no schema can describe a function's parameters.
-        InvalidOptionError: E75, the object belongs to another option, or an agent's name cannot name a tool.
-    """
+    """Return SDK tools unchanged, functions as tools, and agents like their ``as_tool``; E4, E29, E75."""
     if isinstance(tool, agents.FunctionTool):  # the usual case
         return _named(tool)
     agent = _agent_in(tool)
@@ -54,10 +48,7 @@ def coerce_tool(tool: Any) -> Any:
 
 
 def coerce_tools(tools: Iterable[Any]) -> list[Any]:
-    """Return SDK tools in order; of functions with the same name, the last one wins (as in 0.1.x).
-
-    Raises the errors of ``coerce_tool``, and E75 for different agents with the same tool name.
-    """
+    """Return SDK tools in order; of functions with the same name, the last one wins (as in 0.1.x)."""
     # Hosted tools share a name by kind, and a namespace makes equal names different tools.
     named: dict[Any, Any] = {}
     names_of_agents: dict[str, str] = {}
@@ -78,7 +69,7 @@ def coerce_tools(tools: Iterable[Any]) -> list[Any]:
 
 
 def function_name(tool: Any) -> str | None:
-    """Return a function tool's unique name, including its namespace."""
+    """Return a function tool's name with its namespace."""
     if not isinstance(tool, agents.FunctionTool):
         return None
     return tool.qualified_name
@@ -100,10 +91,7 @@ def _agent_in(tool: Any) -> agents.Agent[Any] | None:
 def agent_as_tool(
     agent: agents.Agent[Any], name: str | None = None, description: str | None = None, **options: Any
 ) -> agents.FunctionTool:
-    """Return an agent as a tool, like the SDK's ``as_tool`` with its ``options``.
-
-    By default, name and description derive from the agent's. E75 if its name cannot name a tool.
-    """
+    """Return an agent as a tool; by default, name and description derive from the agent's."""
     if not description:
         whole = f"Ask the agent {agent.name} to do a task, and get its answer."
         description = agent.handoff_description or whole

@@ -1,4 +1,4 @@
-"""Reports misspelled reserved keys of a context, whose rules would have no effect."""
+"""Reports misspelled reserved keys of a context."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ TOOL_RULES = "tool_rules"
 
 _MOST_KEYS = 4096
 FINE_KEYS: set[str] = {TOOL_RULES}
-"""Context keys that are not almost ``tool_rules``, and need no check."""
 
 _fine: dict[str, set[str]] = {TOOL_RULES: FINE_KEYS}
 _reported: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
@@ -22,7 +21,7 @@ _log = get_logger("kantan_agents.tools")
 
 
 def check_context_keys(run: Run, reserved: str = TOOL_RULES) -> None:
-    """Warn about keys that are almost ``reserved``, once for each agent; E75 if the agent is strict."""
+    """Warn about keys that are almost ``reserved``; E75 if the agent is strict."""
     fine = _fine.setdefault(reserved, {reserved})
     if run.context.keys() <= fine or run.delegation is not None:
         return  # the usual case; or a delegated run, whose context was already checked

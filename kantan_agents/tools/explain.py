@@ -1,4 +1,4 @@
-"""Explains why a tool, or one call of it, is allowed or denied: the deciding rule and its layer."""
+"""Explains why a tool or a call is allowed or denied."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def _provider_tool(name: str, providers: Iterable[ToolProvider]) -> Any:
 
 
 def _decision(rules: ToolRules, facts: ToolFacts, arguments: Mapping[str, Any] | str | None) -> Decision:
-    """Decide like the guard, which parses arguments only if a rule concerns them."""
+    """Like the guard, parse arguments only if a rule concerns them."""
     decision = decide_tool(rules, facts)
     if arguments is None or not decision.allowed or not needs_arguments(rules, facts):
         return decision

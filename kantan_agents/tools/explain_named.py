@@ -20,7 +20,7 @@ from kantan_agents.tools.server_names import safe, server_prefixes
 def explain_named(
     layers: RuleLayers, name: str, arguments: Mapping[str, Any] | str | None, offers: Offers
 ) -> Explanation:
-    """Like ``explain``, for a name that no local tool has."""
+    """Explain a name that no local tool has."""
     readings = readings_of(name, offers)
     if not readings:
         by_name = explain_layers(layers, name, arguments)
@@ -58,7 +58,7 @@ def _explained_reading(
 
 
 def _spelt_alike(layers: RuleLayers, names: Iterable[str]) -> set[str]:
-    """Return the denied names that the SDK would spell like one of ``names``."""
+    """Return denied names that the SDK would spell alike."""
     known = set(map(safe, names))
     return {name for _, entry in layers.denials() if safe(name := tool_of(entry)) in known}
 

@@ -1,4 +1,4 @@
-"""Collects the facts about a tool that the rules need."""
+"""Collects facts about tools for the rules."""
 
 from __future__ import annotations
 
@@ -97,14 +97,9 @@ def declare_match(
 ) -> None:
     """Declare that ``Tool(param pattern)`` rules match a path or a host in ``parameter``.
 
-    Args:
-        tool: The tool.
-        parameter: The parameter.
-        kind: ``"path"`` for ``Read(src/**)``, ``"domain"`` for ``WebFetch(domain:example.com)``.
-        canonical: Returns the compared form: a path relative to the root, with slashes and ``""`` for the
-            root itself, or a host in lower case and ASCII; None for a value that the tool rejects, which deny
-            then covers and allow does not. It must not block.
-        roots: The absolute paths of the root.
+    ``canonical`` returns the compared form: a path relative to ``roots``, with slashes and ``""`` for the
+    root, or a host in lower case and ASCII; None for a value that the tool rejects, which deny then covers
+    and allow does not. It must not block.
     """
     rule_parameter(parameter)(tool)
     for place in (tool, implementation_of(tool)):
@@ -113,28 +108,28 @@ def declare_match(
 
 
 def declare_names(tool: FunctionTool, names: tuple[str, ...], fold: Callable[[str], str]) -> None:
-    """Declare further names for rules, and a function that maps equivalent values to one."""
+    """Declare further names for rules; ``fold`` maps equivalent values to one."""
     setattr(tool, _NAMES, names)
     setattr(tool, _FOLD, fold)
 
 
 def copy_declaration(tool: Any, function: Any) -> None:
-    """Copy a function's ``rule_parameter`` declaration to its tool."""
+    """Copy a function's ``rule_parameter`` to its tool."""
     declared = getattr(function, _MARK, None)
     if declared is not None:
         setattr(tool, _MARK, declared)
 
 
 def surround(tools: Iterable[Any], around: Surroundings) -> None:
-    """Declare the agent's other tools to its tools of MCP servers."""
+    """Declare the other tools to tools of MCP servers."""
     for tool in tools:
         setattr(tool, _AROUND, around)
 
 
 def facts_of(tool: Any, around: Surroundings | None = None) -> ToolFacts:
-    """Return the facts of an SDK tool; E75 if ``rule_parameter`` names a missing parameter.
+    """Return a tool's facts; E75 if ``rule_parameter`` names a missing parameter.
 
-    ``around`` are the other tools of its agent, needed for an MCP server's tool unless declared.
+    ``around`` is needed for an MCP server's tool unless declared.
     """
     if isinstance(tool, FunctionTool):
         return _function_facts(tool, around)

@@ -1,4 +1,4 @@
-"""Lists the tools of a turn, and answers calls of tools that the model was not shown."""
+"""Lists a turn's tools, and answers calls of others."""
 
 from __future__ import annotations
 
@@ -44,11 +44,7 @@ from kantan_agents.tools.unshown_tools import show_and_explain, unshown_tool
 
 @attrs.frozen(eq=False)
 class TurnListing:
-    """The tools of one turn.
-
-    Attributes:
-        book: The agent they were listed for; None for a plain SDK agent.
-    """
+    """A turn's tools; ``book`` is None for a plain SDK agent."""
 
     shown: Sequence[Tool]
     hidden: Sequence[Tool]
@@ -78,10 +74,7 @@ def list_tools(
     book: Rulebook | None,
     before: Sequence[Tool] = (),
 ) -> list[Tool]:
-    """Return the tools that the rules permit, after ``before``; record the hidden ones.
-
-    Raises E10 or E21 after too many turns with invalid calls only.
-    """
+    """Return the permitted tools, after ``before``; E10 or E21 after too many invalid turns."""
     begin_turn()
     if layers.permits_all:
         shown = [*before, *tools] if before else tools
@@ -118,17 +111,16 @@ def list_none(wrapper: Any) -> list[Tool]:
 
 
 def listing_of(wrapper: Any) -> TurnListing | None:
-    """Return the latest listing of an SDK run."""
+    """Return a run's latest listing."""
     return _listings.get(wrapper)
 
 
 async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str:
-    """Return the answer for a model that has called a function tool it was not shown.
+    """Return the answer for a function tool that the model was not shown.
 
-    A tool hidden by the rules is a violation (E8), raised under "raise". A tool that retrieval has not shown
-    is shown from the next turn on. In a durable run, a lost tool's earlier result is the answer. Any other
-    name is an invalid call (E21). The answer lists the usable tools, the nearest names first, and is emitted
-    as an event. The SDK does not pass the arguments.
+    A hidden tool is a violation (E8), raised under "raise". A tool that retrieval has not shown is shown from
+    the next turn on. In a durable run, a lost tool's earlier result is the answer. Any other name is an
+    invalid call (E21). The SDK does not pass the arguments.
     """
     _forget_invented_name()
     listing = listing_of(wrapper) or TurnListing((), (), None)
@@ -237,12 +229,12 @@ def _names(tools: Iterable[Tool]) -> list[str]:
 
 
 def show_each_turn(tool: FunctionTool, shown: ResolveTool) -> None:
-    """Call ``shown`` each turn to get a tool's form for that turn."""
+    """Call ``shown`` each turn for the tool's form."""
     setattr(tool, _EACH_TURN, shown)
 
 
 def shown_each_turn(tool: FunctionTool) -> ResolveTool | None:
-    """Return the function that ``show_each_turn`` has registered."""
+    """Return the registered function."""
     found: ResolveTool | None = getattr(tool, _EACH_TURN, None)
     return found
 
@@ -253,7 +245,7 @@ def changes_each_turn(tool: FunctionTool) -> bool:
 
 
 async def resolve_each_turn(agent: Any, wrapper: Any, tools: list[Tool], layers: RuleLayers) -> list[Tool]:
-    """Return the tools, with ``show_each_turn`` applied."""
+    """Apply ``show_each_turn``."""
     if not any(hasattr(tool, _EACH_TURN) for tool in tools):  # the usual case
         return tools
     shown: list[Tool] = []

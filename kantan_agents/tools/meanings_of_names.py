@@ -1,4 +1,4 @@
-"""The tools that a name may mean: of a listed MCP server, or of one that may offer it."""
+"""The tools that a name may mean."""
 
 from __future__ import annotations
 
@@ -23,12 +23,7 @@ _EVERY_TOOL = "__*"
 
 @attrs.frozen
 class Offers:
-    """An agent's MCP servers, and their known tools.
-
-    Attributes:
-        unlisted: The other servers, each with the reason why its tools are unknown.
-        hosted: Labels of the hosted servers among them.
-    """
+    """An agent's MCP servers; ``unlisted`` gives reasons, ``hosted`` has labels among them."""
 
     known: Mapping[str, Sequence[ToolFacts]] = attrs.field(factory=dict)
     unlisted: Mapping[str, str] = attrs.field(factory=dict)
@@ -38,11 +33,7 @@ class Offers:
 
 @attrs.frozen
 class NameReading:
-    """One meaning of a name.
-
-    Attributes:
-        is_whole: Whether any tool of the server is meant.
-    """
+    """One meaning; ``is_whole``: any tool of the server."""
 
     facts: ToolFacts
     server: str = ""
@@ -51,10 +42,7 @@ class NameReading:
 
 
 def readings_of(name: str, offers: Offers) -> list[NameReading]:
-    """Return the tools of MCP servers that a name may mean.
-
-    ``name`` is a tool's name in rules, or a server's, such as ``mcp__files`` or ``mcp__files__*``.
-    """
+    """Accept a tool's name in rules, or a server's, such as ``mcp__files__*``."""
     found = [
         NameReading(facts, server)
         for server, tools in offers.known.items()
@@ -65,7 +53,7 @@ def readings_of(name: str, offers: Offers) -> list[NameReading]:
 
 
 def reading_of_unknown(name: str) -> NameReading | None:
-    """Return the meaning of a name such as ``mcp__github__push`` whose server is unknown.
+    """Read a name whose server is unknown.
 
     All divisions into server and tool count for ``deny``, only the shortest server for ``allow``.
     """

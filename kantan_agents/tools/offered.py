@@ -1,4 +1,4 @@
-"""A tool that the program around a run offers to the model, whatever the rules."""
+"""A tool that the program offers, whatever the rules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def offer_tool(run: Run, tool_now: Callable[[], FunctionTool | None]) -> None:
 
 
 def with_offered(run: Run | None, tools: list[Tool]) -> list[Tool]:
-    """Return the tools of a turn, and the offered one."""
+    """Add the offered tool."""
     tool_now = None if run is None else run.state.get(_OFFER)
     tool = None if tool_now is None or current_tool_call.get() is not None else tool_now()
     return tools if tool is None else [*(one for one in tools if one.name != tool.name), tool]

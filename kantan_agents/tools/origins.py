@@ -1,4 +1,4 @@
-"""The origins of an agent's tools: its own list, an installed package, or an MCP server."""
+"""The origins of an agent's tools."""
 
 from __future__ import annotations
 
@@ -19,11 +19,7 @@ _LONGEST = 60
 def tool_origins(
     tools: Iterable[Any], providers: Iterable[ToolProvider], mcp_servers: Iterable[Any]
 ) -> dict[str, str]:
-    """Return the tool names by origin, each as a string of bounded length.
-
-    Returns:
-        ``{"own": "get_order", "acme (acme-tools 1.2)": "search, send", "MCP server docs": "its tools"}``.
-    """
+    """Return names by origin, such as ``{"acme (acme-tools 1.2)": "search, send"}``, of bounded length."""
     brought = {id(tool): _short(f"{one.name} ({one.declared})") for one in providers for tool in one.tools}
     by_origin: dict[str, list[str]] = {}
     for tool in tools:
@@ -40,7 +36,7 @@ def tool_origins(
 
 
 def origins_text(origins: dict[str, str]) -> str:
-    """Return the origins as one string; empty without tools."""
+    """Empty without tools."""
     return "; ".join(f"{origin}: {names}" for origin, names in origins.items())
 
 

@@ -1,4 +1,4 @@
-"""A tool's output as text for users."""
+"""A tool's output as text."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ _BLOCKS = frozenset({"audio", "resource", "resource_link"})
 
 
 def tool_output_text(output: Any, *, from_server: bool = False) -> str:
-    """Return a tool's output as text; data becomes JSON.
+    """Return text blocks, one a line, and descriptions of other content in brackets.
 
-    Content of MCP tools becomes its text blocks, one a line, with images and files described in brackets.
     With ``from_server``, the SDK has written audio, resources and links as JSON strings.
     """
     if output is None or isinstance(output, str):

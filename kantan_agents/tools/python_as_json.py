@@ -1,4 +1,4 @@
-"""Reads received values as JSON, and an object, such as a URL, as pydantic writes it."""
+"""Reads Python values as pydantic writes them in JSON."""
 
 from __future__ import annotations
 
@@ -23,12 +23,8 @@ _BYTES = (bytes, bytearray, memoryview)
 class JSONReader:
     """Reads Python values as JSON values.
 
-    Args:
-        by_python_name: Whether a Python name wins over an equal name in the schema, and a named tuple is an
-            object instead of an array.
-
-    Attributes:
-        is_ambiguous: Whether the other way gives other values.
+    With ``by_python_name``, a Python name wins over an equal name in the schema, and a named tuple is an
+    object. ``is_ambiguous``: the other way gives other values.
     """
 
     def __init__(self, *, by_python_name: bool) -> None:
@@ -36,7 +32,7 @@ class JSONReader:
         self.is_ambiguous = False
 
     def value(self, value: Any, written: Any) -> Any:
-        """Return a value as JSON; ``written`` is the model's value here, if known."""
+        """Read a value; ``written`` is the model's, if known."""
         plain = _plain(value)
         if plain is not _MISSING:
             return plain
@@ -73,7 +69,7 @@ class JSONReader:
         return None
 
     def _converted_items(self, value: Iterator[Any], written: Any) -> Any:
-        """Return the items of an ``Iterable`` parameter, which pydantic converts one by one."""
+        """Pydantic converts an ``Iterable`` parameter's items one by one."""
         if type(value).__name__ != "ValidatorIterator":
             return _unreadable(value)  # it may never end
         try:
@@ -90,11 +86,11 @@ class JSONReader:
         return written if _is_written(text, written) else text
 
     def model(self, model: BaseModel, written: Any) -> dict[str, Any]:
-        """Return a pydantic model as a JSON object."""
+        """Read a pydantic model."""
         return self.fields(model, _fields_of(model) or {}, written)
 
     def fields(self, value: Any, fields: Mapping[str, Any], written: Any) -> dict[str, Any]:
-        """Return a JSON object in which each field has all of its names."""
+        """Give each field all of its names."""
         given = written if isinstance(written, dict) else {}
         by_python: dict[str, Any] = {}
         by_schema: dict[str, Any] = {}
@@ -175,13 +171,13 @@ def _is_unreadable(value: Any) -> bool:
 
 
 def _is_written(text: Any, written: Any) -> bool:
-    """Return whether the model wrote this string, except for pydantic's slash after a URL's host."""
+    """Return whether the model wrote it, except for pydantic's slash after a URL's host."""
     is_host = isinstance(written, str) and "/" not in written.partition("://")[2]
     return is_host and text == f"{written}/"
 
 
 def _set_in(value: Any) -> Container[str]:
-    """Return the fields without their defaults; all if unknown."""
+    """Omit defaults; return all if unknown."""
     known: Container[str] | None = getattr(value, "__pydantic_fields_set__", None)
     return getattr(type(value), "__dataclass_fields__", ()) if known is None else known
 

@@ -14,7 +14,7 @@ ToolT = TypeVar("ToolT", bound=FunctionTool)
 
 
 def mark_read_only(tool: ToolT) -> ToolT:
-    """Tag a tool that only reads, queries the user, or lets another agent work."""
+    """Tag a tool that only reads, queries the user, or delegates."""
     setattr(tool, _MARK, True)
     return tool
 

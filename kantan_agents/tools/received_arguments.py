@@ -21,17 +21,17 @@ _MISSING = object()
 _PLAIN = (str, int, float, bool)
 
 Received = Callable[[Mapping[str, Any]], "list[dict[str, Any]]"]
-"""Returns each reading of the arguments that the function receives in a call."""
+"""Returns each reading of a call's arguments."""
 
 
 def received_by(tool: FunctionTool) -> Received | None:
-    """Return how the function behind a tool receives arguments; None without a function."""
+    """Return None without a function."""
     schema = schema_behind(tool)
     return None if schema is None else _Receiver(schema)
 
 
 def schema_behind(tool: FunctionTool) -> FuncSchema | None:
-    """Return the SDK's schema of the function behind a tool."""
+    """Return the SDK's schema."""
     # The schema exists only in the SDK's closure; no public access exists.
     implementation = getattr(tool.on_invoke_tool, "_invoke_tool_impl", None)
     for cell in getattr(implementation, "__closure__", None) or ():
@@ -55,12 +55,12 @@ def is_unchanged(received: Received, arguments: Mapping[str, Any]) -> bool:
 
 @attrs.frozen(eq=False)
 class _Receiver:
-    """Converts a call's arguments like the SDK."""
+    """Converts like the SDK."""
 
     schema: FuncSchema
 
     def __call__(self, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the JSON arguments, once for each way to name them; empty if invalid."""
+        """Return one reading for each way to name arguments; empty if invalid."""
         try:
             model = self.schema.params_pydantic_model(**arguments)
         except Exception:  # noqa: BLE001 - a validator is user code
@@ -99,7 +99,7 @@ class _Receiver:
         return any(one.kind is Parameter.VAR_KEYWORD for one in self.schema.signature.parameters.values())
 
     def _as_called(self, values: dict[str, Any], *, last: bool) -> dict[str, Any]:
-        """Add the entries of ``**kwargs``; ``last`` if they win over parameters."""
+        """``last``: entries of ``**kwargs`` win over parameters."""
         for name, parameter in self.schema.signature.parameters.items():
             more = values.get(name) if parameter.kind is Parameter.VAR_KEYWORD else None
             if isinstance(more, dict):

@@ -1,4 +1,4 @@
-"""The tool rules in force now in a run: standing layers, explicit rules, and a ceiling."""
+"""The tool rules in force now in a run."""
 
 from __future__ import annotations
 
@@ -53,17 +53,12 @@ _of_lists: LRUCache[tuple[int, ...], _Memo] = LRUCache(maxsize=256)  # by identi
 
 
 def rules_in_force(context: Any, standing: RuleLayers) -> RuleLayers:
-    """Return the layers in force for a context, with its explicit rules on top (spec 9.7).
-
-    Raises:
-        ToolRulesTypeError: E18, ``tool_rules`` is no longer a dict.
-        InvalidToolRulesError: E20, ``tool_rules`` has mistakes.
-    """
+    """Add the context's explicit rules on top (spec 9.7); E18, E20."""
     return rules_of_run(current_run.get(), context, standing)
 
 
 def rules_of_run(run: Run | None, context: Any, standing: RuleLayers) -> RuleLayers:
-    """Return the layers in force in a run, limited by its ceiling; raises like ``rules_in_force``."""
+    """Apply the ceiling, too; raises like ``rules_in_force``."""
     explicit = context.get("tool_rules") if isinstance(context, dict) else None
     # The usual case, several times a run, is a context without rules.
     layers = standing if explicit is None or explicit == _EMPTY else _own_rules(run, explicit, standing)
@@ -74,7 +69,7 @@ def rules_of_run(run: Run | None, context: Any, standing: RuleLayers) -> RuleLay
 
 
 def _limited(run: Run, layers: RuleLayers) -> RuleLayers:
-    """Return layers with the run's limits: the same object each time, as it caches compiled rules."""
+    """Return the same object each time, as it caches compiled rules."""
     known: tuple[RuleLayers, Any, RuleLayers] | None = run.state.get(_LIMITED)
     # A skill that the model chooses adds a limit.
     if known is None or known[0] is not layers or known[1] is not run.limits:

@@ -33,11 +33,7 @@ _CACHED = 256
 
 @attrs.frozen
 class Surroundings:
-    """The other tools of an agent, whose names a server may claim.
-
-    Attributes:
-        servers: Names of its MCP servers, as the operator wrote them.
-    """
+    """The agent's other tools, whose names a server may claim."""
 
     local: frozenset[str] = frozenset()
     servers: frozenset[str] = frozenset()
@@ -50,9 +46,9 @@ def safe(name: str) -> str:
 
 @functools.lru_cache(maxsize=_CACHED)
 def names_of_server(server: str) -> tuple[str, ...]:
-    """Return the rule names of a whole server, such as ``mcp__my server`` and ``mcp__my_server``.
+    """Return rule names such as ``mcp__my server`` and ``mcp__my_server``.
 
-    A URL in the name also counts without its password and query, as the SDK shows it.
+    A URL also counts without its password and query, as the SDK shows it.
     """
     known = (server, _name_in_sdk(server))
     return tuple(
@@ -68,10 +64,9 @@ def server_prefixes(server: str) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=CACHED_NAMES)  # servers are listed in each turn
 def names_in_rules(server: str, own: str) -> tuple[str, ...]:
-    """Return the names of a server's tool with the server's name as prefix, and the server's names.
+    """Return prefixed names of a tool, and the server's names.
 
-    They include the SDK's name with ``include_server_in_tool_names``, which also appears while another server
-    has a tool of the same name.
+    The SDK's prefixed name also appears while another server has a tool of the same name.
     """
     wholes = names_of_server(server)
     tools = (f"{whole}__{name}" for whole in wholes for name in dict.fromkeys((own, safe(own))))
@@ -104,7 +99,7 @@ def hosted_mcp_facts(label: str, called: str, around: Surroundings | None = None
 
 
 def _unclaimed(server: str, names: Iterable[str], around: Surroundings) -> dict[str, str]:
-    """Return the names that can only mean this server or its tool, each with its prefix."""
+    """Return names that can only mean this server, with prefixes."""
     others = _prefixes_of_others(server, around.servers)
     # `git hub` and `git_hub` have the same safe prefix, which is the latter's name.
     written = (f"{SERVER_PREFIX}{server}__", f"{SHOWN_PREFIX}{server}__")
@@ -149,7 +144,7 @@ def _shown_part(name: str, otherwise: str) -> str:
 
 
 def server_of(tool: Any) -> str | None:
-    """Return the name of the MCP server of a function tool, None for a local tool.
+    """Return the MCP server's name, None for a local tool.
 
     An empty name becomes the SDK's name for the server: its tools must not pass for local ones.
     """
@@ -164,8 +159,7 @@ def server_of(tool: Any) -> str | None:
 def bound_to(tool: Any) -> tuple[Any, Any]:
     """Return the server, and its tool, that a function tool calls.
 
-    The SDK may have changed the names in the tool. The original ones exist only in the arguments the SDK has
-    bound; no public access exists.
+    The original names exist only in the arguments the SDK has bound; no public access exists.
     """
     invoke = implementation_of(tool)
     bound = invoke.args if isinstance(invoke, functools.partial) else ()

@@ -1,4 +1,4 @@
-"""Access to the view of tool retrieval."""
+"""Access to retrieval's view."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from agents import FunctionTool
 
 
 class RetrievalView(Protocol):
-    """What the current agent's model sees of the tools; implemented by ``retrieval``."""
+    """What the agent's model sees."""
 
     def record_call(self, name: str) -> None:
         """Record a call."""
         ...
 
     def unshown_tool(self, name: str) -> FunctionTool | None:
-        """Return the guarded tool if the model was not shown it."""
+        """Return the guarded tool."""
         ...
 
     def show(self, name: str) -> bool:
@@ -42,7 +42,7 @@ def unshown_tool(name: str) -> FunctionTool | None:
 
 
 def show_and_explain(name: str) -> str:
-    """Show a tool from the next turn on; return the answer for its call."""
+    """Show it from the next turn on; return an answer."""
     view = in_view.get()
     is_coming = view is None or view.show(name)
     next_step = (

@@ -1,4 +1,4 @@
-"""``Binding``: assign the tokens of a command to its parameters."""
+"""Assigns the tokens of a command to its parameters."""
 
 from __future__ import annotations
 
@@ -19,11 +19,7 @@ _SWITCH_VALUES = ("true", "false", "yes", "no", "on", "off")
 
 
 class GivenText(NamedTuple):
-    """A string given for a parameter.
-
-    Attributes:
-        is_whole: Whether it was quoted or positional: a single list item, not split at commas.
-    """
+    """A string given for a parameter; ``is_whole``: quoted or positional, not split at commas."""
 
     text: str
     is_whole: bool = False
@@ -48,11 +44,7 @@ class ParameterNames:
 
 
 class Binding:
-    """The tokens of one command, grouped by parameter.
-
-    Attributes:
-        extra: Strings for names that the schema allows but does not define.
-    """
+    """A command's tokens by parameter; ``extra`` has names that the schema allows but does not define."""
 
     def __init__(self, names: ParameterNames, problems: CommandProblems, *, is_open: bool) -> None:
         self.given: dict[str, list[GivenText]] = {}
@@ -63,7 +55,7 @@ class Binding:
         self._unknown_options = False
 
     def bind(self, tokens: Sequence[Token], source: str) -> None:
-        """Assign all tokens of ``source`` to parameters."""
+        """Assign all tokens."""
         positional: list[int] = []
         at = 0
         while at < len(tokens):

@@ -1,4 +1,4 @@
-"""``Command``: a command that a user can run by name."""
+"""A command that a user can run by name."""
 
 from __future__ import annotations
 
@@ -95,7 +95,6 @@ class _Signature:
     checker: Any
 
     def read(self, rest: str) -> dict[str, Any]:
-        """Return the parsed arguments, or raise _UnreadableArgumentsError."""
         problems = CommandProblems()
         arguments = self._object(rest, problems) if rest.startswith("{") else self._texts(rest, problems)
         for parameter in self.parameters:

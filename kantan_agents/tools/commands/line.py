@@ -1,4 +1,4 @@
-"""Distinguishes commands from other text, and splits them into name and rest."""
+"""Distinguishes commands from other text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``Parameter``: a parameter of a command, defined by the JSON Schema of a tool."""
+"""Parameters of a command, from a JSON Schema."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Parameter:
 
 
 def parameters_of(schema: Mapping[str, Any]) -> tuple[Parameter, ...]:
-    """Return the parameters that an object's JSON Schema defines, in its order."""
+    """Return the parameters of a JSON Schema, in its order."""
     properties = schema.get("properties")
     required = schema.get("required")
     listed = required if isinstance(required, (list, tuple)) else ()

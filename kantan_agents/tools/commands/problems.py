@@ -1,4 +1,4 @@
-"""All problems of one command, including its tool's schema errors."""
+"""All problems of one command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MESSAGE = 300
 
 
 class CommandProblems:
-    """Collects problems and the parameters that have one."""
+    """Collects problems and their parameters."""
 
     def __init__(self) -> None:
         self.about: set[str] = set()
@@ -25,7 +25,7 @@ class CommandProblems:
         self._count = 0
 
     def add(self, text: str, about: str | None = None) -> None:
-        """Add a problem of ``about``: a parameter, or the path of a value in it."""
+        """Add a problem of ``about``: a parameter, or the path of a value."""
         self._count += 1
         if about is not None:
             self.about.add(about)
@@ -33,7 +33,7 @@ class CommandProblems:
             self._texts.append(text if about is None else f"{about}: {text}")
 
     def texts(self) -> list[str]:
-        """Return the first 20 problems, then the number of the others."""
+        """Return the first 20 problems."""
         left = self._count - len(self._texts)
         return [*self._texts, f"and {left} more"] if left else list(self._texts)
 
@@ -42,7 +42,7 @@ class CommandProblems:
 
 
 def compile_checker(schema: Mapping[str, Any], parameters: Sequence[Parameter]) -> Any:
-    """Return a validator of arguments; None if the schema cannot be compiled.
+    """Return a validator, None for a bad schema.
 
     A parameter with a default is optional, although the SDK's strict schemas require it.
     """
@@ -62,7 +62,7 @@ def compile_checker(schema: Mapping[str, Any], parameters: Sequence[Parameter]) 
 
 
 def find_problems(checker: Any, arguments: Mapping[str, Any], problems: CommandProblems) -> None:
-    """Add the checker's problems with their paths; a parameter with a problem gets no other."""
+    """Add the checker's problems; a parameter with a problem gets no other."""
     if checker is None:
         return
     known = set(problems.about)

@@ -1,4 +1,4 @@
-"""``command_line``: write arguments as a command line, the inverse of parsing."""
+"""Writes command lines, the inverse of parsing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kantan_agents.tools.commands.line import PREFIX
 
 
 def quoted(text: str) -> str:
-    """Return ``text`` as one quoted token."""
+    """Quote ``text`` as one token."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 

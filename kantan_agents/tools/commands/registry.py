@@ -1,4 +1,4 @@
-"""``CommandRegistry``: find commands by name or alias, and suggest similar names."""
+"""Finds commands, and suggests similar names."""
 
 from __future__ import annotations
 
@@ -185,10 +185,7 @@ def _normalized(name: str) -> str:
 
 
 def probably_meant(typed: str, names: Sequence[str], limit: int, least: float) -> list[int]:
-    """Return the indexes of the names with the fewest edits, the best first.
-
-    ``least`` is the minimum of 1 - edits / letters of the longer name.
-    """
+    """Return indexes of names, best first; ``least`` is the minimum of 1 - edits / letters."""
     count_common = common_letters_with(typed)
     # No distance is smaller than the number of letters not in common, which is quick to count.
     longest = [max(len(typed), len(name)) for name in names]
@@ -210,11 +207,7 @@ def _similarity(longest: int, edits: int) -> float:
 
 
 def edit_distance(one: str, other: str) -> int:
-    """Return how many letters must be added, removed, replaced or swapped with a neighbor.
-
-    Swapped letters may be edited again: Lowrance and Wagner, "An extension of the string-to-string correction
-    problem", 1975.
-    """
+    """Count edits: Lowrance and Wagner, "An extension of the string-to-string correction problem", 1975."""
     border = len(one) + len(other)  # no path crosses it
     rows: list[list[int]] = [[border] * (len(other) + 2), [border, *range(len(other) + 1)]]
     last_row_of: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Split the arguments of a command into tokens, each with its position."""
+"""Splits arguments into tokens."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class Token(NamedTuple):
 
     @property
     def is_option(self) -> bool:
-        """Whether it is two dashes and a name."""
+        """Whether it is ``--name``."""
         return self.text.startswith("--") and len(self.text) > 2 and not (self.is_quoted and self.key is None)  # noqa: PLR2004
 
     @property
     def ends_options(self) -> bool:
-        """Whether it is ``--``: no later token is an option."""
+        """Whether it is ``--``."""
         return self.text == "--" and not self.is_quoted
 
 

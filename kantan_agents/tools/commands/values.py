@@ -34,10 +34,7 @@ _NOTHING: Any = object()
 
 
 class ValueReader:
-    """Converts strings to values of one schema; created once per parameter, since lists may be long.
-
-    If the schema allows strings, even a number stays a string: other types require a JSON object.
-    """
+    """Converts strings to values of one schema; created once per parameter, since lists may be long."""
 
     def __init__(self, schema: Any, root: Mapping[str, Any]) -> None:
         leaves = leaves_of(schema, root)
@@ -50,7 +47,7 @@ class ValueReader:
         self._takes_any = any(not types_of(leaf) for leaf in free)
 
     def __call__(self, text: str) -> Any:
-        """Return the value of an unquoted string; ValueError with the reason."""
+        """Return the value; ValueError with the reason."""
         choice = self._by_spelling.get(text, _NOTHING)
         if choice is not _NOTHING:
             return choice
@@ -90,7 +87,7 @@ def spelled(value: Any) -> str:
 
 
 def _in_ascii(text: str) -> str:
-    """Return a number with ASCII digits and signs; "" if it is too long."""
+    """Return "" if the number is too long."""
     if len(text) > _DIGITS:
         return ""
     if text.isascii():

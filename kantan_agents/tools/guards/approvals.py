@@ -38,11 +38,11 @@ class ApprovalPolicy(Protocol):
 
     @property
     def asks_while_called(self) -> bool:
-        """Whether it requests approval during the call, so that the run need not pause."""
+        """Whether it requests approval during the call, without a pause."""
         ...
 
     def concerns(self, tool: ToolFacts) -> bool:
-        """Whether calls of the tool may need an approval."""
+        """Whether calls may need an approval."""
         ...
 
     def may_concern_tools_of(self, server: str) -> bool:
@@ -55,16 +55,12 @@ class ApprovalPolicy(Protocol):
 
 
 def add_approval_policy(run: Run, policy: ApprovalPolicy) -> None:
-    """Add an approval policy to a run."""
+    """Add a policy to a run."""
     run.state.setdefault(_POLICIES, []).append(policy)
 
 
 async def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list[Tool]:
-    """Return the tools of a turn, as copies that query the policies.
-
-    Raises:
-        InvalidOptionError: E75, a tool needs an approval, but runs at the provider without one.
-    """
+    """Return copies that query the policies; E75 if the provider would run a tool without its approval."""
     policies: list[ApprovalPolicy] = run.state.get(_POLICIES, []) if run is not None else []
     if run is None or not policies:
         return tools
@@ -154,7 +150,7 @@ def _with_check(tool: Any, question: _ApprovalCheck) -> Tool:
 
 
 class _ApprovalCheck:
-    """Replaces ``needs_approval`` of a tool: queries the tool, then the policies."""
+    """Queries the tool, then the policies."""
 
     def __init__(
         self, run: Run, agent: str, tool: Any, facts: ToolFacts, policies: list[ApprovalPolicy]

@@ -31,7 +31,7 @@ _DENSE_VALUES = 2_000
 
 
 async def check_layers(layers: RuleLayers, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
-    """Decide by layers and limits: the first denial, or the layers' decision."""
+    """Return the first denial, or the layers' decision."""
     decision = await check_call(layers.rules, tool, arguments)
     awaited = decision.awaited
     for name, rules in layers.limits if decision.allowed else ():
@@ -130,7 +130,7 @@ async def _decide_in_subprocess(
     *,
     written: Mapping[str, Any] | None = None,
 ) -> Decision:
-    """Decide in a separate process, for decisions that may take milliseconds or seconds.
+    """Decide in another process.
 
     The validator holds the interpreter lock, so a thread would block the event loop. Starting Python takes a
     tenth of a second, but this is rare: a long string and a large pattern, for example.

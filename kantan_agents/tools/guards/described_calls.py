@@ -1,6 +1,6 @@
-"""Sends calls of other tools than function tools through the middleware, and emits their events.
+"""Sends calls of other tools than function tools through the middleware.
 
-The input is an SDK object. Middleware and observers get the arguments for the rules, as JSON.
+The input is an SDK object; middleware and observers get JSON.
 """
 
 from __future__ import annotations
@@ -29,10 +29,7 @@ _COUNT = object()
 async def describe_call(
     tool: Tool, wrapper: Any, arguments: Mapping[str, Any], call_id: str | None, invoke: ToolNext
 ) -> Any:
-    """Send a call through its run's middleware; ``invoke`` applies the rules and runs the tool.
-
-    Without ``call_id``, an id is generated.
-    """
+    """Send a call through its run's middleware; ``invoke`` applies the rules and runs the tool."""
     for note in tool_call_notes:
         note(call_id or "")
     run = current_run.get()
@@ -80,7 +77,7 @@ def _generated_id(state: dict[Any, Any], tool: Tool) -> str:
 
 
 async def apply_rules(call: ToolCall, question: Callable[[], Awaitable[Any]]) -> Any:
-    """Await ``question``, the check by the rules, and record a denial on the call."""
+    """Await ``question``, and record a denial on the call."""
     with checking_rules(call):
         return await question()
 
@@ -92,7 +89,7 @@ def check_unchanged(call: ToolCall, arguments: Mapping[str, Any]) -> None:
 
 
 def input_of(call: ToolCall) -> str:
-    """Return a custom tool's input; E80 if a middleware replaced it with anything but ``{"input": str}``."""
+    """Return a custom tool's input; E80 unless it is ``{"input": str}``."""
     try:
         text = json.loads(call.arguments)["input"]
     except (ValueError, TypeError, KeyError):

@@ -1,4 +1,4 @@
-"""Guards tools of any kind: shells, editors, custom tools and computers apply the rules before they act."""
+"""Guards tools of any kind."""
 
 from __future__ import annotations
 
@@ -34,10 +34,7 @@ _ACTIONS = ("screenshot", "click", "double_click", "scroll", "type", "wait", "mo
 
 
 def guard(tool: Tool, book: Rulebook | None = None) -> Tool:
-    """Return a copy of a tool that applies the rules before each call.
-
-    Guarded tools and tools at the provider are returned unchanged; ``listing`` hides denied ones.
-    """
+    """Return a copy that applies the rules before each call; tools at the provider stay unchanged."""
     if isinstance(tool, FunctionTool):
         return guard_function(tool, book)
     if isinstance(tool, CustomTool):
@@ -105,8 +102,6 @@ def _shell_executor(tool: ShellTool | LocalShellTool, guard: ToolGuard) -> Calla
 
 
 class _GuardedEditor:
-    """Applies the rules before each operation of an editor."""
-
     def __init__(self, tool: ApplyPatchTool, guard: ToolGuard) -> None:
         self._tool = tool
         self._editor: Any = tool.editor
@@ -150,10 +145,7 @@ class _GuardedEditor:
 
 
 class _GuardedComputer(AsyncComputer):
-    """Applies the rules before each action of a computer.
-
-    An action returns a screenshot, so a denial cannot be shown: it aborts the run.
-    """
+    """A screenshot cannot show a denial, so it aborts the run."""
 
     def __init__(self, computer: Any, tool: ComputerTool[Any], guard: ToolGuard, run_context: Any) -> None:
         self.guarded = computer

@@ -1,7 +1,6 @@
 """Exceptions of function tools in a run with tool middleware.
 
-The SDK converts an exception to an answer inside the tool's function. With middleware, this happens around
-the middleware, which sees the exception first.
+The SDK converts an exception inside the tool's function; here, the middleware sees it first.
 """
 
 from __future__ import annotations
@@ -61,13 +60,13 @@ def uncertainty(error: BaseException | None) -> UncertainCallError | None:
 
 
 def mark_answer(tool: FunctionTool, tool_context: Any, *, is_answer: bool = True) -> None:
-    """Set for the SDK whether the next output is an answer, which need not match the declared output."""
+    """Set for the SDK whether the next output need not match the declared output."""
     if _MARK is not None and tool.output_json_schema is not None:
         setattr(tool_context, _MARK, is_answer)
 
 
 def answer_of_toolkit(tool_context: Any, error: Exception) -> str:
-    """Return the SDK's answer to an exception, with a toolkit error's message.
+    """Return the SDK's answer, with a toolkit error's message.
 
     Newer versions of the SDK omit it.
     """
@@ -77,27 +76,22 @@ def answer_of_toolkit(tool_context: Any, error: Exception) -> str:
 
 
 DEFAULT_ANSWERS = (default_tool_error_function, answer_of_toolkit)
-"""The answers if the user has not chosen another."""
 
 
 def answers_by_default(tool: FunctionTool, tool_context: Any) -> bool:
-    """Return whether a tool has no error function of the user."""
+    """Return whether the user set no error function."""
     return resolve_function_tool_failure_error_function(tool, tool_context) in DEFAULT_ANSWERS
 
 
 def answering_with(tool: FunctionTool, answer: Callable[[Any, Exception], Any]) -> FunctionTool:
-    """Let ``answer`` answer a tool's exceptions, unless they abort the run."""
+    """Let ``answer`` handle exceptions that do not abort the run."""
     if tool._use_default_failure_error_function or tool._failure_error_function is not None:
         set_function_tool_failure_error_function(tool, answer)
     return tool
 
 
 class Failures:
-    """Handles a function tool's exceptions around its middleware.
-
-    Attributes:
-        invoke: Runs the tool and lets its exceptions propagate.
-    """
+    """Handles exceptions around middleware; ``invoke`` lets them propagate."""
 
     def __init__(self, tool: FunctionTool, invoke: Callable[..., Awaitable[Any]]) -> None:
         self._tool = tool

@@ -70,7 +70,7 @@ class GuardedInvoker:
         return self._signature
 
     async def __call__(self, tool_context: Any, arguments: str) -> Any:
-        """Run the tool, or return the reason for a denial."""
+        """Return the result, or the reason for a denial."""
         record_call(self._guard.facts.name)
         for note in tool_call_notes:
             note(getattr(tool_context, "tool_call_id", ""))
@@ -138,7 +138,7 @@ class GuardedInvoker:
             raise
 
     def answer_failure(self, tool_context: Any, error: Exception) -> Any:
-        """Return the answer that the user's tool gives the model."""
+        """Return the answer of the user's tool."""
         self._record_failed_call(tool_context, error)
         answer = resolve_function_tool_failure_error_function(self.original, tool_context)
         if answer is None:
@@ -194,12 +194,12 @@ class GuardedInvoker:
 
     @property
     def book(self) -> Rulebook | None:
-        """The agent that the tool was guarded for."""
+        """The guarded tool's agent."""
         return self._guard.book
 
     @property
     def facts(self) -> ToolFacts:
-        """The tool's facts for the rules."""
+        """Facts for the rules."""
         return self._guard.facts
 
     def __getattr__(self, attribute: str) -> Any:
@@ -211,7 +211,7 @@ class GuardedInvoker:
 
 
 def is_switched_on(tool: FunctionTool) -> bool:
-    """Return whether both a guarded tool and its original are enabled."""
+    """Return whether a guarded tool and its original are enabled."""
     original: FunctionTool | None = getattr(tool.on_invoke_tool, "original", None)
     return bool(tool.is_enabled) and (original is None or bool(original.is_enabled))
 
@@ -219,10 +219,7 @@ def is_switched_on(tool: FunctionTool) -> bool:
 def guard_function(
     tool: FunctionTool, book: Rulebook | None = None, fields: Mapping[str, Any] | None = None
 ) -> FunctionTool:
-    """Return a guarded copy of a function tool, or an already guarded tool unchanged.
-
-    ``fields`` is an earlier ``vars(tool)`` to copy.
-    """
+    """Return a guarded copy; ``fields`` is an earlier ``vars(tool)``."""
     if isinstance(tool.on_invoke_tool, GuardedInvoker):
         return tool
     guarded = copy_function(tool, fields)
@@ -254,7 +251,7 @@ def copy_function(tool: FunctionTool, fields: Mapping[str, Any] | None = None) -
 
 
 def _strict(schema: Any) -> dict[str, Any] | None:
-    """Return a schema's strict form; None if it is not plain data or too long."""
+    """Return None if the schema is not plain data or too long."""
     data = packed(schema)
     return unpacked(_strict_schema(data)) if data is not None and len(data) <= _LONGEST else None
 

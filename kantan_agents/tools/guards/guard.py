@@ -1,7 +1,7 @@
 """Applies the tool rules when a tool is called, whatever the model was shown.
 
-A guard replaces the executor of a copied tool. The tool is never rebuilt field by field, so that approval,
-timeout, guardrails, deferred loading and failure handling stay.
+A guard replaces the executor of a copied tool, so that approval, timeout, guardrails, deferred loading and
+failure handling stay.
 """
 
 from __future__ import annotations
@@ -25,26 +25,22 @@ _LONGEST: Final = 200
 
 
 class Rulebook(Protocol):
-    """The source of the rules below the explicit ones: an Agent."""
+    """Rules below the explicit ones: an Agent."""
 
     @property
     def standing_rules(self) -> RuleLayers:
-        """The base and provider layers."""
+        """Base and provider layers."""
         ...
 
     @property
     def on_rule_violation(self) -> RuleViolationPolicy:
-        """The policy for violations."""
+        """The violation policy."""
         ...
 
 
 @attrs.frozen(eq=False)
 class ToolGuard:
-    """Applies the rules in force to one tool's calls.
-
-    Attributes:
-        book: The tool's agent; None for a plain SDK agent, under the rules of the started agent.
-    """
+    """Applies the rules in force; ``book`` is None for a plain SDK agent, under the started agent's rules."""
 
     facts: ToolFacts
     book: Rulebook | None
@@ -57,10 +53,7 @@ class ToolGuard:
     async def refusal(
         self, wrapper: Any, arguments: str | Mapping[str, Any], *, switched_on: bool = True
     ) -> str | None:
-        """Return the answer that replaces a denied call's result; raise the violation under "raise".
-
-        ``wrapper`` is the SDK's context of the run or of the tool call.
-        """
+        """Return the answer to a denied call; raise the violation under "raise"."""
         layers, decision = await self._decide(wrapper, arguments, switched_on=switched_on)
         if decision is None or decision.error is None:
             return None
@@ -158,7 +151,7 @@ def _running_agent() -> Rulebook | None:
 
 
 def _hint_for(decision: Decision, rules: ToolRules, facts: ToolFacts) -> str:
-    """Return the denying rule and the allowed calls, for the model."""
+    """Return the denying rule and the allowed calls."""
     error = decision.error
     if isinstance(error, ToolParameterError):
         return _about_value(error)

@@ -1,4 +1,4 @@
-"""Applies the tool rules to tools on the provider's servers, as far as possible."""
+"""Applies the tool rules to tools at the provider."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ def rule_hosted_mcp(
 ) -> HostedMCPTool | None:
     """Return the tool as the rules permit it, or None if they hide it.
 
-    A hosted MCP server has the names ``hosted_mcp`` and ``mcp__LABEL``; its tools also have their own name
-    and ``mcp__LABEL__TOOL``. The provider calls them itself unless an approval is required. So if a rule may
-    concern single tools, each call requires an approval, which the rules answer.
+    The provider calls a server's tools itself unless an approval is required. So if a rule may concern single
+    tools, each call requires an approval, which the rules answer.
     """
     server = facts_of(tool, around)
     narrowing = [rules for rules in layers.rule_sets if _is_about_tools_of(server, rules)]
@@ -67,7 +66,7 @@ def _requires_approval(tool: HostedMCPTool) -> bool:
 
 
 class _ApprovalByRules:
-    """Answers approval requests: by the rules, then by the tool's own handler."""
+    """Answers by the rules, then by the tool's own handler."""
 
     def __init__(self, tool: HostedMCPTool, book: Rulebook | None, around: Surroundings) -> None:
         self._tool = tool
@@ -96,8 +95,7 @@ class _ApprovalByRules:
 async def refuse_hosted_calls(result: Any, book: Rulebook) -> None:
     """Record calls that the provider has made although the rules deny them.
 
-    Denied tools are not sent to the provider. A call that it makes anyway is over when the answer arrives; it
-    can only be recorded, or abort the run under "raise".
+    Such a call is over when the answer arrives; it can only be recorded, or abort the run under "raise".
     """
     for response in getattr(result, "raw_responses", None) or ():
         for item in getattr(response, "output", None) or ():

@@ -1,4 +1,4 @@
-"""Invalid tool calls: hints for the model, and a limit on turns with nothing else."""
+"""Invalid tool calls: hints, and a limit."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from kantan_agents.support.nearest import most_similar
 from kantan_agents.tools.guards.repeated_failures import begin_turn_after_failures
 
 INVALID_TURNS: Final = 5
-"""A run fails after this many consecutive turns with invalid calls only."""
 
 NAMES_LISTED: Final = 20
-"""Largest number of tool names in a hint."""
 
 _LONGEST: Final = 200
 _INVALID_CALLS = object()
@@ -24,7 +22,7 @@ _INVALID_CALLS = object()
 
 @attrs.define
 class _InvalidCalls:
-    """A run's invalid calls; ``turns`` counts consecutive turns with nothing else."""
+    """``turns`` counts consecutive turns with invalid calls only."""
 
     turns: int = 0
     error: Exception | None = None
@@ -39,7 +37,7 @@ def record_invalid_call(error: Exception) -> None:
 
 
 def record_valid_call() -> None:
-    """Record a call of an existing tool with well-formed arguments."""
+    """Record an existing tool's well-formed call."""
     run = current_run.get()
     invalid: _InvalidCalls | None = run.state.get(_INVALID_CALLS) if run is not None else None
     if invalid is not None:
@@ -47,12 +45,7 @@ def record_valid_call() -> None:
 
 
 def begin_turn() -> None:
-    """Count the previous turn if it had invalid calls only.
-
-    Raises:
-        UnknownToolError, ToolInputError: E21, E10, the latest error, at ``INVALID_TURNS``.
-        RepeatedFailureError: E27, the same call has failed too often.
-    """
+    """Count the previous turn if it had invalid calls only; E21, E10 or E27 at the limit."""
     run: Run | None = current_run.get()
     if run is None or not run.state:
         return
@@ -85,7 +78,7 @@ def malformed_arguments(tool_name: str, schema: Any, arguments: Any) -> ToolInpu
 
 
 def usable_tools_sentence(names: Collection[str], wanted: str) -> str:
-    """Return a sentence with the tool names, those nearest to ``wanted`` first."""
+    """List the tools, those nearest to ``wanted`` first."""
     if len(names) <= NAMES_LISTED:
         return f"Tools you may use: {', '.join(names) or 'none'}."
     known = list(names)

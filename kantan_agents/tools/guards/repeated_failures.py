@@ -1,4 +1,4 @@
-"""Aborts a run whose model repeats the same failing call."""
+"""Aborts a run that repeats a failing call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ FAILED_TURNS: Final = 5
 """A run fails after this many turns in which the same call failed in the same way, without progress."""
 
 WARNED_FROM: Final = 3
-"""From this failure on, the model is warned."""
 
 _FAILURES = object()
 _LONGEST_REASON: Final = 500
@@ -35,10 +34,7 @@ class UnknownCall:
 
 @attrs.define
 class _Streak:
-    """The failures of one call; ``reason`` and ``error`` are redacted.
-
-    ``before`` describes the failure in the previous turn.
-    """
+    """One call's redacted failures; ``before`` describes the previous turn's."""
 
     kind: str
     reason: str
@@ -49,7 +45,7 @@ class _Streak:
     before: tuple[str, str, int] | None = None
 
     def record(self, turn: int, kind: str, reason: str, error: BaseException | None) -> None:
-        """Record a failure; a turn's latest counts, because others may be a middleware's attempts."""
+        """A turn's latest counts, because others may be a middleware's attempts."""
         if self.turn != turn:
             self.before = (self.kind, self.reason, self.count)
             self.turn, self.failed_calls = turn, set()
@@ -64,14 +60,14 @@ class _Streak:
 
 @attrs.define
 class _Failures:
-    """A run's failing calls; ``worked`` has hashes of successful calls since the first failure."""
+    """``worked`` has hashes of successful calls since the first failure."""
 
     turn: int = 0
     streaks: dict[tuple[str, str], _Streak] = attrs.field(factory=dict)
     worked: set[int] = attrs.field(factory=set)
 
     def record_success(self, key: tuple[str, str]) -> None:
-        """Record a success; a new one resets all counts.
+        """A new success resets all counts.
 
         A model that changes a file and then repeats the failing tests makes progress.
         """
@@ -94,7 +90,7 @@ def record_failed_call(
     reason: str,
     error: BaseException | None = None,
 ) -> None:
-    """Record a failed call, once per turn; ``reason`` is the model's answer or the error's message."""
+    """Record once per turn; ``reason`` is the model's answer or the error's message."""
     if run is None:
         return
     failures: _Failures = run.state.setdefault(_FAILURES, _Failures())
@@ -110,14 +106,14 @@ def record_failed_call(
 
 
 def record_working_call(run: Run | None, tool_name: str, tool_context: Any) -> None:
-    """Record a result of a tool, perhaps at a middleware's later attempt."""
+    """Record a result, perhaps of a later attempt."""
     failures: _Failures | None = run.state.get(_FAILURES) if run is not None else None
     if failures is not None:
         failures.streaks.pop(_key(tool_name, tool_context), None)
 
 
 def end_call(run: Run, tool_name: str, tool_context: Any, output: Any) -> Any:
-    """Return a call's output, with a warning if it fails repeatedly."""
+    """Return the output, with a warning if it fails repeatedly."""
     failures: _Failures | None = run.state.get(_FAILURES)
     if failures is None:  # the usual case
         return output

@@ -1,4 +1,4 @@
-"""Handles a call that the rules deny: applies the violation policy and records the denial."""
+"""Applies the violation policy and records denials."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def refuse(
 
 
 def end_run(error: Exception) -> None:
-    """Abort this task's run with ``error``, even if the SDK converts the exception to an answer."""
+    """Abort the run, even if the SDK converts the exception to an answer."""
     run = current_run.get()
     if run is not None:
         end_run_with(run, error)

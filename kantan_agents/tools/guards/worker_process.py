@@ -1,4 +1,4 @@
-"""Runs a short Python program in another process, which ends with the waiting task."""
+"""Runs a short Python program in another process."""
 
 from __future__ import annotations
 
@@ -20,15 +20,10 @@ _running: set[Process] = set()
 
 
 async def run_worker(program: str, task: bytes) -> bytes:
-    """Run a program with ``task`` as its input and return its output.
+    """Return the program's output for the input ``task``.
 
     The process is killed if this task is canceled, after a timeout, and when this interpreter exits. In
     ``program``, ``parent`` is the id of this process.
-
-    Raises:
-        OSError: The process cannot be started.
-        subprocess.CalledProcessError: It has failed.
-        TimeoutError: It has taken too long.
     """
     command = worker_command(program)
     async with _limiter():
@@ -58,10 +53,7 @@ async def _communicate(process: Process, task: bytes) -> bytes:
 
 
 async def _end(process: Process) -> None:
-    """Kill a process if it still runs, and release its resources.
-
-    asyncio cancels only once, so waiting for the process first would wait for its answer.
-    """
+    """Kill the process: asyncio cancels only once, so waiting for it first would wait for its answer."""
     try:
         _kill(process)
         with anyio.CancelScope(shield=True):

@@ -1,4 +1,4 @@
-"""Describes mistakes in unreadable arguments: parameter, value, expected type."""
+"""Describes mistakes in unreadable arguments."""
 
 from __future__ import annotations
 
@@ -40,10 +40,7 @@ _TYPE_ERRORS: Final = ("_type", "_parsing", "_from_float")
 
 
 def describe_wrong_arguments(error: Exception, tool: FunctionTool, text: str) -> bool:
-    """Add the mistakes to the SDK's error for unreadable arguments; return whether it has any.
-
-    The SDK's message names only the tool. Type and other errors stay unchanged.
-    """
+    """Add the mistakes to the SDK's error, which names only the tool; return whether it has any."""
     if hasattr(error, _DESCRIBED):  # a middleware may have redacted the description
         return True
     if not isinstance(error, ModelBehaviorError) or not str(error).startswith(_PREFIX):

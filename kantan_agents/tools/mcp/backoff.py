@@ -1,4 +1,4 @@
-"""The limits for reconnecting to an MCP server, and its rest after a failure."""
+"""Limits for reconnecting to an MCP server."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ from kantan_agents.tools.mcp.unavailable import UnavailableError
 class Backoff:
     """The limits of one reconnection, and the rest after a failed one, in seconds.
 
-    Attributes:
-        attempts: Attempts in one reconnection; only one right after a failed reconnection.
-        first_wait: The wait before the second attempt; doubled for each further one.
-        first_rest: The rest after a failed reconnection; doubled for each further one.
+    There is only one attempt right after a failed reconnection. The wait and the rest double each time.
     """
 
     attempts: int = 3
@@ -34,7 +31,7 @@ class Backoff:
         return _jittered(self.first_wait * 2 ** (attempt - 1))
 
     def rest(self, failures: int) -> float:
-        """Return the rest after consecutive failed reconnections."""
+        """Return the rest after failed reconnections."""
         return _jittered(min(self.first_rest * 2.0 ** min(failures - 1, 30), self.longest_rest))
 
 
@@ -47,7 +44,7 @@ BACKOFF = Backoff()
 
 
 def limits_for(server: Any) -> Backoff:
-    """Return the limits for a server object, which may set its own start limit."""
+    """Return the limits; a server may set its own start limit."""
     seconds = getattr(server, "kantan_start_seconds", None)
     if not isinstance(seconds, float):
         return BACKOFF
@@ -56,11 +53,7 @@ def limits_for(server: Any) -> Backoff:
 
 
 class Rest:
-    """A server object's rest, so that not each run waits again.
-
-    Attributes:
-        until: The end, on the monotonic clock.
-    """
+    """A server's rest, so that not each run waits again; ``until`` is on the monotonic clock."""
 
     def __init__(self) -> None:
         self.failures = 0

@@ -31,9 +31,6 @@ class Connection:
 
     The user makes the first connection. After a loss, the next listing or call makes a new one, and
     concurrent runs wait for it. After a failure the server rests, so that not every run waits again.
-
-    Attributes:
-        last_tools: The latest listing, for any agent.
     """
 
     def __init__(self, server: Any, forget: Callable[[Connection], None]) -> None:
@@ -233,10 +230,7 @@ class Connection:
     async def _on_some_loop(
         self, work: Callable[[], Awaitable[T]], agent_name: str, may_repeat: Callable[[], bool] = lambda: True
     ) -> T:
-        """Await ``work()`` on the connection's event loop, and on the next one if that ends.
-
-        Raises LoopEndedError if the work must not be repeated.
-        """
+        """Continue on the next event loop if one ends; LoopEndedError if ``work`` must not be repeated."""
         for _ in range(_MOST_LOOPS):
             try:
                 return await self._at_home(work, agent_name)
@@ -253,7 +247,7 @@ class Connection:
         return await run_on(home, work, getattr(self._server(), "name", "?"), agent_name)
 
     def _home(self) -> asyncio.AbstractEventLoop | None:
-        """Return the event loop that must talk to the server; None if the running one can."""
+        """Return the loop that must talk to the server; None if the running one can."""
         attempt, loop = self._attempt, self._attempt_loop
         if attempt is not None and not attempt.done() and loop is not None and loop.is_running():
             return None if loop is asyncio.get_running_loop() else loop
@@ -272,7 +266,7 @@ class Connection:
 
 
 async def _is_refused(server: Any, session: Any, error: Exception) -> bool:
-    """Return whether the server rejected a call's session, so that the call was not executed.
+    """Return whether the server rejected the session, so that the call was not executed.
 
     A tool may answer with the same words about its own sessions, so the server is queried again.
     """

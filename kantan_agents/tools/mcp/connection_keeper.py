@@ -25,11 +25,7 @@ def start_task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
 
 
 class ConnectionKeeper:
-    """Connects a server object, or its twin, in a task that also closes it.
-
-    Attributes:
-        twin: The connected object; None before and after.
-    """
+    """Connects a server object, or its ``twin``, in a task that also closes it."""
 
     def __init__(self, server: Any) -> None:
         self.twin: Any = None
@@ -43,15 +39,11 @@ class ConnectionKeeper:
 
     @property
     def is_over(self) -> bool:
-        """Whether the task and its connection have ended."""
+        """Whether the task has ended."""
         return self._task.done()
 
     async def connected(self, seconds: float) -> Any:
-        """Return the connected object; call once, in the task's event loop.
-
-        Raises:
-            TimeoutError: It takes longer than ``seconds``.
-        """
+        """Call once, in the task's event loop; TimeoutError after ``seconds``."""
         waiting = asyncio.ensure_future(self._ready.wait())
         try:
             await asyncio.wait({waiting, self._task}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)

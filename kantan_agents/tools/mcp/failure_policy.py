@@ -1,4 +1,4 @@
-"""``on_mcp_failure``: whether a run continues without an MCP server that fails."""
+"""The option ``on_mcp_failure``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def checked_mcp_failure(policy: Any, servers: Sequence[Any]) -> MCPFailurePolicy
 
 
 def policy_for(policy: MCPFailurePolicy, servers: Sequence[Any]) -> MCPFailurePolicy:
-    """Return the part of a policy about some servers; unchanged if that is all."""
+    """Return the part about some servers."""
     if isinstance(policy, str):
         return policy
     names = {server.name for server in servers}
@@ -41,5 +41,5 @@ def policy_for(policy: MCPFailurePolicy, servers: Sequence[Any]) -> MCPFailurePo
 
 
 def choice_for(policy: MCPFailurePolicy, server: str) -> MCPFailureChoice:
-    """Return the choice for a server."""
+    """Return a server's choice."""
     return policy.get(server, "raise") if isinstance(policy, Mapping) else policy

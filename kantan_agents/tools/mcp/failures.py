@@ -1,4 +1,4 @@
-"""The meaning of an MCP server's exception: a lost connection, a silent server, or neither."""
+"""The meaning of an MCP server's exception."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_LETTERS = 300
 
 
 def is_lost(error: BaseException) -> bool:
-    """Return whether the connection to the server is gone."""
+    """Return whether the connection is gone."""
     return any(
         isinstance(one, _LOST) or _is_http(one, _HTTP_LOST) or _CLOSED in _mcp_message(one)
         for one in _with_causes(error)
@@ -43,7 +43,7 @@ def is_silent(error: BaseException) -> bool:
 
 
 def is_session_gone(error: BaseException, server: Any) -> bool:
-    """Return whether an HTTP server rejected an unknown session, without executing the request."""
+    """Return whether the session is unknown: the request was not executed."""
     if getattr(server, "session_id", None) is None or _mcp_code(error) not in _SESSION_CODES:
         return False
     message = _mcp_message(error)

@@ -1,4 +1,4 @@
-"""What a server offers in addition to tools, and its answers as plain data."""
+"""A server's offers in addition to tools."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def as_data(value: Any) -> dict[str, Any]:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the reason for a server's rejection in one line."""
+    """Return a rejection's reason in one line."""
     text = " ".join(str(error).split())
     return text[:_LONGEST_REASON] or type(error).__name__
 

@@ -1,4 +1,4 @@
-"""Prompts of MCP servers: as input items for a run, or as the instructions of an agent."""
+"""Prompts of MCP servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools for an MCP server's resources: their definitions, and the form of their answers."""
+"""The tools for resources."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ RESOURCE_TOOLS: tuple[dict[str, Any], ...] = (
 def shown_content(
     content: Mapping[str, Any], offset: int, max_characters: int, max_image_bytes: int
 ) -> list[dict[str, Any]]:
-    """Return a resource's content as tool content: text, an image, or a description."""
+    """Return text, an image, or a description."""
     if isinstance(content.get("text"), str):
         text, more = cut(content["text"], offset, max_characters)
         end = offset + len(text)
@@ -73,13 +73,13 @@ def shown_content(
 
 
 def cut(text: str, offset: int, length: int) -> tuple[str, int]:
-    """Return a part of ``text``, and the number of later characters."""
+    """Return a part, and the number of later characters."""
     end = offset + length
     return text[offset:end], max(len(text) - end, 0)
 
 
 def listed_entry(one: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a resource or template for the model."""
+    """Return fields for the model."""
     return {key: one[key] for key in _LISTED if key in one}
 
 

@@ -1,4 +1,4 @@
-"""Resources of MCP servers: two more tools for the model, and a function for code."""
+"""Resources of MCP servers."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class ServerWithResources(MCPServer):
 
     @property
     def name(self) -> str:
-        """The server's name."""
+        """The name."""
         return self._server.name
 
     @property
@@ -133,17 +133,17 @@ class ServerWithResources(MCPServer):
         await self.cleanup()
 
     async def connect(self) -> None:
-        """Connect the server."""
+        """Connect."""
         await self._server.connect()  # type: ignore[no-untyped-call]
 
     async def cleanup(self) -> None:
-        """Disconnect the server."""
+        """Disconnect."""
         await self._server.cleanup()  # type: ignore[no-untyped-call]
 
     async def list_tools(
         self, run_context: RunContextWrapper[Any] | None = None, agent: Any = None
     ) -> list[Tool]:
-        """Return the server's tools, then those for resources."""
+        """Add the tools for resources."""
         listed = await self._server.list_tools(run_context, agent)
         if not may_offer(self._server, "resources"):
             return listed

@@ -31,11 +31,7 @@ servers_away: ContextVar[frozenset[str]] = ContextVar("kantan_agents_servers_awa
 
 @attrs.frozen(eq=False)
 class Served:
-    """The tools of a server in a turn.
-
-    Attributes:
-        tools: Its tools; while it is away, the latest.
-    """
+    """A server's tools; while it is away, the latest."""
 
     server: Tended
     tools: Sequence[Any]
@@ -43,13 +39,13 @@ class Served:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether it is away and was never listed."""
+        """Away and never listed."""
         return self.is_away and self.server.last_tools is None
 
 
 @attrs.frozen(eq=False)
 class _Answer:
-    """A server's answer; ``failure``: it cannot be used, ``error``: the run fails."""
+    """``failure``: unusable, ``error``: the run fails."""
 
     tools: Sequence[Any] = ()
     failure: MCPServerUnavailableError | None = None
@@ -169,7 +165,7 @@ async def _listed(
 async def _note_left_out(
     run: Run | None, agent: Any, tended: Tended, failure: MCPServerUnavailableError, message: str
 ) -> None:
-    """Log and emit that a server is omitted, once for each time that it becomes unavailable."""
+    """Log and emit once for each time that it becomes unavailable."""
     if run is not None:
         noted: set[Any] = run.state.setdefault(_LEFT_OUT, set())
         if (agent.name, tended) in noted:

@@ -1,4 +1,4 @@
-"""The MCP servers of an agent, and one connection for each server object of this process."""
+"""One connection for each MCP server object of this process."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Tended:
 
     @property
     def last_tools(self) -> Sequence[Any] | None:
-        """The tools of the latest listing."""
+        """The latest listing."""
         return self._last_tools if self._inner is not self.server else self.connection.last_tools
 
     def remember(self, tools: Sequence[Any]) -> None:
-        """Store the tools that it has listed."""
+        """Store listed tools."""
         if self._inner is not self.server:
             self._last_tools = tools
         else:
@@ -55,7 +55,7 @@ class Tended:
         return getattr(self.server, name)
 
     async def call_tool(self, tool_name: str, arguments: Any, **options: Any) -> Any:
-        """Call a tool of the server."""
+        """Call a tool."""
         call = self.server.call_tool
         return await self.connection.call(lambda: call(tool_name, arguments, **options), self._agent_name)
 
@@ -73,10 +73,7 @@ def tended_servers(agent: Any) -> list[Tended]:
 
 
 async def ask_server(server: Any, question: Callable[[], Awaitable[T]], agent_name: str) -> T:
-    """Send a request that may be repeated, in the event loop of the connection.
-
-    Raises like ``Connection.ask``.
-    """
+    """Send a repeatable request like ``Connection.ask``."""
     return await Tended(server, agent_name).connection.ask(question, agent_name)
 
 
@@ -98,7 +95,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def connection_of(server: Any) -> Connection:
-    """Return the connection of a server object."""
+    """Return the object's connection."""
     known = _known.get(id(server))
     if known is not None and known.is_of(server):
         return known

@@ -1,4 +1,4 @@
-"""The names that a model sees for tools of MCP servers, without collisions."""
+"""Names of MCP servers' tools, without collisions."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ def named_tools(
     may_be_used: Callable[[Iterable[FunctionTool]], list[bool]],
     left_out: Callable[[Iterable[str]], None],
 ) -> tuple[list[FunctionTool], frozenset[str]]:
-    """Return the tools of the servers, each with a unique name, and the names that several had.
+    """Return tools with unique names, and the names that several servers had.
 
-    A tool has its server's name for it. If several servers use it, each tool gets the SDK's name with the
-    server in it, unless the rules hide all but one. Tools of a server that is away count too, so that names
-    do not change meanwhile. Names in ``local`` are omitted, which calls ``left_out``; no prefixed name may be
-    in ``reserved``.
+    A tool has its server's name for it, or the SDK's prefixed name if several servers use it, unless the
+    rules hide all but one. Tools of a server that is away count too, so that names do not change meanwhile.
+    No prefixed name may be in ``reserved``.
     """
     naming = _Naming(agent, served)
     if agent.mcp_config.get("include_server_in_tool_names", False):
@@ -83,7 +82,6 @@ class _Naming:
         return self._served[place[0]].is_away
 
     def prefixed(self, places: Sequence[Place], reserved: Collection[str]) -> dict[Place, str]:
-        """Return the SDK's names with the server in them."""
         batches: list[Any] = []
         order: list[Place] = []
         for number, one in enumerate(self._served):
@@ -100,7 +98,6 @@ class _Naming:
         return found
 
     def tool(self, place: Place, name: str | None = None) -> FunctionTool:
-        """Return a tool as the SDK makes it."""
         one = self._served[place[0]]
         made = MCPUtil.to_function_tool(
             one.tools[place[1]],
@@ -118,7 +115,7 @@ class _Naming:
 
 
 def handoff_names(agent: Any) -> frozenset[str]:
-    """Return the tool names of an agent's handoffs."""
+    """Return handoffs' tool names."""
     return frozenset(
         target.tool_name if isinstance(target, Handoff) else Handoff.default_tool_name(target)
         for target in agent.handoffs

@@ -1,4 +1,4 @@
-"""The installed tool providers, collected once per process; new ones are logged."""
+"""The installed tool providers, collected once per process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kantan_agents.tools.providers.choice import Declaration, entry_points_funct
 from kantan_agents.tools.providers.entry_points import Collected, ToolProvider, collect
 
 _Key = tuple["frozenset[str] | None", Any]
-"""The permitted names, and the function that lists entry points, which a test may replace."""
+"""Permitted names, and the function that lists entry points, which a test may replace."""
 
 DIRECTORY_VARIABLE = "KANTAN_AGENTS_STATE_DIR"
 
@@ -28,7 +28,7 @@ _log = get_logger("kantan_agents.tools")
 
 
 class _Cache:
-    """The providers of this process, by permitted names."""
+    """By permitted names."""
 
     def __init__(self) -> None:
         self._lock = RLock()  # reentrant: a provider that requests the providers gets an error
@@ -47,7 +47,6 @@ class _Cache:
 
     @property
     def loaded(self) -> Collected | None:
-        """The latest collection."""
         return None if self._collected is None else self._collected[1]
 
     def clear(self) -> None:
@@ -55,7 +54,7 @@ class _Cache:
             self._collected = None
 
     def remember(self, collected: Collected) -> None:
-        """Log the providers that are new since an earlier start, once for each collection."""
+        """Log the new providers once for each collection."""
         with self._lock:
             if self._remembered is not collected:
                 self._remembered = collected
@@ -75,11 +74,10 @@ class _Cache:
 
 
 cache = _Cache()
-"""The providers of this process."""
 
 
 def loaded_providers() -> tuple[ToolProvider, ...]:
-    """Return the providers that are loaded already."""
+    """Do not load further ones."""
     collected = cache.loaded
     return () if collected is None else collected.providers
 
@@ -99,7 +97,7 @@ def refresh_tool_providers() -> None:
 
 
 def log_new_providers(collected: Collected) -> None:
-    """Log each loaded provider that is new since an earlier start, and store it.
+    """Log each provider that is new since an earlier start, and store it.
 
     The first start in an environment only stores. Problems with the state file are debug messages.
     """
@@ -154,7 +152,7 @@ def _read(path: Path) -> set[tuple[str, str]] | None:
 
 
 def _write(path: Path, keys: set[tuple[str, str]]) -> None:
-    """Replace the file atomically, for concurrent starts."""
+    """Write atomically, for concurrent starts."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = path.with_name(f".{secrets.token_hex(8)}.part")
     try:

@@ -1,4 +1,4 @@
-"""The installed tool providers, and those that this process permits. Loads none."""
+"""The installed tool providers. Loads none."""
 
 from __future__ import annotations
 
@@ -19,11 +19,7 @@ VARIABLE = "KANTAN_AGENTS_TOOL_PROVIDERS"
 
 @attrs.frozen
 class Declaration:
-    """A provider's entry point; ``str()`` is the distribution's name and version.
-
-    Attributes:
-        distribution: Name of the distribution; None if its metadata cannot be read.
-    """
+    """A provider's entry point; ``distribution`` is None if its metadata cannot be read."""
 
     name: str
     distribution: str | None
@@ -31,7 +27,7 @@ class Declaration:
 
     @classmethod
     def of(cls, entry: EntryPoint) -> Declaration:
-        """Read an entry point; damaged metadata does not raise."""
+        """Damaged metadata does not raise."""
         try:
             distribution, version = (entry.dist.name, entry.dist.version) if entry.dist else (None, None)
         except Exception:  # noqa: BLE001 - whatever the parser of a damaged file raises
@@ -45,13 +41,13 @@ class Declaration:
 
 
 def declared_providers() -> list[tuple[Declaration, EntryPoint]]:
-    """Return all providers' entry points, ordered by name, without loading them."""
+    """Return ordered entry points, without loading them."""
     declared = [(Declaration.of(entry), entry) for entry in _entries()]
     return sorted(declared, key=lambda pair: (pair[0].name, str(pair[0])))
 
 
 def entry_points_function() -> Any:
-    """Return the standard library's function that lists entry points, or a test's."""
+    """Return the standard library's function, or a test's."""
     return importlib.metadata.entry_points
 
 
@@ -108,7 +104,7 @@ def use_tool_providers(*names: str | None) -> None:
 
 
 def permitted_providers() -> frozenset[str] | None:
-    """Return the permitted names, None for all; E75 if the environment variable is invalid."""
+    """Return None for all; E75 if the environment variable is invalid."""
     value = os.environ.get(VARIABLE)
     if value is None:
         return _ProcessChoice.permitted

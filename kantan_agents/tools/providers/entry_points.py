@@ -1,8 +1,4 @@
-"""Loads the tool providers that installed distributions declare (spec 9.1, 9.4).
-
-An entry point of the group ``kantan_agents.tools`` is an object with ``list_tools()`` and
-``get_tool_rules()``, or a class or function that returns one.
-"""
+"""Loads the tool providers that installed distributions declare (spec 9.1, 9.4)."""
 
 from __future__ import annotations
 
@@ -41,11 +37,7 @@ class ToolProvider:
 
 @attrs.frozen(eq=False)
 class ProviderFailure:
-    """A provider that cannot be used.
-
-    Attributes:
-        error: The reason: E7, E20 or E22.
-    """
+    """A provider that cannot be used: E7, E20 or E22."""
 
     declared: Declaration
     error: KantanAgentsError
@@ -58,11 +50,7 @@ class ProviderFailure:
 
 @attrs.frozen(eq=False)
 class Collected:
-    """All installed providers, ordered by name.
-
-    Attributes:
-        withheld: Providers that the process does not permit; not loaded.
-    """
+    """Installed providers, ordered by name; the process does not permit ``withheld`` ones."""
 
     providers: tuple[ToolProvider, ...] = ()
     failures: tuple[ProviderFailure, ...] = ()
@@ -70,13 +58,13 @@ class Collected:
 
     @property
     def declared(self) -> tuple[Declaration, ...]:
-        """The entry points of all of them."""
+        """All entry points."""
         loaded = [provider.declared for provider in self.providers]
         return (*loaded, *(failure.declared for failure in self.failures), *self.withheld)
 
 
 def collect(permitted: Collection[str] | None = None) -> Collected:
-    """Load the permitted providers; a failure is logged and does not affect the others."""
+    """Load the permitted providers; failures are logged."""
     outcomes: list[ToolProvider | ProviderFailure] = []
     withheld: list[Declaration] = []
     pairs = declared_providers()

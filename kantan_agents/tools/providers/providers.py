@@ -1,4 +1,4 @@
-"""Tools and rules of installed tool providers (spec 9), chosen per agent."""
+"""Tools and rules of providers (spec 9)."""
 
 from __future__ import annotations
 
@@ -50,12 +50,6 @@ def choose_providers(choice: ProviderChoice) -> tuple[ToolProvider, ...]:
 
     With ``"available"``, failures to load are logged; ``"all"`` and names are strict. A provider without a
     method or with mistakes in its rules always raises, because its tools would be unrestricted.
-
-    Raises:
-        InvalidOptionError: E75, ``choice`` is something else, or names a provider that is not permitted.
-        ToolProviderInterfaceError, ToolProviderFailedError: E7, E22, a provider cannot be used.
-        InvalidToolRulesError: E20, a provider's rules have mistakes.
-        UnknownToolProviderError: E24, a name is not installed.
     """
     if choice is None:
         return ()
@@ -106,7 +100,7 @@ def _fresh(error: KantanAgentsError) -> KantanAgentsError:
 
 
 def provider_layers(providers: Iterable[ToolProvider]) -> RuleLayers:
-    """Return the layers below the explicit rules: base, then each provider (spec 9.3).
+    """Return base, then each provider's layer (spec 9.3).
 
     Agents with the same providers share one object and its caches.
     """
@@ -125,12 +119,7 @@ def _layers(providers: tuple[ToolProvider, ...]) -> RuleLayers:
 
 
 def tools_with_providers(tools: Iterable[Any], providers: Collection[ToolProvider]) -> list[Any]:
-    """Return an agent's and its providers' tools; the agent's own tool wins.
-
-    Raises:
-        ToolNameRequiredError: E4, a tool has no name.
-        DuplicateToolError: E23, two providers have a tool of the same name.
-    """
+    """The agent's own tool wins; E4 without a name, E23 for a tool that two providers have."""
     # Imported here, as below, so that rules can be read without the SDK.
     from kantan_agents.tools.coerce import coerce_tools
 
@@ -221,7 +210,7 @@ def get_effective_tool_rules(
 
 
 def explicit_rules(context: object, tool_rules: object) -> ToolRules:
-    """Return ``tool_rules`` if given, else the context's (spec 9.7)."""
+    """Prefer ``tool_rules`` to the context's (spec 9.7)."""
     if tool_rules is not None:
         return ToolRules.parse(rules_of(tool_rules))
     rules = check_context(context).get("tool_rules") if context is not None else None

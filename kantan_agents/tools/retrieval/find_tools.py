@@ -1,4 +1,4 @@
-"""Creates an agent's tool index, and ``find_tools``."""
+"""Creates tool indexes."""
 
 from __future__ import annotations
 
@@ -39,12 +39,7 @@ def index_for_agent(
     *,
     has_servers: bool = False,
 ) -> AgentToolIndex:
-    """Return the tool index of an agent.
-
-    Raises:
-        UnknownRetrievedToolError: E58, ``always`` names an unknown tool.
-        InvalidOptionError: E75, another tool has the name of ``find_tools``.
-    """
+    """Return an agent's index; E58 for unknown ``always``, E75 for another ``find_tools``."""
     names = [tool.qualified_name for tool in held]
     always = own_names(options.always, names) if has_servers else known_names(options.always, names)
     tool_index = AgentToolIndex(options, held, owner, always)
@@ -58,7 +53,7 @@ def index_for_agent(
 
 
 def find_tools_tool(name: str) -> FunctionTool:
-    """Return the tool that searches an index; the results are shown from the next turn on."""
+    """Return the tool; results are shown from the next turn on."""
 
     async def find(tool_context: Any, arguments: str) -> str:
         try:

@@ -1,4 +1,4 @@
-"""The tool index of one agent: chooses the tools of each turn, and stores the view of each run."""
+"""The tool index of one agent, and the views of its runs."""
 
 from __future__ import annotations
 
@@ -39,11 +39,8 @@ _GROWTH = 8
 class AgentToolIndex:
     """The plain function tools of one agent, and the choice among them.
 
-    No turn does work for each tool, so 10,000 tools are as fast as 8.
-
-    Args:
-        base: The index of the agent's own tools, if ``tools`` also contains tools of MCP servers. Both share
-            the views and ``find_tools``.
+    No turn does work for each tool, so 10,000 tools are as fast as 8. An index with tools of MCP servers
+    shares the views and ``find_tools`` of its ``base``, the agent's own tools.
     """
 
     def __init__(
@@ -77,7 +74,7 @@ class AgentToolIndex:
         self._few: WeakKeyDictionary[RuleLayers, list[str] | None] = WeakKeyDictionary()
 
     def in_this_turn(self, tools: Sequence[FunctionTool], served: Iterable[FunctionTool]) -> AgentToolIndex:
-        """Return this index with this turn's objects: the SDK recreates tools of MCP servers."""
+        """Use this turn's objects: the SDK recreates tools of MCP servers."""
         turn = copy.copy(self)
         turn.tools = tools
         turn._by_name = ChainMap({tool.qualified_name: tool for tool in served}, self._by_name)
@@ -86,7 +83,7 @@ class AgentToolIndex:
     async def tools_now(
         self, wrapper: Any, layers: RuleLayers, tool_choice: Any = None
     ) -> list[FunctionTool]:
-        """Return the tools for this turn: always shown or in ``tool_choice``, then those in view."""
+        """Return tools always shown or in ``tool_choice``, then those in view."""
         if not self.is_needed:
             return [tool for tool in self.tools if is_switched_on(tool)]
         view = self._view(wrapper)
@@ -115,7 +112,7 @@ class AgentToolIndex:
     async def best(
         self, text: str, layers: RuleLayers, count: int, excluded: Iterable[str] = ()
     ) -> list[ToolMatch]:
-        """Return at most ``count`` usable matches, best first; E57 if the retriever fails."""
+        """Return usable matches, best first; E57 if the retriever fails."""
         known, limit = set(excluded), 2 * count
         while True:
             requested = min(limit + len(known), len(self.tools))
@@ -130,7 +127,7 @@ class AgentToolIndex:
             limit = limit * _GROWTH if self.search_tools.is_quick else len(self.tools)
 
     def finder_now(self, wrapper: Any, layers: RuleLayers) -> list[FunctionTool]:
-        """Return ``find_tools`` if more tools may exist, and set the current view."""
+        """Set the current view; return ``find_tools`` if more tools may exist."""
         view = self._views.get(wrapper)
         if view is None or view.shows_all:
             return []
@@ -142,15 +139,15 @@ class AgentToolIndex:
         return [self.finder] if may_ask else []
 
     def is_always_shown(self, name: str) -> bool:
-        """Whether a tool is shown for any input."""
+        """Whether any input shows it."""
         return name in self._always
 
     def is_chosen_from(self, name: str) -> bool:
-        """Whether a tool is among those to choose from."""
+        """Whether it may be chosen."""
         return name in self._chosen_from
 
     def tool_named(self, name: str) -> FunctionTool | None:
-        """Return the tool of this name."""
+        """Return the tool."""
         return self._by_name.get(name)
 
     def in_view_with(self, names: Iterable[str]) -> Iterator[str]:
@@ -234,7 +231,7 @@ class AgentToolIndex:
         return newest_text(wrapper.turn_input or (run.input if run is not None else ""))
 
     def may_use(self, tool: FunctionTool, layers: RuleLayers) -> bool:
-        """Whether a tool is enabled and permitted."""
+        """Whether it is enabled and permitted."""
         if not is_switched_on(tool):
             return False
         return layers.permits_all or layers.decide_tool(facts_of_listed(tool)).allowed
@@ -253,7 +250,7 @@ def _may_be_few(view: ToolView, layers: RuleLayers) -> bool:
 
 @attrs.frozen(eq=False)
 class RunView:
-    """The ``RetrievalView`` of one run on a tool index."""
+    """One run's ``RetrievalView``."""
 
     tool_index: AgentToolIndex
     view: ToolView
@@ -264,27 +261,22 @@ class RunView:
             self.view.calls.append(name)
 
     def unshown_tool(self, name: str) -> FunctionTool | None:
-        """Return the tool of this name if it is not in view."""
+        """Return a tool not in view."""
         if self.view.shows_all or name in self.view.names or self.tool_index.is_always_shown(name):
             return None
         return self.tool_index.tool_named(name)
 
     def show(self, name: str) -> bool:
-        """Show a tool from the next turn on; return False if too many are added."""
+        """Return False if too many are added."""
         return self.tool_index.is_always_shown(name) or self.view.request(name)
 
 
 @attrs.define(eq=False)
 class ToolView:
-    """The tools retrieved in one run of one agent.
+    """The tools retrieved in one run of one agent, oldest first.
 
     New tools are appended, so that the provider's cached prefix stays valid. Beyond ``most`` tools, the
-    oldest that were never called are removed.
-
-    Attributes:
-        names: Names of the tools, oldest first.
-        requested: Names to show from the next turn on.
-        shows_all: Whether all tools are shown, such as after a failed search.
+    oldest that were never called are removed. ``shows_all`` is set after a failed search, for example.
     """
 
     most: int
@@ -299,7 +291,7 @@ class ToolView:
     has_more: bool = True
 
     def add(self, names: Iterable[str]) -> None:
-        """Append tools that are not in the view yet."""
+        """Append new tools."""
         wanted = dict.fromkeys(names)
         self.names.update(dict.fromkeys(name for name in wanted if name not in self.names))
         excess = len(self.names) - self.most
@@ -311,7 +303,7 @@ class ToolView:
                 del self.names[name]
 
     def request(self, name: str) -> bool:
-        """Show a tool from the next turn on; return False if too many are requested."""
+        """Return False if too many are requested."""
         # One slot is reserved for a tool that `tool_choice` names.
         if name not in self.requested and len(self.requested) >= self.most - 1:
             return False
@@ -320,6 +312,6 @@ class ToolView:
         return True
 
     def show_requested(self) -> None:
-        """Add the requested tools to the view."""
+        """Add requested tools."""
         requested, self.requested = self.requested, []
         self.add(requested)

@@ -111,7 +111,7 @@ class ToolRetrieval:
 
 
 def checked_retrieval(value: object) -> ToolRetrieval | None:
-    """Return the option; E75 if it is invalid, E198 if its retriever needs the extra ``retrieval``."""
+    """Return the option; E75 or E198."""
     if isinstance(value, ToolRetrieval):
         if not value.provider_search and isinstance(value.retriever, (BM25Retriever, EmbeddingRetriever)):
             require_extra("retrieval")
@@ -124,7 +124,7 @@ def checked_retrieval(value: object) -> ToolRetrieval | None:
 
 
 def known_names(names: Iterable[str], tools: Sequence[str]) -> list[str]:
-    """Return ``names`` as a list; E58, with similar names, if some are unknown."""
+    """Return a list; E58 for unknown names."""
     names, known = list(names), frozenset(tools)
     problems = [_problem(name, tools) for name in names if name not in known]
     if problems:

@@ -1,4 +1,4 @@
-"""Leaves the tool search to OpenAI: the Responses API loads deferred tools that its search finds."""
+"""Leaves the tool search to OpenAI's Responses API."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kantan_agents.tools.retrieval.options import ToolRetrieval, known_names, ow
 
 
 def defer_loading_of(tools: Sequence[Any], options: ToolRetrieval, *, has_servers: bool = False) -> list[Any]:
-    """Return the tools, all plain ones except ``always`` deferred, and OpenAI's search tool.
+    """Defer plain tools except ``always``; add OpenAI's search tool.
 
-    E58 if ``always`` names an unknown tool, unless MCP servers (``has_servers``) may offer it.
+    E58 if ``always`` has an unknown name, unless MCP servers may offer it.
     """
     names = [tool.name for tool in tools]
     always = own_names(options.always, names) if has_servers else known_names(options.always, names)
@@ -25,7 +25,7 @@ def defer_loading_of(tools: Sequence[Any], options: ToolRetrieval, *, has_server
 
 
 def defer_loading_of_served(tools: Iterable[Any], options: ToolRetrieval) -> None:
-    """Defer this turn's tools of MCP servers, except those in ``always``."""
+    """Defer tools of MCP servers except ``always``."""
     always = NamePatterns(options.always)
     for tool in tools:
         if isinstance(tool, FunctionTool) and not any(map(always.covering, facts_of(tool).names)):
@@ -33,7 +33,7 @@ def defer_loading_of_served(tools: Iterable[Any], options: ToolRetrieval) -> Non
 
 
 def with_search_tool(tools: list[Any]) -> list[Any]:
-    """Return the tools, with OpenAI's search tool if some are deferred."""
+    """Add the tool if others are deferred."""
     has_search = any(isinstance(tool, ToolSearchTool) for tool in tools)
     needs_search = any(getattr(tool, "defer_loading", False) for tool in tools)
     return [*tools, ToolSearchTool()] if needs_search and not has_search else tools

@@ -1,4 +1,4 @@
-"""The search query: from a run's input, or from the conversation before it if that is too short."""
+"""The search query: a run's input, or the conversation before a short one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def newest_text(given: Any) -> str:
 
 
 def texts_of_user(items: Sequence[Any]) -> Iterator[str]:
-    """Yield the user's messages in input items, latest first."""
+    """Yield messages, latest first."""
     for item in reversed(items):
         if isinstance(item, dict) and item.get("role") == "user":
             text = text_of(item.get("content"))
@@ -47,12 +47,12 @@ def texts_of_user(items: Sequence[Any]) -> Iterator[str]:
 
 
 def with_calls(text: str, calls: Sequence[str]) -> str:
-    """Return the query with the names of the latest called tools."""
+    """Add the latest called tools' names."""
     return f"{text}\n{' '.join(dict.fromkeys(calls[-_CALLS:]))}" if calls else text
 
 
 def calls_in(items: Iterable[Any]) -> list[str]:
-    """Return the function tools called in items of the SDK."""
+    """Return called function tools."""
     raw = (getattr(item, "raw_item", item) for item in items)
     names = (get(one, "name") for one in raw if is_call(one))
     return [name for name in names if isinstance(name, str)]
@@ -88,7 +88,7 @@ async def earlier_items(wrapper: Any) -> Sequence[Any]:
 
 
 def earlier_text(items: Sequence[Any], text: str) -> str:
-    """Return the user's text before ``text`` in the items or the context's history, or ""."""
+    """Return the user's text before ``text``, or ""."""
     run = current_run.get()
     said = [*texts_of_user(items), *_history(run.context if run is not None else {})]
     return next((cut(one) for one in said if cut(one) != text), "")

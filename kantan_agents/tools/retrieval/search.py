@@ -1,4 +1,4 @@
-"""Searches an agent's tools with the retriever's index, created on first use."""
+"""Creates the retriever's index on first use."""
 
 from __future__ import annotations
 
@@ -33,15 +33,11 @@ _Result = TypeVar("_Result")
 ItemT = TypeVar("ItemT")
 
 _STEP_SIZE: Final = 100
-"""Items checked without a break for the event loop: about a millisecond."""
+"""Items between breaks for the event loop: about a millisecond."""
 
 
 class ToolSearch:
-    """Searches an agent's tools, and logs each reason for a failure once.
-
-    Args:
-        documents: Returns the documents of the tools; called on first use, in a thread.
-    """
+    """Logs each failure once; ``documents`` is called on first use, in a thread."""
 
     def __init__(
         self, options: ToolRetrieval, documents: Callable[[], Sequence[ToolDocument]], names: frozenset[str]
@@ -62,11 +58,7 @@ class ToolSearch:
         return isinstance(self._index, BM25Index) and self._index.is_quick
 
     async def search(self, text: str, limit: int) -> list[ToolMatch]:
-        """Return the known, unique matches, best first.
-
-        Raises:
-            RetrievalError: E57, the retriever failed or took too long; logged once per reason.
-        """
+        """Return unique matches, best first; E57, logged once per reason."""
         try:
             index = self._index or await self._made_index()
             if isinstance(index, BM25Index) and index.is_quick:  # synchronous, and returns known names only

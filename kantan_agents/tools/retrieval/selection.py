@@ -1,4 +1,4 @@
-"""Previews the tools that the first turn of a run would show: ``Agent.select_tools``."""
+"""Previews the first turn's tools."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ToolSelection:
 
 
 async def select_tools(tool_index: AgentToolIndex, text: object, layers: RuleLayers) -> ToolSelection:
-    """Return the tools that the agent shows for ``text``."""
+    """Return the tools for ``text``."""
     usable = await first_matching(
         lambda tool: tool_index.may_use(tool, layers), tool_index.tools, len(tool_index.tools)
     )

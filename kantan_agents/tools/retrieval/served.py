@@ -1,4 +1,4 @@
-"""Tools of MCP servers in a tool index: one index for each listing of the servers."""
+"""One tool index for each listing of MCP servers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ _Listing = list[tuple[Any, ...]]
 
 
 class ServedToolIndexes:
-    """Adds the tools of MCP servers to an agent's tool index.
-
-    The SDK recreates these tools in each turn; only changed ones need a new search index.
-    """
+    """The SDK recreates MCP tools in each turn; only changed ones need a new index."""
 
     def __init__(self, base: AgentToolIndex) -> None:
         self._base = base

@@ -1,4 +1,4 @@
-"""``CommandFile``: a slash command in a Markdown file, such as ``.claude/commands/review.md``."""
+"""Slash commands in Markdown files."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class CommandFile:
 
 
 def _from_fields(cls: type[CommandFile], name: str, fields: dict[str, Any]) -> CommandFile:
-    """Return the command in a file's fields; the reader adds the line to E31."""
+    """The reader adds the line to E31."""
     extra = dict(fields.get("extra", {}))
     # Fields of subagent files without a meaning in a command.
     extra |= {
@@ -212,7 +212,7 @@ def _mistakes(command: CommandFile) -> Iterator[str]:
 
 
 def _inert(text: str, path: Path | None) -> Iterator[Problem]:
-    """Yield a warning for each line that other programs would execute or include."""
+    """Warn about lines that other programs would execute or include."""
     count = 0
     for number, line in enumerate(text.splitlines(), start=1):
         for pattern, what in (

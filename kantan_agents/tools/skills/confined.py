@@ -1,4 +1,4 @@
-"""Reads files below one folder without following links, so that nothing outside can be reached.
+"""Reads files below one folder without following links.
 
 Each part of a path is opened relative to the descriptor of the previous one. So the system rejects a link
 that replaces a part meanwhile.
@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Final
 
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
-"""A larger file is rejected."""
 
 _LONGEST_PATH: Final = 1024
 _DEEPEST: Final = 32
@@ -57,7 +56,7 @@ def read_below(folder: Path, path: str) -> str:
 
 
 def read_bytes_below(folder: Path, path: str, limit: int) -> bytes:
-    """Return at most ``limit`` bytes of a regular file below a folder; raises like ``read_below``."""
+    """Return at most ``limit`` bytes; raises like ``read_below``."""
     parts = _parts(path)
     if not parts:
         raise RefusedPathError("it is the folder itself; name a file in it")
@@ -88,7 +87,7 @@ def open_file(path: str, limit: int) -> tuple[bytes, os.stat_result]:
 
 
 def list_below(folder: Path, most: int) -> tuple[list[str], bool]:
-    """Return the sorted paths of the files below a folder, and whether more than ``most`` exist.
+    """Return sorted paths, and whether more than ``most`` exist.
 
     Links, hidden files and unreadable folders are omitted.
     """

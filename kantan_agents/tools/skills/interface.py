@@ -55,17 +55,17 @@ _INTRODUCTION: Final = (
 
 
 def skills_text(skills: Iterable[Skill]) -> str:
-    """Return skills as a list, one line each."""
+    """One line for each skill."""
     return "\n".join(f"- {skill.name}: {' '.join(skill.description.split())}" for skill in skills)
 
 
 def all_skills_description(skills: Sequence[Skill]) -> str:
-    """Return the description of ``Skill`` with all skills."""
+    """Describe ``Skill`` with all skills."""
     return f"{_INTRODUCTION}\n\nSkills:\n{skills_text(skills)}"
 
 
 def some_skills_description(found: Sequence[Skill], total: int) -> str:
-    """Return the description of ``Skill`` with the skills for the input."""
+    """Describe it with matching skills."""
     others = f"There are {total} skills. Find others with {'FindSkills'}."
     if not found:
         return f"{_INTRODUCTION}\n\n{others}"
@@ -73,7 +73,7 @@ def some_skills_description(found: Sequence[Skill], total: int) -> str:
 
 
 def found_text(found: Sequence[Skill]) -> str:
-    """Return the answer of ``FindSkills``."""
+    """The answer of ``FindSkills``."""
     if not found:
         return "No skill matches that. Try other words, for instance words that its name may contain."
     lines = (f"- {skill.name}: {_line(skill.description)}" for skill in found)
@@ -81,7 +81,7 @@ def found_text(found: Sequence[Skill]) -> str:
 
 
 def skill_text(skill: Skill, files: tuple[list[str], bool]) -> str:
-    """Return the answer of ``Skill``: the limit, the files, the instructions."""
+    """The answer of ``Skill``."""
     names, has_more = files
     lines = [head_line(choice_of(skill))]
     if skill.limits_tools:
@@ -93,7 +93,7 @@ def skill_text(skill: Skill, files: tuple[list[str], bool]) -> str:
 
 
 def part_of(text: str, offset: int, path: str) -> str:
-    """Return the part of ``text`` that fits an answer, and how to read further."""
+    """Return a part that fits, and how to read further."""
     part = text[offset : offset + MAX_TEXT]
     end = offset + len(part)
     if end >= len(text):
@@ -105,7 +105,7 @@ def part_of(text: str, offset: int, path: str) -> str:
 
 
 def read_text(tool: str, arguments: str, *names: str) -> tuple[str, ...]:
-    """Return the strings in a call's arguments; E10 if one is missing or blank."""
+    """E10 if a string is missing or blank."""
     given = parse_arguments(tool, arguments)
     texts: list[str] = []
     for name in names:
@@ -117,7 +117,7 @@ def read_text(tool: str, arguments: str, *names: str) -> tuple[str, ...]:
 
 
 def read_offset(tool: str, arguments: str) -> int:
-    """Return ``offset`` in a call's arguments, by default 0; E10 unless it is a whole number from 0."""
+    """E10 unless it is a whole number from 0."""
     offset = parse_arguments(tool, arguments).get("offset")
     if offset is None:
         return 0

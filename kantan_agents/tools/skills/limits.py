@@ -1,4 +1,4 @@
-"""The limit on tools that chosen skills set for the rest of a run, and the line that records it."""
+"""The limit on tools that chosen skills set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ SKILL_LIMIT: Final = "skill "
 """Prefix of the limit of chosen skills: ``skill pdf, charts``."""
 
 SKILL_SPAN: Final = "skill"
-"""Name of the span that records the choice of a skill."""
 
 _CHOSEN: Final = object()
 _LONGEST: Final = 200
@@ -42,7 +41,7 @@ class Choice:
 
     @property
     def limits_tools(self) -> bool:
-        """Whether it limits the tools."""
+        """Whether tools are limited."""
         return self.allowed is not None or bool(self.denied)
 
 
@@ -53,10 +52,7 @@ def choice_of(file: Skill | CommandFile) -> Choice:
 
 
 def head_line(choice: Choice, key: str = "skill") -> str:
-    """Return the first line of a skill's answer, or of another ``key``'s.
-
-    It contains the limit, so that a resumed run can restore it even if the skill's file has changed.
-    """
+    """Return an answer's first line, with the limit: a resumed run restores it even if the file changed."""
     allowed = None if choice.allowed is None else list(choice.allowed)
     said: dict[str, Any] = {key: choice.name, "allowed_tools": allowed}
     if choice.denied:
@@ -106,7 +102,7 @@ def is_chosen(run: Run, name: str) -> bool:
 
 
 def limit_of(skill: Skill) -> tuple[tuple[str, ToolRules], ...]:
-    """Return the name and rules of a skill's own limit, if it sets one."""
+    """Return its name and rules, if any."""
     choices = [choice_of(skill)]
     return ((limit_name(choices), rules_of_choices(choices)),) if skill.limits_tools else ()
 

@@ -1,4 +1,4 @@
-"""The skills and commands of a project and its user: their catalogs and loaders.
+"""The skills and commands of a project and its user.
 
 Links are not followed: everything that the model reads of a skill must be in its folder.
 """

@@ -1,4 +1,4 @@
-"""``project_instructions``: the text of an ``AGENTS.md`` or ``CLAUDE.md``, for an agent's instructions."""
+"""The text of ``AGENTS.md`` or ``CLAUDE.md``."""
 
 from __future__ import annotations
 
@@ -85,6 +85,6 @@ def text_of(file: Path, boundary: Path) -> str:
 
 
 def cut_to(text: str, limit: int) -> str:
-    """Return at most ``limit`` characters, and a line with the number of missing ones."""
+    """Add a line with the number of missing characters."""
     cut = f"\n[{len(text) - limit} more characters are left out]" if len(text) > limit else ""
     return f"{text[:limit]}{cut}"

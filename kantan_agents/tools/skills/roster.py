@@ -1,4 +1,4 @@
-"""The skills that an agent may use now, and those that its model sees."""
+"""The skills that an agent may use now."""
 
 from __future__ import annotations
 
@@ -41,11 +41,7 @@ _log = get_logger("kantan_agents.skills")
 
 @attrs.frozen(eq=False)
 class Available:
-    """The skills that an agent may use now.
-
-    Attributes:
-        are_listed: Whether they are few enough for the model to see all of them.
-    """
+    """Usable skills; ``are_listed`` if the model sees all."""
 
     skills: tuple[Skill, ...]
     search: ToolSearch
@@ -57,7 +53,7 @@ class Available:
         return next((skill for skill in self.skills if name_key(skill.name) == key), None)
 
     async def best(self, query: str, count: int) -> list[Skill]:
-        """Return the best matches; the first skills if the search fails."""
+        """Return the first skills if the search fails."""
         try:
             matches = await self.search.search(cut(query), count) if query.strip() else []
         except RetrievalError:  # logged by the search
@@ -67,11 +63,7 @@ class Available:
 
 
 class SkillRoster:
-    """Lists the skills of one set of tools.
-
-    Args:
-        most_listed: With more skills, the model sees only those that match the input.
-    """
+    """With more than ``most_listed`` skills, the model sees only those that match the input."""
 
     def __init__(
         self,
@@ -91,7 +83,7 @@ class SkillRoster:
         self._lock = Lock()
 
     async def available(self, facts: ToolFacts, layers: RuleLayers) -> Available:
-        """Return the usable skills; ``facts`` describe the tool ``Skill``."""
+        """``facts`` describe the tool ``Skill``."""
         catalog = await self.loader.load_skills()
         # Called every turn, and slow with a thousand skills and rules about them.
         key = (id(catalog), tuple(map(id, layers.rule_sets)))
@@ -133,7 +125,7 @@ class SkillRoster:
         return Available(skills, search, is_short)
 
     async def description(self, available: Available, agent: Any, wrapper: Any) -> str:
-        """Return the description of ``Skill`` for a turn.
+        """Describe ``Skill`` for a turn.
 
         A list of all skills is the same in every run, and matches are fixed for a run, so that the provider's
         cache stays valid.

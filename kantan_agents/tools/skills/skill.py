@@ -1,4 +1,4 @@
-"""``Skill``: the content of a ``SKILL.md`` as a frozen value."""
+"""The content of a ``SKILL.md``."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ _CONTENT_FIELDS: Final = tuple(field.name for field in attrs.fields(Skill) if fi
 
 
 def _from_fields(**fields: Any) -> Skill:
-    """Return the skill in a file's fields; the reader adds the line to E31."""
+    """The reader adds the line to E31."""
     path, notes = fields.pop("path"), fields.pop("notes")
     extra = dict(fields.get("extra", {}))
     # Fields of subagent files without a meaning in a skill.

@@ -1,4 +1,4 @@
-"""Warnings about entries of ``allowed-tools`` that cannot be understood, and so allow nothing."""
+"""Warns about unclear ``allowed-tools``, which allow nothing."""
 
 from __future__ import annotations
 
@@ -17,17 +17,14 @@ _KEYS: Final = {"tools": "allowed-tools", "disallowedTools": "disallowed-tools"}
 def notes_on_tools(
     allowed: ToolFilter, disallowed: tuple[str, ...], text: str, path: Path | None
 ) -> Iterator[Problem]:
-    """Yield a warning for each entry of two tool lists that could not be translated exactly.
-
-    ``text`` is the content of ``path``, to find the line.
-    """
+    """Warn about entries that were not translated exactly; ``text`` is the content of ``path``."""
     for remark in grants_for(allowed, disallowed).remarks:
         field = "tools" if remark.startswith("tools:") else "disallowed_tools"
         yield Problem(path, _line_of(field, text), in_words_of_skills(remark), "warning")
 
 
 def in_words_of_skills(message: str) -> str:
-    """Return a message about a tool list with the key of skills and commands."""
+    """Use the key of skills and commands."""
     key, colon, rest = message.partition(":")
     return f"{_KEYS.get(key, key)}{colon}{rest}"
 

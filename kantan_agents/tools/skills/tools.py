@@ -1,4 +1,4 @@
-"""``skill_tools``: the tools through which a model reads skills and their files."""
+"""The tools for a model to read skills."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def skill_tools(
 
 
 def tools_of_file(skills: SkillLoader, only: Iterable[str] | None) -> list[FunctionTool]:
-    """Return the tools for a file's agent, tagged so that its subagents do not inherit them."""
+    """Tag the tools so that the agent's subagents do not inherit them."""
     if not isinstance(skills, SkillLoader):
         reason = f"must be a SkillLoader or None, not {type(skills).__name__}"
         raise InvalidOptionError(option="skills", reason=reason)
@@ -140,7 +140,6 @@ class _SkillTools:
 
     @property
     def loader(self) -> SkillLoader:
-        """The loader of its skills."""
         return self._roster.loader
 
     async def _read_skill(self, wrapper: Any, arguments: str) -> str:
@@ -186,10 +185,7 @@ class _SkillTools:
         return found_text(await available.best(query, self._roster.retrieval.top_n))
 
     async def _skill(self, name: str, wrapper: Any) -> Skill:
-        """Return a skill that the agent may use, else raise E189.
-
-        The guard has checked the model's spelling of the name; this checks the file's.
-        """
+        """The guard has checked the model's spelling of the name; this checks the file's, E189."""
         available = await self._roster.available(self._facts, _layers(wrapper))
         skill = available.named(name)
         if skill is None:
@@ -244,7 +240,7 @@ def _text_of(skill: Skill, path: str) -> str:
 
 
 def restore(run: Run, items: Iterable[Any]) -> None:
-    """Apply the limits of the skills chosen before a run was resumed.
+    """Apply limits after a resumption.
 
     Only outputs of ``Skill`` count: another tool's output could lift a limit.
     """
@@ -273,7 +269,7 @@ def _layers(wrapper: Any) -> RuleLayers:
 
 
 def _with_description(tool: FunctionTool, description: str) -> FunctionTool:
-    """Return a copy with this description; the same copy for the same description."""
+    """Return the same copy for the same description."""
     known: FunctionTool | None = tool.__dict__.get(_DESCRIBED)
     if known is not None and known.description == description:
         return known

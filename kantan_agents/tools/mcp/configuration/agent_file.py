@@ -1,4 +1,4 @@
-"""``mcpServers`` of a subagent file: names of configured servers, and its own servers."""
+"""``mcpServers`` of a subagent file."""
 
 from __future__ import annotations
 
@@ -24,11 +24,7 @@ _NO_FILE = "(no file)"
 
 @attrs.frozen
 class WantedServers:
-    """The servers of a subagent file.
-
-    Attributes:
-        entries: The servers that the file itself configures.
-    """
+    """``entries`` are the file's own servers."""
 
     names: tuple[str, ...] = ()
     entries: tuple[ServerEntry, ...] = ()
@@ -75,10 +71,7 @@ def _items(servers: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def source_of(definition: AgentDefinition) -> ServerSource:
-    """Return the source of a definition's own servers.
-
-    Trust covers only ``mcpServers``: a changed prompt starts no other program.
-    """
+    """Return the source; trust covers only ``mcpServers``: a changed prompt starts no other program."""
     data = json.dumps(definition.mcp_servers, sort_keys=True, ensure_ascii=True)
     path = Path(os.path.realpath(definition.path)) if definition.path else Path(_NO_FILE)
     digest = digest_of(data.encode())

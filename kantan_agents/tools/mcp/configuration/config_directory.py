@@ -11,9 +11,8 @@ _NAME = "kantan_agents"
 
 
 def config_directory(environ: Mapping[str, str] | None = None) -> Path | None:
-    """Return the directory, which may not exist; None if the user has no home directory.
+    """Return the directory, which may not exist; None without a home directory.
 
-    It is ``KANTAN_AGENTS_CONFIG_DIR``, or ``kantan_agents`` in ``XDG_CONFIG_HOME``, or in ``~/.config``.
     Relative paths are ignored: the working directory must not decide.
     """
     environ = os.environ if environ is None else environ

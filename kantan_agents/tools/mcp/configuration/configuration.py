@@ -1,4 +1,4 @@
-"""The configured servers of all files, and the variables that they may read."""
+"""The configured servers of all files."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class Configuration:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the servers."""
+        """Unique names."""
         return tuple(entry.name for entry in self.entries)
 
     @property
     def remarks(self) -> tuple[tuple[Path, str], ...]:
-        """All mistakes and remarks, each with its file."""
+        """All mistakes and remarks."""
         return tuple(
             (entry.source.path, one) for entry in self.entries for one in (*entry.mistakes, *entry.remarks)
         )
 
     def find(self, name: str) -> ServerEntry | None:
-        """Return the server of this name, or None."""
+        """Return the server or None."""
         return next((entry for entry in self.entries if entry.name == name), None)
 
 
@@ -49,10 +49,7 @@ def read_configuration(
     cwd: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Configuration:
-    """Read ``paths`` in order of priority, by default the files found from ``cwd``.
-
-    Raises E180 for an unreadable file, E181 for mistakes outside its servers.
-    """
+    """Read files in order of priority; E180, E181 for mistakes outside the servers."""
     places = (
         find_files(cwd, environ)
         if paths is None

@@ -1,4 +1,4 @@
-"""One configured MCP server, as a frozen value."""
+"""One configured MCP server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _masked(values: tuple[str, ...]) -> str:
 
 
 def shown_arguments(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a command's arguments with secrets masked."""
+    """Mask secrets."""
     shown = []
     for number, argument in enumerate(arguments):
         before = arguments[number - 1] if number else ""
@@ -52,13 +52,8 @@ def shown_arguments(arguments: tuple[str, ...]) -> tuple[str, ...]:
 class ServerSource:
     """The source of a server's configuration.
 
-    Attributes:
-        path: The file, absolute and without links.
-        digest: SHA-256 of the trusted content: a configuration file, or ``mcpServers`` of a subagent file.
-        folder: The working directory of its servers; None for this process's. A trusted file must not start
-            other programs elsewhere.
-        is_of_user: Whether the file is the user's, for all projects; its servers find no programs in the
-            working directory.
+    ``digest`` is the trusted content's SHA-256. ``folder`` is the working directory: a trusted file must not
+    start other programs elsewhere. A user's own server finds no programs in the working directory.
     """
 
     path: Path
@@ -72,15 +67,9 @@ class ServerSource:
 class ServerEntry:
     """A configured MCP server. References such as ``${TOKEN}`` are not expanded yet.
 
-    Attributes:
-        env: Its environment variables, in addition to the few that every program needs.
-        cwd: Its working directory, relative to the folder of ``source``; None for that folder.
-        timeout_seconds: Limit for the answer to a request.
-        start_seconds: Limit for the start and the connection.
-        resources: Whether its resources are offered as two further tools.
-        mistakes: Why it cannot be used, each with its path; its name stays reserved, so that no other file's
-            server gets it.
-        remarks: Options that have another meaning in other programs, each with its path.
+    ``cwd`` is relative to the folder of ``source``. A server with ``mistakes`` keeps its name reserved, so
+    that no other file's server gets it. ``remarks`` are about options that have another meaning in other
+    programs.
     """
 
     name: str

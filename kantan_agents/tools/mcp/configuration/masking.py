@@ -1,4 +1,4 @@
-"""Masks the secrets of one server in messages about it."""
+"""Masks one server's secrets."""
 
 from __future__ import annotations
 
@@ -16,29 +16,25 @@ _SHORTEST = 4  # a shorter value would be masked in every word that contains it
 
 @attrs.frozen
 class Masking:
-    """One server's values that must not be shown.
-
-    Attributes:
-        values: The values, the longest first.
-    """
+    """Values that must not be shown, the longest first."""
 
     values: tuple[str, ...] = attrs.field(repr=lambda values: f"<{len(values)} values>")
 
     @classmethod
     def of(cls, expanded: Expanded) -> Masking:
-        """Return the values of variables, and apparent secrets in ``env`` or ``headers``."""
+        """Collect variables, and apparent secrets in ``env`` or ``headers``."""
         values = {*expanded.values, *_named(expanded.env), *_named(expanded.headers)}
         return cls(tuple(sorted(filter(_is_long, values), key=len, reverse=True)))
 
     def masked(self, text: str) -> str:
-        """Return ``text`` without these and other secrets."""
+        """Mask these and other secrets."""
         for value in self.values:
             text = text.replace(value, MASK)
         return mask(text)
 
 
 def shown_value(name: str, value: str) -> str:
-    """Return a value of ``env`` or ``headers``, masked if it looks secret."""
+    """Mask a value that looks secret."""
     return MASK if _is_secret(name, value) else mask(value)
 
 

@@ -23,11 +23,7 @@ _LISTS = frozenset(
 
 @attrs.frozen
 class OwnStart:
-    """The start of a user's server.
-
-    Attributes:
-        left_out: The omitted entries of ``PATH``, which are in the current project.
-    """
+    """``left_out`` are the omitted entries of ``PATH``, in the current project."""
 
     env: Mapping[str, str]
     left_out: tuple[str, ...] = ()
@@ -55,11 +51,7 @@ class OwnStart:
         return cls(env, tuple(dict.fromkeys(left_out)))
 
     def program(self, command: str) -> str:
-        """Return the path of a program, or ``command`` if it is a path.
-
-        Raises:
-            FileNotFoundError: It is not in ``PATH``, or only in folders of the project.
-        """
+        """Return a program's path; FileNotFoundError if it is missing, or only in the project's folders."""
         if os.path.dirname(command):  # noqa: PTH120 - of a string
             return command
         path = next((text for name, text in self.env.items() if name.upper() == "PATH"), "")

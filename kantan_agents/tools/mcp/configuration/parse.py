@@ -1,4 +1,4 @@
-"""Makes entries from a configuration file's data, and finds all mistakes."""
+"""Parses a configuration file's data."""
 
 from __future__ import annotations
 
@@ -49,19 +49,14 @@ _WITHOUT_EFFECT: Final[Mapping[str, str]] = {
 
 @attrs.frozen
 class Parsed:
-    """The content of a mapping of servers.
-
-    Attributes:
-        entries: The servers, including those with mistakes.
-        fault: Why the mapping has no servers, with its path.
-    """
+    """Servers, including those with mistakes; ``fault`` is why there are none."""
 
     entries: tuple[ServerEntry, ...]
     fault: str | None = None
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Every mistake, each with its path."""
+        """Every mistake."""
         mistakes = (mistake for entry in self.entries for mistake in entry.mistakes)
         return (*(() if self.fault is None else (self.fault,)), *mistakes)
 
@@ -92,7 +87,7 @@ def parse_servers(servers: Any, source: ServerSource, place: str) -> Parsed:
 
 
 def _as_here(options: Any) -> tuple[Any, list[str]]:
-    """Return a configuration with this library's keys, and a remark about each other key."""
+    """Return this library's keys, and a remark about each other key."""
     if not isinstance(options, Mapping):
         return options, []
     read, remarks = dict(options), []
@@ -107,7 +102,7 @@ def _as_here(options: Any) -> tuple[Any, list[str]]:
 
 
 def name_mistake(name: Any) -> str | None:
-    """Return why a server cannot have this name."""
+    """Return why the name is invalid."""
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
         return "a name must consist of letters, digits and . - _, and begin and end with a letter or digit"
     if len(name) > _LONGEST_NAME:
@@ -294,5 +289,5 @@ def _mapping_mistake(options: Mapping[str, Any], key: str) -> Iterator[str]:
 
 
 def _not_a(value: Any) -> str:
-    """Return the type of a value for a message: the value may be a misplaced secret."""
+    """Return only the type: the value may be a misplaced secret."""
     return f"not {'null' if value is None else type(value).__name__}"

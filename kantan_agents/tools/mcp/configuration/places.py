@@ -16,7 +16,7 @@ NAMES = (".mcp.json", "kantan-agents.toml")
 
 @attrs.frozen
 class FoundConfiguration:
-    """An existing configuration file."""
+    """An existing file."""
 
     path: Path
     is_own: bool
@@ -25,11 +25,10 @@ class FoundConfiguration:
 def find_files(
     cwd: Path | None = None, environ: Mapping[str, str] | None = None
 ) -> tuple[FoundConfiguration, ...]:
-    """Return the configuration files for a working directory, in order of priority.
+    """Return the configuration files in order of priority.
 
-    The user's own files come first: a project must not replace a server that the user's rules name. The
-    project's follow, from the working directory up to the repository's root. Outside a repository, only the
-    working directory is searched.
+    The user's own files come first: a project must not replace a server that the user's rules name. Outside a
+    repository, only the working directory is searched.
     """
     own = config_directory(environ)
     directories = [] if own is None else [own]
@@ -42,7 +41,7 @@ def find_files(
 
 
 def is_own_file(path: Path, environ: Mapping[str, str] | None = None) -> bool:
-    """Return whether a file is in the user's configuration directory, even after following links."""
+    """Return whether it is in the user's directory, even after following links."""
     own = config_directory(environ)
     if own is None:
         return False

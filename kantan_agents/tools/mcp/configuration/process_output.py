@@ -1,4 +1,4 @@
-"""Output of server processes other than MCP messages."""
+"""Other output of server processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _installing = threading.Lock()
 
 
 class StandardError:
-    """The last 64 KiB of standard error of one server, of all its processes.
+    """The last 64 KiB of one server's standard error.
 
     A thread reads for each process, so that output neither fills the pipe, blocks the event loop nor reaches
     the user's terminal.
@@ -48,7 +48,7 @@ class StandardError:
             yield file
 
     def lines(self, most: int) -> list[str]:
-        """Return the last non-empty lines, at most ``most``."""
+        """Return the last non-empty lines."""
         with self._lock:
             text = self._kept.decode("utf-8", "replace")
             dropped = self._dropped
@@ -77,11 +77,7 @@ class StandardError:
 
 
 class Nonsense:
-    """A server's lines on standard output that are not messages.
-
-    Attributes:
-        first: The start of the first one; "" if unknown.
-    """
+    """Lines on standard output that are not messages."""
 
     def __init__(self, server: str) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""Reads one configuration file: ``.mcp.json`` or ``kantan-agents.toml``."""
+"""Reads one configuration file."""
 
 from __future__ import annotations
 
@@ -33,12 +33,7 @@ _OF_TOML = frozenset({"servers", "allow_env"})
 
 @attrs.frozen
 class ConfigurationFile:
-    """The content of a configuration file.
-
-    Attributes:
-        entries: Its servers, including those with mistakes.
-        allow_env: Variables that it allows to read; only in the user's own file.
-    """
+    """A file's servers; only the user's own has ``allow_env``."""
 
     source: ServerSource
     entries: tuple[ServerEntry, ...] = ()
@@ -46,12 +41,7 @@ class ConfigurationFile:
 
 
 def read_file(path: Path, *, is_own: bool = False) -> ConfigurationFile:
-    """Read a configuration file: TOML if its name ends with ``.toml``, otherwise JSON.
-
-    Raises:
-        MCPFileError: E180, it is missing, not a regular file, larger than 1 MiB, or not UTF-8, JSON or TOML.
-        InvalidMCPConfigurationError: E181, with all mistakes outside its servers.
-    """
+    """Read TOML if the name ends with ``.toml``, otherwise JSON; E180, E181 for mistakes outside servers."""
     content = _content(path)
     real = Path(os.path.realpath(path))
     source = ServerSource(real, digest_of(content), is_own, real.parent, is_of_user=is_own)
@@ -70,7 +60,7 @@ def read_file(path: Path, *, is_own: bool = False) -> ConfigurationFile:
 
 
 def digest_of(content: bytes) -> str:
-    """Return the SHA-256 in hexadecimal."""
+    """Return the SHA-256."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -93,7 +83,7 @@ def _content(path: Path) -> bytes:
 
 
 class _Object(dict[str, Any]):
-    """A JSON object, with its repeated keys."""
+    """Records repeated keys."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)

@@ -34,13 +34,13 @@ class StartFailedError(ConnectionError):
 
 
 class ConfiguredServer(_Base):
-    """The common part of servers of all transports."""
+    """A server of any transport."""
 
     entry: ServerEntry
     masking: Masking
 
     def configure(self, entry: ServerEntry, masking: Masking) -> None:
-        """Set the attributes that the SDK's constructors do not know."""
+        """Set attributes that the SDK's constructors lack."""
         self.entry = entry
         self.masking = masking
 
@@ -55,17 +55,12 @@ class ConfiguredServer(_Base):
         return ""
 
     def last_lines(self, most: int) -> list[str]:
-        """Return the last masked lines on standard error; none for a remote server."""
+        """Return masked standard error; none for a remote server."""
         del most
         return []
 
     async def connect(self) -> None:
-        """Connect to the server.
-
-        Raises:
-            StartFailedError: It does not accept the connection.
-            OSError: Its program cannot be started.
-        """
+        """StartFailedError if the server does not accept the connection."""
         try:
             await super().connect()  # type: ignore[no-untyped-call]
         except Exception as error:
@@ -109,7 +104,7 @@ class StdioServer(ConfiguredServer, MCPServerStdio):
 
     @property
     def kantan_note(self) -> str:
-        """Its standard error, and standard output except messages."""
+        """Standard error, and output except messages."""
         notes = [f"; it wrote: {line[:_LONGEST_LINE]}" for line in self.last_lines(1)]
         if self.nonsense.count:
             first = f": {self.masking.masked(self.nonsense.first)!r}" if self.nonsense.first else ""
@@ -117,7 +112,7 @@ class StdioServer(ConfiguredServer, MCPServerStdio):
         return "".join(notes)
 
     def last_lines(self, most: int) -> list[str]:
-        """Return the last masked lines on standard error."""
+        """Return masked standard error."""
         return [self.masking.masked(line) for line in self.standard_error.lines(most)]
 
 

@@ -1,4 +1,4 @@
-"""The configuration files that the user trusts: one small file for each, with the content's hash."""
+"""The trusted configuration files: one file each, with the content's hash."""
 
 from __future__ import annotations
 
@@ -25,17 +25,13 @@ _MOST_BYTES = 65_536
 
 @attrs.frozen
 class TrustRecord:
-    """The files that the user trusts.
-
-    Attributes:
-        folder: A folder in the user's configuration directory; None without one.
-    """
+    """``folder`` is in the user's configuration directory; None without one."""
 
     folder: Path | None
 
     @classmethod
     def of_user(cls, environ: Mapping[str, str] | None = None) -> TrustRecord:
-        """Return the record of this process's user."""
+        """For this process's user."""
         own = config_directory(environ)
         return cls(None if own is None else own / _FOLDER)
 
@@ -49,7 +45,7 @@ class TrustRecord:
         return None if known == source.digest else "has changed since you trusted it"
 
     def trust(self, source: ServerSource) -> None:
-        """Record trust in a file with this content; E185 if that fails."""
+        """Trust this content; E185 if that fails."""
         if self.folder is None:
             reason = f"there is no home directory; set {VARIABLE}"
             raise MCPTrustRecordError(path=_FOLDER, reason=reason)
@@ -85,7 +81,7 @@ class TrustRecord:
         return self.folder / f"{name}.json"
 
     def _known(self, path: Path) -> str | None:
-        """Return a file's recorded hash; None if it is damaged, or not the user's."""
+        """Return None if the record is damaged, or not the user's."""
         if self.folder is None:
             return None
         with suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""References to environment variables: ``${NAME}`` and ``${NAME:-default}``."""
+"""Variables: ``${NAME}`` and ``${NAME:-default}``."""
 
 from __future__ import annotations
 
@@ -16,12 +16,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 @attrs.frozen
 class Expanded:
-    """A server's strings with all references replaced.
-
-    Attributes:
-        command, args, env, url, headers: As in ``ServerEntry``.
-        values: The values of the variables, to be masked in messages.
-    """
+    """Expanded strings; ``values`` of the variables are masked in messages."""
 
     command: str
     args: tuple[str, ...]
@@ -32,7 +27,7 @@ class Expanded:
 
 
 def reference_mistakes(text: str) -> Iterator[str]:
-    """Yield each mistake in the references of ``text``."""
+    """Yield mistakes in references."""
     if "${" in _REFERENCE.sub("", text):
         yield "has ${ without a reference such as ${NAME} or ${NAME:-default}"
     for found in _REFERENCE.finditer(text):
@@ -41,7 +36,7 @@ def reference_mistakes(text: str) -> Iterator[str]:
 
 
 def variables_of(entry: ServerEntry) -> tuple[str, ...]:
-    """Return the names of the variables in a server's configuration."""
+    """Return the variables' names."""
     texts = [text for _, text in _texts(entry)]
     return tuple(dict.fromkeys(found["name"] for text in texts for found in _REFERENCE.finditer(text)))
 

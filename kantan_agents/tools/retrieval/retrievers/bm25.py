@@ -1,4 +1,4 @@
-"""The BM25 retriever: finds tools by shared words."""
+"""Finds tools by shared words."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _bm25s() -> Any:
 
 @attrs.frozen(eq=False, repr=False)
 class BM25Index:
-    """The BM25 index of one agent's tools."""
+    """One agent's index."""
 
     names: Sequence[str]
     vocabulary: dict[str, int]
@@ -82,7 +82,7 @@ class BM25Index:
 
     @classmethod
     def of(cls, names: Sequence[str], terms: Sequence[Sequence[str]]) -> BM25Index:
-        """Return the index of tools with these terms."""
+        """Index these terms."""
         bm25s = _bm25s()
 
         vocabulary: dict[str, int] = {}
@@ -94,7 +94,7 @@ class BM25Index:
         return cls(names, vocabulary, model, model.scores["indptr"].tolist())
 
     async def search(self, query: str, limit: int) -> Sequence[ToolMatch]:
-        """Return the best matches that share a word with the query."""
+        """Return matches that share a word."""
         if self.is_quick:
             return self.search_now(query, limit)
         return await anyio.to_thread.run_sync(self.search_now, query, limit)
@@ -105,7 +105,7 @@ class BM25Index:
         return len(self.names) <= _INLINE
 
     def search_now(self, query: str, limit: int) -> list[ToolMatch]:
-        """Return the best matches, synchronously."""
+        """Search synchronously."""
         postings = self._postings(query)
         if not postings or limit < 1:
             return []

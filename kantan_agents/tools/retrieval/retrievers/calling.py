@@ -16,7 +16,7 @@ _Result = TypeVar("_Result")
 
 
 async def in_own_task(ask: Callable[[], Awaitable[_Result]]) -> _Result:
-    """Await ``ask`` in a separate task, so that its own cancellation becomes a RuntimeError."""
+    """Await in a task, so that its own cancellation becomes a RuntimeError."""
     made: list[_Result] = []
     failures: list[Exception] = []
 
@@ -53,7 +53,7 @@ async def make_index(retriever: Retriever, documents: Sequence[ToolDocument]) ->
 
 
 async def search_index(index: ToolIndex, query: str, limit: int) -> Sequence[ToolMatch]:
-    """Return an index's matches; E57 if the result is not a list of ``ToolMatch``."""
+    """Return matches; E57 for another result."""
     found: Any
     if inspect.iscoroutinefunction(index.search):
         found = await index.search(query, limit)

@@ -1,4 +1,4 @@
-"""Combines several retrievers by the ranks of their matches."""
+"""Combines retrievers by ranks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kantan_agents.tools.retrieval.retrievers.calling import in_own_task, make_i
 from kantan_agents.tools.retrieval.retrievers.retriever import Retriever, ToolDocument, ToolIndex, ToolMatch
 
 _RANK_OFFSET = 60
-"""The constant of reciprocal rank fusion, as its authors chose it; larger values flatten the first ranks."""
+"""As the authors of reciprocal rank fusion chose it; larger values flatten the first ranks."""
 
 
 def _checked(retrievers: Any) -> tuple[Retriever, ...]:
@@ -50,7 +50,6 @@ class _CombinedIndex:
     indexes: Sequence[ToolIndex]
 
     async def search(self, query: str, limit: int) -> Sequence[ToolMatch]:
-        """Return the matches of all indexes by the sum of reciprocal ranks."""
         found: list[Sequence[ToolMatch]] = [()] * len(self.indexes)
         failures: list[Exception] = []
 

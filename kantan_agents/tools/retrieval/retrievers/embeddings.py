@@ -1,4 +1,4 @@
-"""The embedding retriever: finds tools by meaning, with a model or a custom function."""
+"""Finds tools by meaning."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class _VectorIndex:
     recent: dict[str, list[bytes]] = attrs.field(factory=dict)
 
     async def search(self, query: str, limit: int) -> Sequence[ToolMatch]:
-        """Return the nearest tools by cosine similarity."""
+        """By cosine similarity."""
         if not self.names:
             return []
         vector = self.recent.get(query) or await self.retriever.vectors_of([query])

@@ -1,4 +1,4 @@
-"""The protocols of retrievers and their indexes, and their data types."""
+"""Protocols of retrievers, and their data types."""
 
 from __future__ import annotations
 

@@ -72,7 +72,6 @@ SYNONYMS = _read(_SYNONYM_LINES)
 """Maps an English word of a request to the words that tools use for it."""
 
 ABBREVIATIONS = _read(_ABBREVIATION_LINES)
-"""Maps an English abbreviation to its long forms."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -109,7 +108,7 @@ def terms_of(text: str) -> list[str]:
 
 
 def query_terms(text: str) -> list[tuple[str, bool]]:
-    """Return a request's unique terms, and whether each occurs in it or is a synonym."""
+    """Return unique terms, and whether each occurs or is a synonym."""
     words = dict.fromkeys(word.lower() for word in _PLAIN_WORDS.findall(text))
     long_forms = " ".join(term for word in words for term in ABBREVIATIONS.get(word, ()))
     own = [term for term in dict.fromkeys(terms_of(f"{text} {long_forms}")) if term not in _REQUEST_VERBS]

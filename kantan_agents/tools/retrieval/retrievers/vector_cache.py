@@ -1,4 +1,4 @@
-"""Caches vectors in a SQLite file, which processes may share."""
+"""A SQLite file of vectors, which processes may share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kantan_agents.support.private_files import create_private
 
 _TABLE = "CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
 _APPLICATION_ID = 0x6B766563
-"""The application id in the header of the SQLite file."""
+"""In the file's header."""
 
 _BUSY_SECONDS = 2.0
 _NUMBER_BYTES = 4
@@ -20,7 +20,7 @@ _log = get_logger("kantan_agents.retrieval")
 
 
 class VectorCache:
-    """Stores vectors by key in a file, created for its owner only at the first write.
+    """Stores vectors in a file, created for its owner only at the first write.
 
     After any problem, which is logged, the vectors are computed again. A file of another kind or application
     is not changed.
@@ -31,7 +31,7 @@ class VectorCache:
         self._is_unusable = False
 
     def read(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return the stored vectors among these keys."""
+        """Return stored vectors."""
         found: dict[bytes, bytes] = {}
         try:
             if not self._path.exists():
@@ -51,11 +51,11 @@ class VectorCache:
         return found
 
     def write(self, vectors: Mapping[bytes, bytes]) -> None:
-        """Store vectors, replacing those with the same keys."""
+        """Store or replace vectors."""
         self._change("INSERT OR REPLACE INTO vectors VALUES (?, ?)", vectors.items())
 
     def delete(self, keys: Iterable[bytes]) -> None:
-        """Delete the vectors with these keys."""
+        """Delete vectors."""
         self._change("DELETE FROM vectors WHERE key = ?", ((key,) for key in keys))
 
     def _change(self, statement: str, rows: Iterable[tuple[bytes, ...]]) -> None:
