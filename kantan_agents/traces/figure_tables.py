@@ -1,8 +1,7 @@
 """Tables with the statistics of each trace, and triggers that note changed traces.
 
-Other programs write to the same file without knowing these tables. Triggers run for every writer, in its
-transaction: they put a changed trace into ``CHANGED``. Until ``store_figures.keep_changed`` stores its
-statistics, readers compute them.
+Other programs do not know these tables, so triggers run for every writer, in its transaction. Readers compute
+the statistics of traces in ``CHANGED``.
 
 A version that computes them differently must rename the tables.
 """
@@ -14,13 +13,9 @@ import sqlite3
 from kantan_agents.traces.schema import count_existing
 
 CHANGED = "kantan_agents_changed"
-"""Traces with outdated statistics; ``unstorable`` if SQLite cannot hold them."""
 TRACE_FIGURES = "kantan_agents_trace_figures"
-"""Of each trace: latest start, number of spans, approximate bytes."""
 RUN_FIGURES = "kantan_agents_run_figures"
-"""Of each run, in order: the numbers for the statistics of prompts."""
 VERDICTS = "kantan_agents_verdicts"
-"""Of each score: the judged trace or, without one, the prompt."""
 
 TABLES = {
     CHANGED: "trace_id TEXT PRIMARY KEY, unstorable INTEGER NOT NULL DEFAULT 0",

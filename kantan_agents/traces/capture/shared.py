@@ -24,11 +24,7 @@ _LONG_ITEM: Final = 200
 
 
 class Shared:
-    """A content item that records share, such as a prompt or tools.
-
-    Most are encoded once and then are part of many records as the same object. ``stored`` is the recorder's
-    form, computed once.
-    """
+    """A content item that records share, such as a prompt; ``stored`` is the recorder's form."""
 
     # Not attrs, which msgspec would encode by itself.
     __slots__ = ("kind", "stored", "value")
@@ -52,10 +48,7 @@ class PackedRun(NamedTuple):
 
 
 def pack(data: Mapping[str, Any]) -> PackedRun:
-    """Return the stored form of a record.
-
-    It may contain ``Shared``, ``msgspec.Raw``, a ``datetime`` as start and unrounded seconds.
-    """
+    """Return the stored form of a record."""
     own = {
         **data,
         "model_calls": [_rounded(call) for call in data["model_calls"]],

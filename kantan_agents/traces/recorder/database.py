@@ -1,4 +1,4 @@
-"""The writing connection: opened on demand, closed if files are replaced."""
+"""The writing connection."""
 
 from __future__ import annotations
 
@@ -50,10 +50,7 @@ _CONTENT_PAUSE = 0.02
 
 
 class Database:
-    """The database file for the writing thread; not thread-safe.
-
-    ``replaced`` also counts moved, truncated and deleted files.
-    """
+    """The database file for the writing thread; not thread-safe."""
 
     def __init__(self, path: Path, *, adopt: bool = False, search_index: bool = True) -> None:
         self.replaced = 0
@@ -63,15 +60,10 @@ class Database:
         self._connection: GuardedConnection | None = None
         self._files: _Files | None = None
         self.changed_traces = 0
-        """A lower bound."""
         self.unindexed_traces = 0
-        """A lower bound."""
 
     def open(self) -> None:
-        """Open the file, unless it is open and still at the path.
-
-        ``sqlite3.Error``, ``OSError``: the database cannot be used now, or at all.
-        """
+        """Open the file, unless it is open and still at the path."""
         try:
             self._open()
         except sqlite3.OperationalError as error:
@@ -123,7 +115,7 @@ class Database:
         return self._connection is not None and _found_files(self._path) != self._files
 
     def close_replaced(self) -> bool:
-        """Close the connection if its files were replaced; return whether."""
+        """Close the connection if its files were replaced."""
         if not self.is_replaced():
             return False
         self._leave_replaced_files()
@@ -145,10 +137,7 @@ class Database:
         return self._connection
 
     def _leave_replaced_files(self) -> None:
-        """Close the connection; remove its log if SQLite would apply it to the new file.
-
-        ``sqlite3.OperationalError``: another process uses the removed log. The connection stays open.
-        """
+        """Close the connection; remove its log if SQLite would apply it to the new file."""
         connection, before = self._connection, self._files
         if connection is None or before is None:
             return
@@ -168,7 +157,6 @@ class Database:
             self._wait_for_content()
 
     def _has_new_log(self, before: _Files, now: _Files) -> bool:
-        """Return whether another connection started a log that this one cannot join."""
         is_same = now.log == before.log and now.index in (None, before.index)
         is_gone = now.log is None and now.index in (None, before.index)
         return not (is_same or is_gone) and not (now.log != before.log and _is_empty(_log_of(self._path)))

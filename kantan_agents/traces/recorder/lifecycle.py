@@ -1,4 +1,4 @@
-"""Flushes recorders when a loop, a worker or the process ends; handles forks."""
+"""Flushes recorders at the end; handles forks."""
 
 from __future__ import annotations
 

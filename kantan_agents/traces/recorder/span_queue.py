@@ -42,13 +42,8 @@ Item = Snapshot | FlushMarker
 class SpanQueue:
     """A bounded queue of snapshots and flush requests.
 
-    Attributes:
-        max_bytes: Limit for waiting and in-flight items, with their rows.
-        may_wait: Returns whether the caller may wait for the writer; starts it.
-        is_served: Returns whether the writer's thread runs.
-        on_drop: Called after the first of a series of drops.
-        lock: Held while items are removed.
-        version: Odd during a change. A read is consistent if it is even and the same before and after.
+    ``may_wait`` also starts the writer. ``version`` is odd during a change: a read is consistent if it is
+    even and the same before and after.
     """
 
     limit: int
@@ -154,7 +149,7 @@ class SpanQueue:
             self.on_drop()
 
     def put_back(self) -> None:
-        """Return unwritten in-flight items to the front of the queue."""
+        """Return unwritten in-flight items to the queue."""
         with self.modifying():
             waiting = [item for item in self.in_flight if not _is_abandoned(item)]
             self._items.extendleft(reversed(waiting))
@@ -227,7 +222,6 @@ class SpanQueue:
             self.on_drop()
 
     def _drop_excess(self, size: int, slots: int = 0) -> bool:
-        """Drop the oldest spans; return whether a series of drops starts."""
         was_dropping = self._dropping
         while len(self._items) + slots > self.limit or self._bytes + size > self._limit_bytes:
             if self._drop_oldest() is None and not self._drop_oldest_trace(size):
@@ -252,7 +246,6 @@ class SpanQueue:
         return True
 
     def _drop_oldest(self) -> SpanSnapshot | SettledSpan | CapturedRun | None:
-        """Drop the oldest span; retain traces and flushes before it."""
         while self._items:
             item = self._items.popleft()
             if isinstance(item, (*SPANS, CapturedRun)):

@@ -1,9 +1,7 @@
 """Selects the traces that meet a condition, latest first, with or without the search index.
 
-The index names traces that may contain a word. A frequent word is found sooner without it, so it may name
-only a limited number. If it exceeds the limit, that many of the latest traces are read, and the limit grows:
-about the time of the faster method. A few of the latest traces are read first: fast for any word, and enough
-for a frequent one.
+A frequent word is found sooner without the index. So a few of the latest traces are read first, and the index
+may name only a limited number. If it exceeds the limit, that many traces are read, and the limit grows.
 """
 
 from __future__ import annotations
@@ -27,7 +25,6 @@ _GROWTH = 4
 _MOST_UNINDEXED = 8_192
 
 NEWEST = 2**63 - 1
-"""The largest rowid."""
 
 _TRACES_OF_DOCUMENTS = (
     f"SELECT trace_id FROM main.{DOCUMENTS} WHERE document IN (SELECT value FROM json_each(?))"  # noqa: S608
@@ -48,8 +45,7 @@ def newest_first(
 ) -> Generator[sqlite3.Row, None, None]:
     """Yield ``position`` (the rowid) and ``id`` of the traces that meet the condition.
 
-    The connection is in a transaction, so that the index and the traces are consistent. ``condition`` is SQL
-    on ``main.traces t``, and requires ``words``.
+    The connection is in a transaction. ``condition`` is SQL on ``main.traces t``, and requires ``words``.
     """
     queries = [query for query in map(match_query, words) if query is not None]
     if queries:
@@ -100,14 +96,12 @@ def _between(oldest: int, newest: int) -> _Window:
 
 
 def _unindexed(connection: sqlite3.Connection) -> set[int] | None:
-    """Return None if there are too many."""
     query = f"SELECT trace_id FROM main.{UNINDEXED} LIMIT {_MOST_UNINDEXED + 1}"  # noqa: S608
     count = connection.execute(f"SELECT COUNT(*) FROM ({query})").fetchone()[0]  # noqa: S608
     return _positions(connection, query) if count <= _MOST_UNINDEXED else None
 
 
 def _found(connection: sqlite3.Connection, queries: Sequence[str], most: int) -> set[int] | None:
-    """Return None if each word is in more than ``most``."""
     found: set[int] | None = None
     for query in queries:
         documents = _documents(connection, query, most)
@@ -119,7 +113,6 @@ def _found(connection: sqlite3.Connection, queries: Sequence[str], most: int) ->
 
 
 def _documents(connection: sqlite3.Connection, query: str, most: int) -> list[int] | None:
-    """Return None if there are more than ``most``."""
     found: list[int] = []
     parts = connection.execute(f"SELECT part FROM main.{PARTS} ORDER BY part DESC").fetchall()  # noqa: S608
     for (part,) in parts:

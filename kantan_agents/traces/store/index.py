@@ -1,4 +1,4 @@
-"""Fills the search index in steps, for the recorder or ``TraceStore.build_index``."""
+"""Fills the search index in steps."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ class _Trace:
     note: int
     last_seq: int
     spans: tuple[tuple[int, int], ...]
-    """Rowid and size of each."""
 
     @property
     def size(self) -> int:
@@ -76,7 +75,7 @@ def index_new(path: Place, seconds: float, at_least: int) -> bool:
 
 
 def index_some(connection: sqlite3.Connection, most: int = _TRACES_AT_ONCE) -> tuple[int, int]:
-    """Index up to ``most`` traces, inside a transaction; return how many are done and skipped."""
+    """Index some traces, inside a transaction."""
     chosen = [*_fitting(_to_index(connection, _notes(connection, min(most, _TRACES_AT_ONCE))))]
     texts = [(trace, indexed_text(_texts(connection, trace))) for trace in chosen]
     skipped = [(trace.note,) for trace, text in texts if len(text) > _LONGEST]

@@ -46,14 +46,14 @@ class PromptTexts:
 
 
 def prompts_with_id(connection: sqlite3.Connection, prompt_id: str) -> list[PromptRecord]:
-    """Return the prompts of an id, the oldest first; users may reuse an id."""
+    """Return the prompts of an id, the oldest first."""
     if not has_run_tables(connection):
         return []
     return list(_prompts(body for (body,) in connection.execute(_BY_ID, (prompt_id,))))
 
 
 def texts_by_version(connection: sqlite3.Connection, name: str | None) -> Mapping[PromptVersion, PromptTexts]:
-    """Return the prompts by name and version; ``name`` restricts them."""
+    """Return the prompts by name and version."""
     if not has_run_tables(connection):
         return {}
     found: dict[PromptVersion, PromptTexts] = {}

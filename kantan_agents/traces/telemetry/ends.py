@@ -60,7 +60,7 @@ class Ends:
             _fail(opened, seen)
 
     def finish(self, opened: Open, ended: int) -> None:
-        """Set all attributes, and end a span at ``ended`` (nanoseconds since 1970)."""
+        """Set all attributes, and end a span at ``ended`` (nanoseconds)."""
         span = opened.span
         if opened.is_recording:
             said: dict[str, Any] = {
@@ -184,7 +184,6 @@ def _note_run(metadata: dict[str, Any], opened: Open, *, is_own: bool) -> None:
 
 
 def _note_cut(reason: str, opened: Open) -> None:
-    """Note a cut answer; on a model call also as finish reason."""
     said = {names.FINISH_REASONS: [reason]}
     opened.span.add_event(names.CUT_OFF, said)
     if opened.operation == names.CHAT:
