@@ -13,9 +13,12 @@ import sqlite3
 from kantan_agents.traces.schema import count_existing
 
 CHANGED = "kantan_agents_changed"
+"""Traces with outdated statistics; ``unstorable`` if SQLite cannot hold them."""
 TRACE_FIGURES = "kantan_agents_trace_figures"
+"""Of each trace: latest start, number of spans, approximate bytes."""
 RUN_FIGURES = "kantan_agents_run_figures"
 VERDICTS = "kantan_agents_verdicts"
+"""Of each score: the judged trace or, without one, the prompt."""
 
 TABLES = {
     CHANGED: "trace_id TEXT PRIMARY KEY, unstorable INTEGER NOT NULL DEFAULT 0",

@@ -39,7 +39,7 @@ class Recorder(Protocol):
         """Return whether this thread holds a lock of the recorder."""
 
     def defer(self, action: Callable[[], None]) -> bool:
-        """Call ``action`` when this thread leaves the lock."""
+        """Call ``action`` when this thread leaves the lock; return False if it holds none."""
 
     def misses(self, trace_id: str) -> bool:
         """Return whether it missed the start of this open trace; False after a shutdown."""

@@ -15,8 +15,11 @@ from contextlib import suppress
 from kantan_agents.traces.schema import count_existing
 
 UNINDEXED = "kantan_agents_unindexed"
+"""Traces with unindexed text; ``skipped`` if it is too long."""
 DOCUMENTS = "kantan_agents_indexed"
+"""A trace's rowid in a part, with its spans up to an ``ingest_seq``."""
 PARTS = "kantan_agents_index_parts"
+"""The parts: number, documents ever added, and their characters."""
 
 _PART = "kantan_agents_index_part_"
 # The rowids of a part start at its number times this.

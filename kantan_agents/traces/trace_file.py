@@ -104,4 +104,5 @@ def connect_file(path: Path, mode: str, wait: float, *, any_thread: bool = False
 
 
 def _is_open(path: Path) -> bool:
+    """Return whether another process has it open, or left a log to read."""
     return any(Path(f"{path}{suffix}").exists() for suffix in ("-wal", "-shm", "-journal"))

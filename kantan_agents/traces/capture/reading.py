@@ -31,7 +31,10 @@ class UnknownVersionError(ValueError):
 
 
 def run_record(run_id: str, trace_id: str, data: Mapping[str, Any], resolve: Resolve) -> RunRecord:
-    """Return the record of a run; raise UnknownVersionError for an unknown format."""
+    """Return the record of a run; raise UnknownVersionError for an unknown format.
+
+    Damaged data raises LookupError, TypeError, ValueError, AttributeError or OverflowError.
+    """
     _check_version(data)
     return _Reader(data, resolve).run(run_id, trace_id)
 

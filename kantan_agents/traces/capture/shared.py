@@ -48,7 +48,10 @@ class PackedRun(NamedTuple):
 
 
 def pack(data: Mapping[str, Any]) -> PackedRun:
-    """Return the stored form of a record."""
+    """Return the stored form of a record.
+
+    It may contain ``Shared``, ``msgspec.Raw``, a ``datetime`` as start and unrounded seconds.
+    """
     own = {
         **data,
         "model_calls": [_rounded(call) for call in data["model_calls"]],

@@ -1,5 +1,7 @@
 """A connection to Postgres with the used part of ``sqlite3.Connection``.
 
+The driver's errors become sqlite3's, without the password.
+
 A transaction that writes waits for a server lock. So traces and spans are numbered in the order in which they
 become visible, whatever the clocks of the writers show. Followers, pages and rollouts rely on that.
 """
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 OLDEST: Final = 160_000
 
 WRITE_LOCK: Final = 0x6B616E74616E
+"""The advisory lock of transactions that write."""
 
 _IDLE_SECONDS: Final = 60
 # A suspended writer would hold its locks.
@@ -58,7 +61,7 @@ def _row_type(names: tuple[str, ...]) -> type[Row]:
 
 
 class ServerCursor:
-    """The used part of ``sqlite3.Cursor``."""
+    """The used part of ``sqlite3.Cursor``; all rows are in memory."""
 
     def __init__(self, connection: ServerConnection) -> None:
         self.row_factory: Any = Row

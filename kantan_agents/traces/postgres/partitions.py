@@ -59,7 +59,7 @@ def bytes_of_tables(connection: sqlite3.Connection) -> int:
 
 
 def create_partitions(connection: ServerConnection, weeks: Iterable[date]) -> None:
-    """Create missing partitions, outside a transaction."""
+    """Create missing partitions, outside a transaction; without one, spans are undated."""
     for week in sorted(set(weeks) - {NO_WEEK}):
         statement = (
             f"CREATE TABLE IF NOT EXISTS {name_of(week)} PARTITION OF spans "

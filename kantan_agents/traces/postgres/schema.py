@@ -158,6 +158,7 @@ def migrate(connection: ServerConnection, *, adopt: bool, search_index: bool = T
 
 
 def _check_rights(connection: ServerConnection) -> None:
+    """Raise ServerError if the tables may be in a schema that the user cannot see."""
     row = connection.native(_CLOSED_SCHEMAS).fetchone()
     user, schema, closed = row or (None, "", [])
     if closed:

@@ -12,7 +12,11 @@ _LOCKED: Final = ("55P03", "40P01", "40001")
 
 
 class ServerError(sqlite3.OperationalError):
-    """An error of the server; ``sqlstate`` is None if it did not answer."""
+    """An error of the server or the connection.
+
+    Attributes:
+        sqlstate: None if the server did not answer.
+    """
 
     def __init__(self, message: str, sqlstate: str | None = None) -> None:
         super().__init__(message)

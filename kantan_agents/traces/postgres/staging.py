@@ -85,7 +85,7 @@ def stored_trace(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def stored_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Make the values of a span storable."""
+    """Make the values of a span storable, and add its folded strings."""
     stored = [storable_text(value) if isinstance(value, str) else value for value in values]
     for place in _JSON:
         text = stored[place]

@@ -149,6 +149,7 @@ class BatchWriter:
             self._queue.remove_in_flight(item for item, _ in rows)
 
     def _write_parts(self, rows: list[tuple[Item, Any]]) -> None:
+        """Write repaired rows; bisect those that the database rejects."""
         refused: list[tuple[Item, Exception]] = []
         parts = [[(item, _repaired(row)) for item, row in rows]]
         while parts:

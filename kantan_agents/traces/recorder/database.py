@@ -50,7 +50,10 @@ _CONTENT_PAUSE = 0.02
 
 
 class Database:
-    """The database file for the writing thread; not thread-safe."""
+    """The database file for the writing thread; not thread-safe.
+
+    ``replaced`` also counts moved, truncated and deleted files.
+    """
 
     def __init__(self, path: Path, *, adopt: bool = False, search_index: bool = True) -> None:
         self.replaced = 0
@@ -60,7 +63,9 @@ class Database:
         self._connection: GuardedConnection | None = None
         self._files: _Files | None = None
         self.changed_traces = 0
+        """A lower bound."""
         self.unindexed_traces = 0
+        """A lower bound."""
 
     def open(self) -> None:
         """Open the file, unless it is open and still at the path."""
@@ -115,7 +120,7 @@ class Database:
         return self._connection is not None and _found_files(self._path) != self._files
 
     def close_replaced(self) -> bool:
-        """Close the connection if its files were replaced."""
+        """Close the connection if its files were replaced; return whether."""
         if not self.is_replaced():
             return False
         self._leave_replaced_files()
@@ -137,7 +142,10 @@ class Database:
         return self._connection
 
     def _leave_replaced_files(self) -> None:
-        """Close the connection; remove its log if SQLite would apply it to the new file."""
+        """Close the connection; remove its log if SQLite would apply it to the new file.
+
+        ``sqlite3.OperationalError``: another process uses the removed log. The connection stays open.
+        """
         connection, before = self._connection, self._files
         if connection is None or before is None:
             return
@@ -157,6 +165,7 @@ class Database:
             self._wait_for_content()
 
     def _has_new_log(self, before: _Files, now: _Files) -> bool:
+        """Return whether another connection started a log that this one cannot join."""
         is_same = now.log == before.log and now.index in (None, before.index)
         is_gone = now.log is None and now.index in (None, before.index)
         return not (is_same or is_gone) and not (now.log != before.log and _is_empty(_log_of(self._path)))

@@ -31,7 +31,7 @@ def mask_text(text: str) -> str:
 
 
 def mask_data(data: Any, mask_value: Callable[[str], str] = mask_text, name: str = "") -> Any:
-    """Mask secrets in JSON data."""
+    """Mask secrets in JSON data: in values, in keys, and by their names."""
     if isinstance(data, str):
         return MASK if is_named_secret(name, data) else mask_value(data)
     if isinstance(data, dict):

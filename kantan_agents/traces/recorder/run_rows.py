@@ -18,7 +18,10 @@ TRUNCATED: Final = "long texts were truncated: KANTAN_LLM_TRACING_MAX_CHARS is s
 
 
 class Content(NamedTuple):
-    """A stored content item; ``hash`` is the SHA-256 of its canonical JSON."""
+    """A stored content item; ``hash`` is the SHA-256 of its canonical JSON.
+
+    ``body`` is that JSON; empty if it consists of ``parts``.
+    """
 
     hash: bytes
     kind: str

@@ -222,6 +222,7 @@ class SpanQueue:
             self.on_drop()
 
     def _drop_excess(self, size: int, slots: int = 0) -> bool:
+        """Drop the oldest spans; return whether a series of drops starts."""
         was_dropping = self._dropping
         while len(self._items) + slots > self.limit or self._bytes + size > self._limit_bytes:
             if self._drop_oldest() is None and not self._drop_oldest_trace(size):

@@ -45,7 +45,8 @@ def newest_first(
 ) -> Generator[sqlite3.Row, None, None]:
     """Yield ``position`` (the rowid) and ``id`` of the traces that meet the condition.
 
-    The connection is in a transaction. ``condition`` is SQL on ``main.traces t``, and requires ``words``.
+    The connection is in a transaction, so that the index and the traces are consistent. ``condition`` is SQL
+    on ``main.traces t``, and requires ``words``.
     """
     queries = [query for query in map(match_query, words) if query is not None]
     if queries:
@@ -96,12 +97,14 @@ def _between(oldest: int, newest: int) -> _Window:
 
 
 def _unindexed(connection: sqlite3.Connection) -> set[int] | None:
+    """Return None if there are too many."""
     query = f"SELECT trace_id FROM main.{UNINDEXED} LIMIT {_MOST_UNINDEXED + 1}"  # noqa: S608
     count = connection.execute(f"SELECT COUNT(*) FROM ({query})").fetchone()[0]  # noqa: S608
     return _positions(connection, query) if count <= _MOST_UNINDEXED else None
 
 
 def _found(connection: sqlite3.Connection, queries: Sequence[str], most: int) -> set[int] | None:
+    """Return None if each word is in more than ``most``."""
     found: set[int] | None = None
     for query in queries:
         documents = _documents(connection, query, most)
@@ -113,6 +116,7 @@ def _found(connection: sqlite3.Connection, queries: Sequence[str], most: int) ->
 
 
 def _documents(connection: sqlite3.Connection, query: str, most: int) -> list[int] | None:
+    """Return None if there are more than ``most``."""
     found: list[int] = []
     parts = connection.execute(f"SELECT part FROM main.{PARTS} ORDER BY part DESC").fetchall()  # noqa: S608
     for (part,) in parts:

@@ -124,6 +124,7 @@ def _oldest_of(server: ServerConnection, newest: int, size: int) -> int | None:
 
 
 def _candidates(server: ServerConnection, words: Sequence[str]) -> set[str] | None:
+    """Return None if the index is missing or saves nothing."""
     if not has_trigrams(server):
         return None
     found: set[str] | None = None

@@ -75,7 +75,7 @@ def index_new(path: Place, seconds: float, at_least: int) -> bool:
 
 
 def index_some(connection: sqlite3.Connection, most: int = _TRACES_AT_ONCE) -> tuple[int, int]:
-    """Index some traces, inside a transaction."""
+    """Index up to ``most`` traces, inside a transaction; return how many are done and skipped."""
     chosen = [*_fitting(_to_index(connection, _notes(connection, min(most, _TRACES_AT_ONCE))))]
     texts = [(trace, indexed_text(_texts(connection, trace))) for trace in chosen]
     skipped = [(trace.note,) for trace, text in texts if len(text) > _LONGEST]

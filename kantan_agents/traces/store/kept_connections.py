@@ -49,7 +49,7 @@ class KeptConnections:
         return None
 
     def give_back(self, connection: sqlite3.Connection, identity: Identity | None) -> None:
-        """Return a connection."""
+        """Return a connection; ``identity`` is the file before it was opened."""
         if identity is None or len(self._idle) >= _MOST:
             connection.close()
             return

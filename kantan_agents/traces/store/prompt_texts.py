@@ -46,7 +46,7 @@ class PromptTexts:
 
 
 def prompts_with_id(connection: sqlite3.Connection, prompt_id: str) -> list[PromptRecord]:
-    """Return the prompts of an id, the oldest first."""
+    """Return the prompts of an id, the oldest first; users may reuse an id."""
     if not has_run_tables(connection):
         return []
     return list(_prompts(body for (body,) in connection.execute(_BY_ID, (prompt_id,))))

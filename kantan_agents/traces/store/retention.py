@@ -20,7 +20,7 @@ _TIME_ORDERED = 7
 
 @attrs.frozen
 class Retention:
-    """The limits of a file; a trace is deleted if it exceeds any."""
+    """The limits of a file, of which ``max_size`` is in bytes; a trace is deleted if it exceeds any."""
 
     older_than: timedelta | None = None
     keep: int | None = None

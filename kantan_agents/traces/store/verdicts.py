@@ -24,7 +24,7 @@ class Answers:
         self._with_inner_runs = traces_with_inner_runs(connection)
 
     def judged_by(self, trace_id: str, span_id: str) -> AgentRun | None:
-        """Return the judged run."""
+        """Return the run in the trace that the judge names, otherwise around the verdict."""
         runs = self.runs_in(trace_id)
         if runs is None:
             return None

@@ -60,7 +60,7 @@ class Ends:
             _fail(opened, seen)
 
     def finish(self, opened: Open, ended: int) -> None:
-        """Set all attributes, and end a span at ``ended`` (nanoseconds)."""
+        """Set all attributes, and end a span at ``ended`` (nanoseconds since 1970)."""
         span = opened.span
         if opened.is_recording:
             said: dict[str, Any] = {

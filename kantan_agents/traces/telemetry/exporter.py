@@ -270,6 +270,7 @@ def _check_provider(option: str, provider: Any, method: str) -> None:
 
 
 def _set_up(provider: Any) -> Any:
+    """Return a global provider that the application set; None for the placeholders of the API."""
     return (
         None
         if type(provider).__module__.startswith(("opentelemetry.trace", "opentelemetry.metrics"))

@@ -35,6 +35,7 @@ def _joins_run(data: Any, parent: Open) -> bool:
 
 
 def _is_of_run_or_call(data: Any, parent: Open) -> bool:
+    """Return whether it has the run's input and answer, or is inside a middleware's call."""
     return isinstance(data, GenerationSpanData) or parent.operation == names.CHAT
 
 
