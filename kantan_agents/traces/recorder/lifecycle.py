@@ -1,4 +1,4 @@
-"""Flushes recorders at the end; handles forks."""
+"""Flushes recorders when a loop, a worker or the process ends; handles forks."""
 
 from __future__ import annotations
 

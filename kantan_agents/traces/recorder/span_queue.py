@@ -149,7 +149,7 @@ class SpanQueue:
             self.on_drop()
 
     def put_back(self) -> None:
-        """Return unwritten in-flight items to the queue."""
+        """Return unwritten in-flight items to the front of the queue."""
         with self.modifying():
             waiting = [item for item in self.in_flight if not _is_abandoned(item)]
             self._items.extendleft(reversed(waiting))

@@ -29,7 +29,7 @@ def export_pages(
 ) -> Generator[list[dict[str, Any]], None, None]:
     """Yield pages of traces; in between, the file is open but not locked.
 
-    Each page may be requested from another thread.
+    Each page may be requested from another thread. Traces deleted in the meantime are omitted.
     """
     with reading(path, any_thread=True) as connection:
         trace_ids = engine_of(path).find(connection, filters, limit, tz, NEWEST)

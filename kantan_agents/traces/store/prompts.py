@@ -159,7 +159,7 @@ class _Group:
 
 
 def prompt_stats(connection: sqlite3.Connection, prompt: str | None) -> list[PromptStats]:
-    """Return the statistics of each version."""
+    """Return the statistics of each version, in the order of first runs."""
     connection.execute("BEGIN")  # one state for the following statements
     is_kept = has_figures(connection)
     groups = _kept_groups(connection, prompt) if is_kept else {}
