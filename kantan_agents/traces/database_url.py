@@ -1,4 +1,4 @@
-"""``Place``, the location of a trace database: a file or a ``PostgresUrl``."""
+"""The location of a trace database."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import attrs
 from kantan_agents.errors import InvalidOptionError
 
 DEFAULT_PATH: Final = "traces.sqlite3"
-"""Relative to the working directory."""
 
 _SCHEMES: Final = ("postgresql://", "postgres://")
 _HIDDEN: Final = "***"
@@ -32,9 +31,6 @@ class PostgresUrl:
     """The URL of a database in Postgres.
 
     ``str`` and ``repr`` omit the password, so messages, logs and traces never contain it.
-
-    Attributes:
-        secret: The complete URL, with the password.
     """
 
     secret: str
@@ -81,7 +77,7 @@ Place: TypeAlias = Path | PostgresUrl
 
 
 def is_url(place: object) -> bool:
-    """Return whether ``place`` is a URL rather than a path."""
+    """Return whether ``place`` is a URL."""
     return isinstance(place, PostgresUrl) or (isinstance(place, str) and place.startswith(_SCHEMES))
 
 
@@ -104,11 +100,7 @@ def as_url(place: object, option: str = "path") -> PostgresUrl:
 
 
 def as_place(place: str | os.PathLike[str] | PostgresUrl) -> Place:
-    """Return the URL, or the absolute path of a file.
-
-    Raises:
-        InvalidOptionError: E75, another kind of URL, no database, or ``key=value`` pairs.
-    """
+    """Return the URL, or the absolute path of a file; raise E75 for anything else."""
     if isinstance(place, PostgresUrl) or is_url(place):
         return as_url(place)
     check_path(place)

@@ -1,8 +1,7 @@
 """Tables with the statistics of each trace, and triggers that note changed traces.
 
-Other programs write to the same file without knowing these tables. Triggers run for every writer, in its
-transaction: they put a changed trace into ``CHANGED``. Until ``store_figures.keep_changed`` stores its
-statistics, readers compute them.
+Other programs do not know these tables, so triggers run for every writer, in its transaction. Readers compute
+the statistics of traces in ``CHANGED``.
 
 A version that computes them differently must rename the tables.
 """
@@ -18,7 +17,6 @@ CHANGED = "kantan_agents_changed"
 TRACE_FIGURES = "kantan_agents_trace_figures"
 """Of each trace: latest start, number of spans, approximate bytes."""
 RUN_FIGURES = "kantan_agents_run_figures"
-"""Of each run, in order: the numbers for the statistics of prompts."""
 VERDICTS = "kantan_agents_verdicts"
 """Of each score: the judged trace or, without one, the prompt."""
 

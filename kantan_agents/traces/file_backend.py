@@ -1,7 +1,4 @@
-"""``FileBackend``: everything that differs between a file and Postgres.
-
-The SQL of readers and writers does not: ``postgres/dialect.py`` translates it.
-"""
+"""Everything that differs between a file and Postgres, except SQL."""
 
 from __future__ import annotations
 
@@ -28,19 +25,13 @@ from kantan_agents.traces.trace_file import (
 )
 
 Identity = tuple[int, int]
-"""Device and inode of a file."""
 
 _SPANS: Final = COLUMNS["spans"]
 _ROWS_PER_STATEMENT: Final = 50
 
 
 class FileBackend:
-    """A trace database in a file.
-
-    Attributes:
-        file: None for a database in Postgres.
-        text: The path or the URL, with its password.
-    """
+    """A trace database; ``text`` is the path, or the URL with its password."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -58,16 +49,9 @@ class FileBackend:
         keep_log: bool = False,
         is_long: bool = False,  # noqa: ARG002 - of a server
     ) -> sqlite3.Connection:
-        """Open an existing database for changes.
+        """Open an existing database for changes; with ``is_long``, a server may be silent.
 
-        Args:
-            wait: Seconds to wait for other writers.
-            keep_log: Whether another connection checkpoints the write-ahead log.
-            is_long: Whether a statement may take long, so that a server may be silent.
-
-        Raises:
-            TraceDatabaseError: E60, the file is missing, or the default file is a link.
-            sqlite3.Error: The database cannot be opened.
+        ``keep_log``: another connection checkpoints the write-ahead log.
         """
         refused = why_refused(self.path)
         if refused is not None:
@@ -87,13 +71,7 @@ class FileBackend:
         (create_views if views else prepare)(connection, by_trace=by_trace)
 
     def make_tables(self, *, adopt: bool = False) -> None:
-        """Create missing tables; with ``adopt``, in another program's database.
-
-        Raises:
-            PostgresMissingError: E140, the Postgres driver is not installed.
-            sqlite3.Error: The database cannot be used, or is another program's.
-            OSError: The file cannot be created, or the default file is a link.
-        """
+        """Create missing tables; with ``adopt``, in another program's database."""
         refused = why_refused(self.path)
         if refused is not None:
             raise PermissionError(refused)
@@ -148,7 +126,7 @@ class FileBackend:
         return self.path.is_dir() or self.path.stat().st_size > 0
 
     def identity(self) -> Identity | None:
-        """Return the identity of the file now at the path, or None."""
+        """Return the identity of the current file, or None."""
         try:
             found = self.path.stat()
         except OSError:

@@ -1,4 +1,4 @@
-"""The data of a run's final span, for readers of SDK spans and for the database."""
+"""The data of a run's final span."""
 
 from __future__ import annotations
 
@@ -17,12 +17,10 @@ Messages = Sequence[Mapping[str, Any]] | None
 class GenerationSpanData(agents.GenerationSpanData):
     """The user's input and the final output of a run, on its final ``generation`` span (spec 5.3).
 
-    - Input and output are messages: instrumentations fail on other types. They are created on first access,
-      as copies, because a trace processor may change them.
-    - kantan-llm's search and analysis look for the plain values; ``recorded`` returns these.
-    - ``model`` is the agent's name: instrumentations require one, but a model's name would count as one more
-      model call. kantan-llm's database stores none.
-    - Some instrumentations compare class names, so this has the SDK's.
+    Instrumentations fail on other types than messages, require a ``model``, and compare class names. A
+    model's name would count as one more model call, so it is the agent's; the database stores none. Messages
+    are copies, because a trace processor may change them. kantan-llm looks for the plain values of
+    ``recorded``.
     """
 
     def __init__(

@@ -34,8 +34,7 @@ if hasattr(os, "register_at_fork"):
 def new_run_id() -> str:
     """Return a UUIDv7 (RFC 9562) as 32 hexadecimal digits.
 
-    It has 48 bits of milliseconds, 12 of their fraction, 62 random. Within a process, ids are strictly
-    increasing, even if the clock goes back.
+    Within a process, ids are strictly increasing, even if the clock goes back.
     """
     stamp = _clock.now()
     random = int.from_bytes(os.urandom(8), "big") >> 2

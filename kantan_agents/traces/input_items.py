@@ -35,7 +35,7 @@ def _items(recorded: str) -> list[Mapping[str, Any]]:
 
 
 def item_text(item: Mapping[str, Any]) -> str:
-    """Return a message with its role, a tool call or a tool's output."""
+    """Return an item as text."""
     if "role" in item and (content := text_of(item.get("content"), " ")):
         return f"{item['role']}: {content}"
     if is_call(item):

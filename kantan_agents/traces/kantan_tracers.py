@@ -1,8 +1,7 @@
 """Makes kantan-llm's tracers work with the runs of this library.
 
-``SQLiteTracer`` opens its connection in the thread that ends the first span, and sqlite3 rejects all others.
-A sync ``run`` ends its spans on the background loop's thread, so its spans would be lost or the caller could
-not search. So the tracer gets a connection for all threads, guarded by a lock.
+``SQLiteTracer`` opens its connection in the thread that ends the first span, and sqlite3 rejects all others,
+such as the background loop's. So the tracer gets a connection for all threads, guarded by a lock.
 
 Tracers get strings on a final span: they find no rubric in messages, and no words that JSON escapes.
 """
@@ -59,7 +58,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def share_sqlite_tracers() -> None:
-    """Let all threads use each ``SQLiteTracer``, and give tracers strings."""
+    """Let all threads use each ``SQLiteTracer``."""
     # The SDK has no public access to its processors.
     multi = getattr(get_trace_provider(), "_multi_processor", None)
     for processor in getattr(multi, "_processors", ()):
@@ -138,8 +137,6 @@ def _with_texts(method: Callable[[Any], None]) -> Callable[[Any], None]:
 
 
 class _WithTexts:
-    """The final span as kantan-llm expects it."""
-
     def __init__(self, span: Any) -> None:
         self._span = span
 

@@ -1,4 +1,4 @@
-"""The metadata keys and span names of this library (spec 2.3 to 2.8, 4)."""
+"""The metadata keys and span names (spec 2.3 to 2.8, 4)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ from typing import Any
 from kantan_agents.core.prompt import Prompt, hash_text
 
 REFUSAL_SPAN = "tool_refused"
-"""Span of a call that the tool rules deny."""
 
 RUN_SPAN = "agent_run"
-"""Span of a run inside an open trace, or of a handoff target."""
 
 JUDGE_SPAN = "judge"
-"""Span with a rubric."""
 
 STOP_SPAN = "stopped_after_turn"
-"""Span of a stream that its reader stopped after a turn."""
 
 RECOVERY_SPAN = "went_on"
 """Span of a durable run that resumes in another process."""
@@ -26,16 +22,13 @@ RECOVERY_SPAN = "went_on"
 PROMPT_META_PREFIX = "prompt_meta_"
 
 ROLLOUT = "rollout"
-"""The rollout that chose the run's arm."""
 ARM = "arm"
 ARM_SHARE = "arm_share"
 """Probability of the arm, 0 to 1; missing if it was not sampled."""
 ROLLOUT_UNIT = "rollout_unit"
 """Pseudonym of the sampling unit: 16 hexadecimal digits."""
 NOT_DRAWN = "rollout_not_drawn"
-"""Why the arm was not sampled."""
 COMMAND_MODEL = "kantan_agents_command_model"
-"""The model that a command's file chose."""
 CHOSEN_KEYS = (ROLLOUT, ARM, ARM_SHARE, ROLLOUT_UNIT, NOT_DRAWN, COMMAND_MODEL)
 """A run that resumes from a state retains these."""
 
@@ -89,10 +82,7 @@ def hosted_prompt_metadata(prompt: Any) -> dict[str, str]:
 
 
 def prompt_metadata(agent_name: str, instructions: str | Prompt, hosted: Any = None) -> dict[str, Any]:
-    """Return the standard keys that are equal in every run of an agent (spec 4.1, 4.2).
-
-    Without instructions, ``hosted`` gives id and version.
-    """
+    """Return the standard keys that are equal in every run of an agent (spec 4.1, 4.2)."""
     if hosted is not None:
         return _with_hosted_prompt(agent_name, instructions, hosted)
     if not isinstance(instructions, Prompt):

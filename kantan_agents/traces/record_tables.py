@@ -1,7 +1,6 @@
 """Tables for the complete records of runs, in kantan-llm's file.
 
-Each content item, such as a prompt or a tool definition, is stored once. Triggers count its uses, even when
-another program deletes a trace.
+Each content item is stored once. Triggers count its uses, even when another program deletes a trace.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from typing import Final
 from kantan_agents.traces.schema import count_existing
 
 CONTENTS: Final = "kantan_agents_contents"
-"""By the SHA-256 of their canonical JSON; ``parts`` are ids of components."""
 RUNS: Final = "kantan_agents_runs"
 """Numbers in ``body`` index the ids in ``contents``."""
 
@@ -48,7 +46,7 @@ STATEMENTS: Final = {
 
 
 def has_records(connection: sqlite3.Connection) -> bool:
-    """Return whether the tables and the triggers for their counts exist."""
+    """Return whether the tables and triggers exist."""
     return count_existing(connection, STATEMENTS) == len(STATEMENTS)
 
 

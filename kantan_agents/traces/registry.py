@@ -13,7 +13,7 @@ from kantan_agents.traces.database_url import Place
 
 
 class Recorder(Protocol):
-    """The interface of a recorder; the recorder's module imports this one."""
+    """The interface of a recorder."""
 
     @property
     def path(self) -> Path:
@@ -27,7 +27,7 @@ class Recorder(Protocol):
         """Wait until everything is written."""
 
     def start_flush(self) -> Callable[[float], bool]:
-        """Start to write; return a function that waits for the given seconds."""
+        """Start to write; return a function that waits."""
 
     def prepare_read(self, timeout: float) -> None:
         """Flush before a read, or if the file was replaced."""
@@ -67,7 +67,7 @@ class Exporter(Protocol):
     """Sends traces to a service that may be down; only the process exit waits."""
 
     def start_flush(self) -> Callable[[float], bool]:
-        """Start to send; return a function that waits for the given seconds."""
+        """Start to send; return a function that waits."""
 
     def log_unwritten(self) -> None:
         """Log the spans that will be lost."""
@@ -81,7 +81,7 @@ _exporters: WeakSet[Exporter] = WeakSet()
 
 
 class Main:
-    """The last recorder of ``record_traces``, and whether its loss was logged."""
+    """The last recorder of ``record_traces``."""
 
     recorder: ref[Recorder] | None = None
     is_known_lost = False

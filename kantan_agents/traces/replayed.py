@@ -6,7 +6,6 @@ from contextlib import suppress
 from typing import Any, Final
 
 REPLAYED: Final = "_kantan_replayed"
-"""An attribute of the span's data."""
 
 
 def mark_replayed(span: Any) -> None:

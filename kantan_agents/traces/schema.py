@@ -1,4 +1,4 @@
-"""The trace database file: kantan-llm's tables, more indexes, write permission."""
+"""The trace database file."""
 
 from __future__ import annotations
 
@@ -104,10 +104,6 @@ def make_tables(path: Path, *, adopt: bool = False) -> None:
     """Create the tables; add columns that an older version lacks.
 
     kantan-llm's tracer does it, because kantan-llm defines the tables. Only the owner can read a new file.
-
-    Raises:
-        sqlite3.Error: The file cannot be used, or is another program's (without ``adopt``).
-        OSError: The file cannot be created.
     """
     create_private(path)
     connection = sqlite3.connect(str(path.absolute()))

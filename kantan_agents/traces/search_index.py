@@ -1,11 +1,8 @@
 """The tables of the search index, and triggers that note unindexed traces.
 
-The index names traces that may contain a word. Each is then searched, so outdated entries do no harm.
-Triggers run for every writer, in its transaction, without FTS5: a trace with unindexed text is in
-``UNINDEXED`` and always searched.
-
-FTS5 cannot delete an entry without its original text. Therefore the index consists of parts, each a table,
-which is dropped when most of its documents are gone.
+Each named trace is searched again, so outdated entries do no harm. Triggers run for every writer, in its
+transaction, without FTS5: a trace in ``UNINDEXED`` is always searched. FTS5 cannot delete an entry without
+its original text, so a part, which is a table, is dropped when most of its documents are gone.
 
 A version that fills the index differently must rename the tables.
 """
@@ -63,7 +60,6 @@ DAMAGED = (
     "the search index is damaged; remove it with `kantan-agents traces index --remove`, and build it again"
     " with `kantan-agents traces index`"
 )
-"""Logged if FTS5 cannot read or change a part."""
 
 # Without positions, which take most space. The text is in lower case.
 _OPTIONS = "text, content='', columnsize=0, detail=none, tokenize='trigram case_sensitive 1'"

@@ -120,11 +120,11 @@ def _span_error(run: Run, error: BaseException) -> Any:
 
 
 def record_final_output(run: Run) -> None:
-    """Start the final ``generation`` span with the user's input and the final output (spec 5.3).
+    """Start the final ``generation`` span, which ends with the run (spec 5.3).
 
-    It ends with the run. kantan-llm's keyword search reads it, because ``response`` spans have neither. A
-    rubric is also on a ``custom`` span named ``judge``, for ``kantan_llm.tracing.analysis``. Without
-    sensitive data, the span is empty.
+    kantan-llm's keyword search reads it, because ``response`` spans have neither input nor output. A rubric
+    is also on a ``custom`` span, for ``kantan_llm.tracing.analysis``. Without sensitive data, the span is
+    empty.
     """
     result = run.result
     if not run.records_sensitive_data:
@@ -149,10 +149,7 @@ def _declared_type(result: Any) -> Any:
 
 
 def record_recovery(run: Run, attempt: int, steps: int, elapsed: float) -> None:
-    """Record on a ``custom`` span that this process resumes a run.
-
-    ``attempt`` counts processes, ``steps`` the calls that it did not repeat, ``elapsed`` seconds.
-    """
+    """Record on a ``custom`` span that this process resumes a run; ``elapsed`` is in seconds."""
     data = {"agent_run_id": run.id, "attempt": attempt, "steps": steps, "elapsed": round(elapsed, 3)}
     with custom_span(RECOVERY_SPAN, data, disabled=run.run_config.tracing_disabled):
         pass
@@ -220,7 +217,6 @@ def _with_comment(rubric: dict[str, Any]) -> dict[str, Any]:
 
 
 def _log_lost_recorder(trace_id: str) -> None:
-    """Log once (E66)."""
     recorder = main_recorder()
     if recorder is None or Main.is_known_lost or not recorder.misses(trace_id):
         return

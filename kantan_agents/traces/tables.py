@@ -1,7 +1,6 @@
 """The layout of kantan-llm's tables, and temporary views that add missing parts.
 
-The views have the names of the tables, so kantan-llm's search works unchanged. They exist only on the
-connection.
+The views have the names of the tables, so kantan-llm's search works unchanged.
 """
 
 from __future__ import annotations
@@ -55,18 +54,14 @@ _MOST_KNOWN = 16
 
 @attrs.frozen
 class _Layout:
-    """The columns of both tables; empty for a missing table."""
-
     columns: Mapping[str, frozenset[str]]
     has_index_by_trace: bool
 
     def lacks(self, table: str, columns: Mapping[str, tuple[str, ...]]) -> list[str]:
-        """Return the missing items of ``columns``."""
         return [column for column in columns[table] if column not in self.columns[table]]
 
     @property
     def has_all_columns(self) -> bool:
-        """Whether no column is missing."""
         return not any(self.lacks(table, columns) for columns in (REQUIRED, ADDED) for table in columns)
 
 
@@ -134,7 +129,6 @@ def create_views(connection: sqlite3.Connection, *, by_trace: bool) -> None:
     """Create missing views over the tables, with repaired metadata and all columns.
 
     ``all_traces`` has all rows, even while a search restricts ``traces``. No statement may be running.
-    Without an index for ``by_trace``, the file is scanned once into memory.
     """
     if connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'all_traces'").fetchone():
         return

@@ -56,11 +56,7 @@ def open_to_read(path: Path, *, any_thread: bool = False, keep_wal: bool = False
     """Open the database for reading; leave no additional file behind.
 
     If a killed writer left a write-ahead log, SQLite moves its content to the file at the end, unless
-    ``keep_wal``. With ``any_thread``, other threads may use the connection too, one at a time.
-
-    Raises:
-        TraceDatabaseError: E60, the file does not exist or is not a trace database.
-        sqlite3.Error: SQLite cannot open it.
+    ``keep_wal``.
     """
     check_file(path)
     if not may_write(path) and not _is_open(path):
@@ -93,7 +89,7 @@ def open_file(path: Path, mode: str, *, any_thread: bool = False) -> sqlite3.Con
 
 
 def connect_file(path: Path, mode: str, wait: float, *, any_thread: bool = False) -> sqlite3.Connection:
-    """Open a file in a mode of SQLite's URIs, such as ``"mode=rw"``."""
+    """Open a file in a mode of SQLite's URIs."""
     # As a URI, no name has a special meaning, such as ":memory:".
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?{mode}",

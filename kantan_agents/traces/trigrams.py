@@ -1,13 +1,9 @@
 """The indexed text of a trace, and the query that finds a word in it.
 
-The index holds sequences of three characters. It may name too many traces, because each is searched again,
-but must never miss one. Therefore a word is split exactly like the indexed text:
-
-- Both are in lower case (ASCII letters), and folded: case, full-width forms, and diacritics separated from
-  their letters, as macOS stores them. The index holds all differing forms of a line. SQLite itself folds
-  nothing.
-- A repeated line is indexed once. Therefore no sequence with a line break is looked up.
-- SQLite ends a string at a zero character, so that becomes a line break too.
+The index may name too many traces, because each is searched again, but must never miss one. Therefore a word
+is split exactly like the indexed text: in lower case (ASCII letters), and folded, because SQLite folds
+nothing. All differing forms of a line are indexed; a repeated line is indexed once, so no sequence with a
+line break is looked up. SQLite ends a string at a zero character, so that becomes a line break too.
 """
 
 from __future__ import annotations
@@ -46,7 +42,7 @@ def lower_ascii(text: str) -> str:
 
 
 def indexed_text(texts: Iterable[str]) -> str:
-    """Return the text to index for these inputs and outputs."""
+    """Return the text to index."""
     lines: dict[str, None] = {}
     for text in texts:
         lines.update(dict.fromkeys(text.replace("\0", _BREAK).split(_BREAK)))

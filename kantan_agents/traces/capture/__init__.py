@@ -1,4 +1,4 @@
-"""The complete record of a run: model calls, tool calls and decisions of the rules."""
+"""The complete record of a run."""
 
 from kantan_agents.traces.capture.calls import (
     ModelAnswer,

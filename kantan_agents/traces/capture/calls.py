@@ -1,4 +1,4 @@
-"""Recorded calls of models and tools: requests, answers and decisions of the rules."""
+"""Recorded calls of models and tools."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def digest(canonical_json: bytes) -> bytes:
 
 
 def content_hash(value: Any) -> str:
-    """Return the SHA-256 of canonical JSON as 64 hexadecimal digits."""
+    """Return the SHA-256 of canonical JSON in hexadecimal."""
     return digest(canonical(value)).hex()
 
 

@@ -1,4 +1,4 @@
-"""``CapturedRun``: the record that an ending run passes to recorders."""
+"""The record that an ending run passes to recorders."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ _wanting: list[ref[RunRecorder]] = []
 class CapturedRun(msgspec.Struct, eq=False, gc=False):
     """The complete record of an ended run.
 
-    ``data`` is for ``pack``, which the recorder's thread calls; ``size`` omits shared content. ``record_id``
-    is of its trace or span.
+    The recorder's thread packs ``data``; ``size`` omits shared content.
     """
 
     id: str
@@ -37,7 +36,6 @@ class CapturedRun(msgspec.Struct, eq=False, gc=False):
 
 
 ending: ContextVar[CapturedRun | None] = ContextVar("kantan_agents_ending_run", default=None)
-"""The run whose trace or span is just ending, for the recorders that get that end."""
 
 
 def want_records(recorder: RunRecorder) -> None:

@@ -14,7 +14,6 @@ _HEAD_LINES: Final = 2
 _DOTS: Final = "..."
 
 ABSENT: Final = object()
-"""Stands for a missing value."""
 
 
 def text_diff(before: str, after: str, before_name: str, after_name: str) -> str:

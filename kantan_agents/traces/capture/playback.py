@@ -8,12 +8,7 @@ from typing import Any, Final, Protocol
 
 
 class Tape(Protocol):
-    """Answers the calls of one run.
-
-    Attributes:
-        asks_models: Whether models are really called, with retries and time limits.
-        is_retried: Whether the recorded run repeated the last failed request.
-    """
+    """Answers the calls of one run; with ``asks_models``, models are really called."""
 
     asks_models: bool
     is_retried: bool
@@ -59,7 +54,7 @@ class Tape(Protocol):
         ...
 
     def model(self, name: str | None) -> Any:
-        """Return a stand-in for an unconfigured model; None if not allowed."""
+        """Return a stand-in for an unconfigured model, or None."""
         ...
 
 
@@ -76,7 +71,6 @@ class Playback(Protocol):
 
 
 current_playback: ContextVar[Playback | None] = ContextVar("kantan_agents_playback", default=None)
-"""None outside of a replay."""
 
 IS_OWN_TOOL: Final = "_kantan_is_own_tool"
 """Marks tools that only affect the run, such as delegation: a replay runs them."""

@@ -22,10 +22,8 @@ from kantan_agents.traces.capture.calls import (
 from kantan_agents.traces.capture.values import AgentRecord, PromptRecord, RunRecord, ToolListing
 
 VERSION: Final = 1
-"""Version of the format; readers accept all earlier ones."""
 
 Resolve = Callable[[int], Any]
-"""Returns the shared content item with this index."""
 
 
 class UnknownVersionError(ValueError):
@@ -33,11 +31,9 @@ class UnknownVersionError(ValueError):
 
 
 def run_record(run_id: str, trace_id: str, data: Mapping[str, Any], resolve: Resolve) -> RunRecord:
-    """Return the record of a run.
+    """Return the record of a run; raise UnknownVersionError for an unknown format.
 
-    Raises:
-        UnknownVersionError: The format is not known.
-        LookupError, TypeError, ValueError, AttributeError, OverflowError: The data is damaged.
+    Damaged data raises LookupError, TypeError, ValueError, AttributeError or OverflowError.
     """
     _check_version(data)
     return _Reader(data, resolve).run(run_id, trace_id)

@@ -24,11 +24,7 @@ _LONG_ITEM: Final = 200
 
 
 class Shared:
-    """A content item that records share, such as a prompt or tools.
-
-    Most are encoded once and then are part of many records as the same object. ``stored`` is the recorder's
-    form, computed once.
-    """
+    """A content item that records share, such as a prompt; ``stored`` is the recorder's form."""
 
     # Not attrs, which msgspec would encode by itself.
     __slots__ = ("kind", "stored", "value")

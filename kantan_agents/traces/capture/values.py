@@ -1,4 +1,4 @@
-"""The complete record of a run, read from a trace database: typed values that need no file."""
+"""The complete record of a run: typed values that need no file."""
 
 from __future__ import annotations
 

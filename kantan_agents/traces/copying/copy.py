@@ -1,4 +1,4 @@
-"""``copy_traces``: copies the traces of one database, with spans and complete records, into another one."""
+"""Copies the traces of one database into another one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from kantan_agents.traces.store.connection import check_path, reading, sqlite_er
 Progress = Callable[[int, int], None]
 
 PAGE: Final = 100
-"""Traces of one transaction."""
 
 
 @attrs.frozen

@@ -1,10 +1,9 @@
 """A connection to Postgres with the used part of ``sqlite3.Connection``.
 
-Statements are translated (``dialect.py``), and the driver's errors become sqlite3's, without the password.
+The driver's errors become sqlite3's, without the password.
 
-A transaction that writes (``BEGIN IMMEDIATE``) waits for a server lock. So traces and spans are numbered in
-the order in which they become visible, whatever the clocks of the writers show. Followers, pages and rollouts
-rely on that.
+A transaction that writes waits for a server lock. So traces and spans are numbered in the order in which they
+become visible, whatever the clocks of the writers show. Followers, pages and rollouts rely on that.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     import psycopg
 
 OLDEST: Final = 160_000
-"""The oldest supported server version: 16."""
 
 WRITE_LOCK: Final = 0x6B616E74616E
 """The advisory lock of transactions that write."""
@@ -44,7 +42,7 @@ _BEGINNINGS: Final = {
 
 
 class Row(tuple[Any, ...]):
-    """A row whose values are found by number and by name."""
+    """A row, by number and by name."""
 
     __slots__ = ()
     names: Mapping[str, int]
@@ -175,16 +173,7 @@ def connect(
 ) -> ServerConnection:
     """Return a connection; the caller controls its transactions.
 
-    Args:
-        url: The database.
-        wait: Seconds to wait for locks of other connections.
-        any_thread: Ignored: every thread may use it, one at a time.
-        limit: How long to wait for a silent server; None for long statements.
-
-    Raises:
-        PostgresMissingError: E140, the driver is not installed.
-        TraceDatabaseError: E60, the server version is too old.
-        ServerError: The server cannot be reached, or rejects the connection.
+    Every thread may use it, one at a time. ``limit`` is None for long statements.
     """
     del any_thread
     psycopg = driver()

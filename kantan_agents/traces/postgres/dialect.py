@@ -1,8 +1,7 @@
-"""Translates the SQL of the readers and writers of a file into Postgres SQL.
+"""Translates the SQL for a file into Postgres SQL.
 
 Anything that the two databases might understand differently is an error, never a wrong answer: only the words
-below are allowed. Keywords are in capitals, names are not. Functions that Postgres lacks are created with the
-tables (``functions.py``).
+below are allowed. Keywords are in capitals, names are not.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ _PARAMETER: Final = re.compile(r"\?|(?<!:):([A-Za-z_]\w*)")
 
 @lru_cache(maxsize=1_024)
 def translated(sql: str) -> str:
-    """Return a statement for Postgres; raise E141 for an unknown word or one about the file."""
+    """Return a statement for Postgres, or raise E141."""
     if sql.startswith("PRAGMA"):
         raise NotInPostgresError(what=f"{sql!r}", reason="it is about the file of a database")
     if sql.startswith("CREATE TRIGGER"):

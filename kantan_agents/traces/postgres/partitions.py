@@ -1,7 +1,4 @@
-"""The partitions of ``spans``, one for each week: old spans are dropped, not deleted.
-
-The week is the span's start by its recorder's clock. Nothing is found or ordered by it.
-"""
+"""The partitions of ``spans``, one for each week: old spans are dropped, not deleted."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from kantan_agents.traces.postgres.connection import ServerConnection, server_of
 from kantan_agents.traces.postgres.server_error import ServerError
 
 UNDATED: Final = "kantan_agents_spans_undated"
-"""Spans without a plausible start."""
 _NAMED: Final = "kantan_agents_spans_w"
 
 NO_WEEK: Final = date(1, 1, 1)

@@ -1,4 +1,4 @@
-"""Connects to Postgres, for traces and for durable runs, with a limit for every wait.
+"""Connects to Postgres with a limit for every wait.
 
 TCP alone waits hours for a dead peer, and a proxy may accept data that no one reads. So the connection
 options detect a dead peer, and ``AnswerLimit`` a silent server.
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS: Final = 5
 ANSWER_SECONDS = 30.0
-"""Wait for an answer of the server."""
 HURRIED_SECONDS: Final = 2.0
 """The same while this process stops."""
 

@@ -1,7 +1,7 @@
 """The tables of a trace database in Postgres, and their migrations.
 
-Other than in a file, ``rowid`` is a column, ``spans`` is partitioned by week, and ``folded_input`` and
-``folded_output`` have folded strings, if they differ, for words with non-ASCII letters that have a case.
+``folded_input`` and ``folded_output`` have folded strings, if they differ, for words with non-ASCII letters
+that have a case.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from kantan_agents.traces.schema import COLUMNS, ForeignDatabaseError
 
 VERSION: Final = 1
 VERSIONS: Final = "kantan_agents_schema"
-"""The version of the tables; identifies this library's."""
 
 _MIGRATION_LOCK: Final = 0x6B616E74616F
 
@@ -125,10 +124,6 @@ def migrate(connection: ServerConnection, *, adopt: bool, search_index: bool = T
     """Create or migrate the tables, outside a transaction; processes may do so in parallel.
 
     ``adopt`` allows tables of another program in the schema. ``search_index`` is for new tables.
-
-    Raises:
-        ForeignDatabaseError: The schema has tables of another program.
-        ServerError: The server cannot be used, or the user may not create tables.
     """
     found = version_of(connection)
     if found == VERSION:
@@ -197,10 +192,7 @@ def has_trigrams(connection: ServerConnection) -> bool:
 
 
 def create_trigrams(connection: ServerConnection) -> None:
-    """Create the search index, which takes long for a large database and blocks writers.
-
-    ``ServerError``: the extension is missing, or the user may not create it.
-    """
+    """Create the search index, which takes long for a large database and blocks writers."""
     connection.native("CREATE EXTENSION IF NOT EXISTS pg_trgm")
     for name, definition in TRIGRAMS.items():
         connection.native(f"CREATE INDEX IF NOT EXISTS {name} {definition}")

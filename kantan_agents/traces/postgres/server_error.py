@@ -1,4 +1,4 @@
-"""``ServerError``: an error of Postgres, raised as an sqlite3 error."""
+"""An error of Postgres, raised as an sqlite3 error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recorder: a trace processor that writes traces to the database from its own thread."""
+"""The recorder, which writes traces from its own thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``BackgroundRecorder``: the queue of a recorder, its thread and its counters."""
+"""The queue of a recorder, its thread and its counters."""
 
 from __future__ import annotations
 

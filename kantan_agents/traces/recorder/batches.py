@@ -1,4 +1,4 @@
-"""Writes batches from the queue to the file, and handles spans that cannot be stored."""
+"""Writes batches from the queue to the file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LARGEST_INTEGER = 2**63 - 1
 
 
 class BatchWriter:
-    """Writes the in-flight items of a queue, batch by batch."""
+    """Writes the in-flight items of a queue."""
 
     def __init__(self, path: Place, database: Database, queue: SpanQueue) -> None:
         self.written = 0
@@ -112,7 +112,7 @@ class BatchWriter:
         return True
 
     def catch_up(self) -> bool:
-        """Store statistics and index entries; return whether many traces still wait."""
+        """Store statistics and index entries; return whether more wait."""
         return self._figures.keep(self._database) or self._index.keep(self._database)
 
     def _rows(self) -> list[tuple[Item, Any]]:

@@ -1,7 +1,6 @@
 """One time limit for all waits for recorders while the process exits.
 
-A process exits in several steps: a SIGTERM, the last traces, the end of the loop, the exit functions. While
-another process locks the file, each would wait in vain.
+A process exits in several steps. While another process locks the file, each would wait in vain.
 """
 
 from __future__ import annotations

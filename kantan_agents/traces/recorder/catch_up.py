@@ -1,7 +1,4 @@
-"""Stores statistics and index entries, occasionally and for a limited time.
-
-Until then, readers do without.
-"""
+"""Stores statistics and index entries for a limited time."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ class FigureKeeper:
         self._path = path
 
     def keep(self, database: Database) -> bool:
-        """Store statistics of many traces for a limited time; return whether more wait."""
+        """Store statistics; return whether more wait."""
         if database.changed_traces < FIGURES_AT_ONCE:
             return False
         # Imported late: few processes need it.
@@ -50,7 +47,7 @@ class IndexKeeper:
         self._logged_reason: str | None = None
 
     def keep(self, database: Database) -> bool:
-        """Index many traces for a limited time; return whether more wait."""
+        """Index traces; return whether more wait."""
         if database.unindexed_traces < INDEXED_AT_ONCE:
             return False
         # Imported late: few processes need it.

@@ -1,4 +1,4 @@
-"""The writing connection: opened on demand, closed if files are replaced."""
+"""The writing connection."""
 
 from __future__ import annotations
 
@@ -68,10 +68,7 @@ class Database:
         """A lower bound."""
 
     def open(self) -> None:
-        """Open the file, unless it is open and still at the path.
-
-        ``sqlite3.Error``, ``OSError``: the database cannot be used now, or at all.
-        """
+        """Open the file, unless it is open and still at the path."""
         try:
             self._open()
         except sqlite3.OperationalError as error:

@@ -18,9 +18,8 @@ def merge_traces(
 ) -> list[TraceRow]:
     """Return the new and changed rows of traces, by first appearance.
 
-    A span with an unknown trace adds a stub, as in kantan-llm: a row with only the id. A trace that arrives
-    later, such as from the parent of a forked process, replaces it. The usage of ``spans`` is added to the
-    trace's.
+    A span with an unknown trace adds a row with only the id, as in kantan-llm. A trace that arrives later,
+    such as from the parent of a forked process, replaces it.
     """
     changed: dict[str, TraceRow] = {}
     for row in traces:

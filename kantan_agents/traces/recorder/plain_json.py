@@ -67,10 +67,7 @@ def spaced(packed: bytes) -> str:
 
 
 def decode(text: str | bytes) -> Any:
-    """Decode JSON; accept NaN and half a surrogate pair, as Python's ``json`` does.
-
-    ``ValueError``, ``RecursionError``: it is not JSON, or nested too deeply.
-    """
+    """Decode JSON; accept NaN and half a surrogate pair, as Python's ``json`` does."""
     try:
         return _decode(text)
     except (msgspec.MsgspecError, UnicodeEncodeError):

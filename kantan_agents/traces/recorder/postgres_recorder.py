@@ -1,4 +1,4 @@
-"""``PostgresRecorder``: a trace processor that writes to Postgres without delaying the run."""
+"""A trace processor that writes to Postgres without delaying the run."""
 
 from __future__ import annotations
 
@@ -80,16 +80,11 @@ class PostgresRecorder(SQLiteRecorder):
 
 
 class ServerDatabase:
-    """A Postgres database for the writing thread, with the methods of ``Database``; not thread-safe.
-
-    Attributes:
-        replaced: Always 0; only a file can be replaced.
-    """
+    """A Postgres database with the methods of ``Database``; not thread-safe."""
 
     def __init__(self, url: PostgresUrl, *, adopt: bool = False, search_index: bool = True) -> None:
         self.replaced = 0
         self.changed_traces = 0
-        """Lower bound of the traces whose statistics are outdated."""
         self.unindexed_traces = 0  # the server maintains its index
         self._url = url
         self._adopt = adopt
@@ -100,7 +95,7 @@ class ServerDatabase:
         self._doubtful: set[str] = set()
 
     def open(self) -> None:
-        """Connect unless connected; create missing tables. ``sqlite3.Error``: the server fails."""
+        """Connect unless connected; create missing tables."""
         self._open()
 
     def _open(self) -> ServerConnection:
@@ -122,7 +117,6 @@ class ServerDatabase:
         return connection
 
     def _create_weeks_ahead(self, connection: ServerConnection) -> None:
-        """Create the partitions of this week and the next before their first spans wait."""
         today = datetime.now(timezone.utc).date()
         ahead = {week_of(str(today + timedelta(days=days)), today) for days in (0, 7)}
         try:
@@ -136,11 +130,7 @@ class ServerDatabase:
     def write(
         self, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow], runs: Sequence[RunRow] = ()
     ) -> None:
-        """Write all rows or none.
-
-        Raises:
-            sqlite3.Error: The server cannot be reached, or cannot store a value.
-        """
+        """Write all rows or none."""
         connection = self._open()
         today = datetime.now(timezone.utc).date()
         placed = [(span, week_of(span.values[3], today)) for span in self._latest(spans)]

@@ -1,4 +1,4 @@
-"""``SQLiteRecorder``: a trace processor that writes to SQLite without delaying the run."""
+"""A trace processor that writes to SQLite without delaying the run."""
 
 from __future__ import annotations
 
@@ -125,14 +125,12 @@ class SQLiteRecorder(BackgroundRecorder):
         self._start_writer()
 
     def _checked_place(self, path: str | os.PathLike[str]) -> Place:
-        """Return the location of the database."""
         checked = _checked_path(path)
         if not self._adopt:
             _check_file_owner(checked)
         return checked
 
     def _make_database(self) -> Database:
-        """Return the writer's database."""
         return Database(self.path, adopt=self._adopt, search_index=self._search_index)
 
     def _reset(self) -> None:
@@ -190,7 +188,6 @@ class SQLiteRecorder(BackgroundRecorder):
             self._put(snapshot)
 
     def _put_run(self, record_id: str) -> None:
-        """Record the ending run whose trace or span has this id, if there is one."""
         run = ending.get()
         if run is None or run.record_id != record_id or not self._records_requests:
             return
@@ -252,13 +249,7 @@ class SQLiteRecorder(BackgroundRecorder):
 
 
 def _checked_path(path: str | os.PathLike[str]) -> Path:
-    """Return ``path`` as an absolute path at which a database file can be created.
-
-    Raises:
-        TraceDatabaseError: E60, it is a directory, its directory does not exist, or the default file is a
-            link.
-        InvalidOptionError: E75, it is not a path, or it is empty, a URL or ``:memory:``.
-    """
+    """Return the absolute path at which a database file can be created, or raise E60 or E75."""
     if not isinstance(path, (str, os.PathLike)) or not str(path):
         raise InvalidOptionError(option="path", reason="must be the path of a file")
     check_path(path)
@@ -283,7 +274,7 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
 def _check_file_owner(path: Path) -> None:
     """Raise E60 if the file is the database of another program; change nothing.
 
-    A file that cannot be read now is not an error: the writer checks each file again before it writes.
+    A file that cannot be read now is not an error: the writer checks each file again.
     """
     with suppress(sqlite3.Error, OSError):
         if not path.is_file() or not path.stat().st_size:

@@ -16,7 +16,7 @@ PLACE = ("object", "id", "trace_id", "parent_id", "started_at", "ended_at")
 
 
 def placement(exported: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that locate an exported span or trace: ids, times and kind of object."""
+    """Return the fields that locate an exported span or trace."""
     return {name: exported.get(name) for name in PLACE}
 
 
@@ -30,11 +30,7 @@ def change_content(exported: Mapping[str, Any], change: Callable[[Any], Any]) ->
 
 
 def call_redact(redact: Redact, exported: Mapping[str, Any], span_id: str) -> dict[str, Any] | None:
-    """Call ``redact`` with a copy of ``exported``; return its result, None to omit the content.
-
-    Raises:
-        RedactionError: E64, it raised, or returned neither a suitable dict nor None.
-    """
+    """Call ``redact`` with a copy of ``exported``, or raise E64; None omits the content."""
     data = json.loads(encode_anything(exported))
     try:
         redacted = redact(data)

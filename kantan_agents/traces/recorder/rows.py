@@ -1,4 +1,4 @@
-"""Converts snapshots to rows of kantan-llm's tables, on the writer's thread."""
+"""Converts snapshots to rows of kantan-llm's tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_CONTENT = (None, None, None, None, None, None, None, "null")
 
 
 class SpanRow(NamedTuple):
-    """A row before its ``ingest_seq``, and the usage to add to its trace."""
+    """A row before its ``ingest_seq``."""
 
     values: tuple[Any, ...]
     usage: dict[str, Any] | None

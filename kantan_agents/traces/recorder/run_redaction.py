@@ -54,7 +54,6 @@ class _Redaction:
         self._missing = list(run.missing)
 
     def data(self) -> dict[str, Any]:
-        """Return the redacted record as JSON data."""
         data = data_of(self._run)
         data["agent"] = self._name(data["agent"])
         data["model_calls"] = [

@@ -1,4 +1,4 @@
-"""Converts the record of a run to its stored form, on the writer's thread."""
+"""Converts the record of a run to its stored form."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RunRows:
         self._bytes = 0
 
     def row(self, captured: CapturedRun, *, limited: bool) -> RunRow:
-        """Return the masked row; ``limited``: kantan-llm limits the length of strings."""
+        """Return the masked row."""
         packed = pack(captured.data)
         body = packed.own.decode()
         if limited or may_contain_secret(body):
@@ -88,7 +88,6 @@ def _masked_content(shared: Shared, *, limited: bool) -> Content:
 
 
 def _mark_changed(data: dict[str, Any], original: dict[str, Any]) -> None:
-    """Note the tool calls whose arguments the rules did not see."""
     for call, before in zip(data["tool_calls"], original["tool_calls"], strict=True):
         if any(call.get(name) != before.get(name) for name in ("arguments", "received")):
             call["has_other_arguments"] = True

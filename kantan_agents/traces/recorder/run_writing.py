@@ -59,7 +59,6 @@ def _unwritten(connection: sqlite3.Connection, rows: Sequence[RunRow]) -> list[R
 
 
 def _ids_of(connection: sqlite3.Connection, wanted: dict[bytes, Content]) -> dict[bytes, int]:
-    """Return item ids by hash; add missing items, unused."""
     ids = _found(connection, list(wanted))
     missing = [content for hashed, content in wanted.items() if hashed not in ids]
     parts = {part.hash: part for content in missing for part in content.parts}

@@ -35,19 +35,15 @@ class _Process:
 def flush_on_sigterm() -> None:
     """Write everything before a SIGTERM ends the process.
 
-    So does a SIGINT with the default action, as in the workers of a pre-fork server, or with the handler of
-    SIGTERM.
+    So does a SIGINT with the default action, or with the handler of SIGTERM. Does nothing outside the main
+    thread, or if the signal is ignored.
 
-    Without a handler, this installs one that flushes and then ends the process as usual. An existing handler
-    is called as before. It may let the process work for a while, so nothing waits on an event loop: the
-    recorder's thread writes each ending trace as soon as possible.
+    An existing handler is called as before. It may let the process work for a while, so nothing waits on an
+    event loop: the recorder's thread writes each ending trace as soon as possible.
 
-    Some servers, such as uvicorn, finish their requests, restore the default action and send themselves the
-    signal again. That skips the end of the loop and the exit functions, and Python has no hook for it.
-    Therefore, after the first SIGTERM, ``signal.signal`` installs this module's handler, which flushes first,
-    instead of the default action, until that has happened or the process continues.
-
-    Does nothing outside the main thread, or if the signal is ignored.
+    Some servers, such as uvicorn, restore the default action at the end and send themselves the signal again.
+    That skips the exit functions, and Python has no hook for it. Therefore, after the first SIGTERM,
+    ``signal.signal`` installs this module's handler, which flushes first, instead of the default action.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -64,9 +60,8 @@ def flush_on_sigterm() -> None:
 def flush_in_child() -> None:
     """Make a forked child flush as its parent would; call it in the child.
 
-    A worker of a pre-fork server resets the inherited handlers, and its server restores the default actions
-    at the end (see ``flush_on_sigterm``). So until the child sets an action for SIGTERM, this module's
-    handler replaces the default one.
+    A worker of a pre-fork server resets the inherited handlers. So until the child sets an action for
+    SIGTERM, this module's handler replaces the default one.
     """
     was_shutting_down = is_shutting_down()
     _Process.shuts_down_until = 0.0

@@ -1,6 +1,6 @@
-"""Snapshots: immutable copies of ended spans and traces.
+"""Immutable copies of ended spans and traces.
 
-The ending thread pays only for the SDK's ``export`` and a copy, or less if the span is settled.
+The ending thread pays only for the SDK's ``export`` and a copy.
 """
 
 from __future__ import annotations
@@ -61,10 +61,7 @@ class TraceSnapshot(msgspec.Struct, eq=False, gc=False):
 
 @attrs.define
 class Derived:
-    """Columns from live objects, because the snapshot has only their strings.
-
-    ``parts`` are kind of output, tool calls, structured output and rubric.
-    """
+    """Columns from live objects, because the snapshot has only their strings."""
 
     parts: list[Any]
     input: str | None
@@ -77,10 +74,7 @@ class Derived:
 
 @attrs.define(eq=False)
 class SpanSnapshot:
-    """An ended span; ``packed`` is its export as JSON, a str or the bytes of ``encode_texts``.
-
-    ``exported`` is ``packed`` decoded, if known; ``derived`` are the columns that it does not give.
-    """
+    """An ended span; ``packed`` is its export as JSON, a str or the bytes of ``encode_texts``."""
 
     id: str
     packed: str | bytes
@@ -113,12 +107,7 @@ def snapshot_settled(settled: SettledSpan) -> SpanSnapshot:
 
 
 def snapshot_trace(trace: Any, redact: Redact | None) -> TraceSnapshot | None:
-    """Return a snapshot; None if the trace exports nothing.
-
-    Raises:
-        RedactionError: E64, ``redact`` raised, or returned neither a dict nor None.
-        Exception: ``export`` raised.
-    """
+    """Return a snapshot, or None if the trace exports nothing; raise E64 if ``redact`` fails."""
     exported: dict[str, Any] | None = trace.export()
     if not exported:
         return None
@@ -145,7 +134,7 @@ def _packed_trace(trace_id: str, packed: str) -> TraceSnapshot:
 
 
 def snapshot_span(span: Any, redact: Redact | None) -> SpanSnapshot | None:
-    """Return a snapshot; None if the span exports nothing. It raises as ``snapshot_trace``."""
+    """Return a snapshot; None if the span exports nothing."""
     exported = recorded_export(span)
     if not exported:
         return None
@@ -227,7 +216,7 @@ def _has_no_model(data: dict[str, Any]) -> bool:
 def response_data(span_data: Any) -> dict[str, Any]:
     """Return input, output and model, which the SDK does not export.
 
-    The output is a str for pure text, otherwise the list of items, in which kantan-llm finds tool calls.
+    The output is a str for pure text, otherwise the list of items.
     """
     data: dict[str, Any] = {}
     given = getattr(span_data, "input", None)
@@ -269,7 +258,7 @@ def searchable_text(value: Any) -> str | None:
 
 
 def output_parts(data: dict[str, Any]) -> tuple[Any, ...]:
-    """Return kind of output, tool calls, structured output and rubric."""
+    """Return the parts of ``Derived``."""
     output = data.get("output_raw", data.get("output"))
     if type(output) is str and not output.lstrip().startswith("{"):
         output = "0"  # neither contains a rubric, and this is faster to parse than prose

@@ -42,13 +42,8 @@ Item = Snapshot | FlushMarker
 class SpanQueue:
     """A bounded queue of snapshots and flush requests.
 
-    Attributes:
-        max_bytes: Limit for waiting and in-flight items, with their rows.
-        may_wait: Returns whether the caller may wait for the writer; starts it.
-        is_served: Returns whether the writer's thread runs.
-        on_drop: Called after the first of a series of drops.
-        lock: Held while items are removed.
-        version: Odd during a change. A read is consistent if it is even and the same before and after.
+    ``may_wait`` also starts the writer. ``version`` is odd during a change: a read is consistent if it is
+    even and the same before and after.
     """
 
     limit: int
@@ -252,7 +247,6 @@ class SpanQueue:
         return True
 
     def _drop_oldest(self) -> SpanSnapshot | SettledSpan | CapturedRun | None:
-        """Drop the oldest span; retain traces and flushes before it."""
         while self._items:
             item = self._items.popleft()
             if isinstance(item, (*SPANS, CapturedRun)):

@@ -33,7 +33,7 @@ class Wake:
 
 
 class FlushMarker:
-    """A position in the queue; a flush waits until everything before it is written."""
+    """A position in the queue that a flush waits for."""
 
     size = 0
 
@@ -73,12 +73,10 @@ class WriterWake:
         self._wake.set()
 
     def begin_collecting(self) -> None:
-        """Wake the writer after ``interval``, by a timer of the running event loop.
+        """Wake the writer after ``interval``, by a timer of the loop; without a loop, immediately.
 
-        Without a loop, wake it immediately. A thread that wakes waits for the GIL, often for many steps of
-        the loop, and slows each; so it does not wake only to wait for more. If no timer fires, because the
-        loop is blocked or has ended, or the interval is long, the writer finds the items at its next check of
-        the file.
+        A thread that wakes waits for the GIL, often for many steps of the loop, and slows each. If no timer
+        fires, the writer finds the items at its next check of the file.
         """
         self.sleeping = False
         self._collecting_since = since = time.monotonic()

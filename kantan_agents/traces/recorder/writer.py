@@ -1,4 +1,4 @@
-"""The recorder's thread: starts on demand, collects and writes spans, and retries."""
+"""The recorder's thread."""
 
 from __future__ import annotations
 
@@ -27,12 +27,7 @@ _JOIN_SECONDS = 0.05
 
 
 class Writer:
-    """Writes a queue to a database, on a thread that exists while there is work.
-
-    Attributes:
-        is_running: Whether the thread has started its work.
-        is_stopping: Whether it ends after its batch.
-    """
+    """Writes a queue to a database, on a thread that exists while there is work."""
 
     def __init__(self, path: Place, database: Database, queue: SpanQueue, sections: Sections) -> None:
         self.batches = BatchWriter(path, database, queue)
@@ -185,7 +180,6 @@ class Writer:
                 self._wait_before_retry()
 
     def _has_work(self) -> bool:
-        """Wait for items; return False after ``IDLE_SECONDS``."""
         queue = self._queue
         while not queue.take(BATCH):
             queue.waking.sleeping = True
@@ -200,7 +194,6 @@ class Writer:
         return True
 
     def _wait_idly(self) -> bool:
-        """Wait for items; meanwhile, catch up, and close a replaced file."""
         deadline = time.monotonic() + IDLE_SECONDS
         pause = CHECK_SECONDS
         while (remaining := deadline - time.monotonic()) > 0:
@@ -222,7 +215,6 @@ class Writer:
             return False
 
     def _wait_before_retry(self) -> None:
-        """Wait longer each time, but briefly while a flush waits."""
         queue = self._queue
         now = time.monotonic()
         soon, deadline = now + FIRST_PAUSE, now + self._retry_delay

@@ -1,4 +1,4 @@
-"""The trace store: find, read, compare, follow, export and prune recorded traces."""
+"""The trace store."""
 
 from kantan_agents.traces.store.filters import TraceFilters
 from kantan_agents.traces.store.records import (

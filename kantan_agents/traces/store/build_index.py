@@ -34,11 +34,7 @@ _log = get_logger("kantan_agents.tracing")
 
 
 def build(path: Path, progress: Progress | None) -> IndexResult:
-    """Index all traces; create the index if missing.
-
-    After an error (E60), indexed traces stay indexed. ``progress`` gets the numbers of done and of all
-    traces.
-    """
+    """Index all traces; create the index if missing. After an error, indexed traces stay indexed."""
     before = size_of(path)
     with reading(path, by_trace=False, keep_wal=True) as connection:
         if not can_index(connection):
@@ -66,7 +62,7 @@ def remove(path: Path) -> IndexResult:
 
 
 def keep_after_deletion(connection: sqlite3.Connection, steps: TransactionSteps) -> None:
-    """Drop sparse parts of the index, and index the rest of them again."""
+    """Drop sparse parts of the index."""
     pace = Pace()
     try:
         dropped = False

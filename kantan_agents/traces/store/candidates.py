@@ -1,9 +1,7 @@
 """Selects the traces that meet a condition, latest first, with or without the search index.
 
-The index names traces that may contain a word. A frequent word is found sooner without it, so it may name
-only a limited number. If it exceeds the limit, that many of the latest traces are read, and the limit grows:
-about the time of the faster method. A few of the latest traces are read first: fast for any word, and enough
-for a frequent one.
+A frequent word is found sooner without the index. So a few of the latest traces are read first, and the index
+may name only a limited number. If it exceeds the limit, that many traces are read, and the limit grows.
 """
 
 from __future__ import annotations
@@ -27,7 +25,6 @@ _GROWTH = 4
 _MOST_UNINDEXED = 8_192
 
 NEWEST = 2**63 - 1
-"""The largest rowid."""
 
 _TRACES_OF_DOCUMENTS = (
     f"SELECT trace_id FROM main.{DOCUMENTS} WHERE document IN (SELECT value FROM json_each(?))"  # noqa: S608

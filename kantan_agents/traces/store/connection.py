@@ -17,7 +17,6 @@ from kantan_agents.traces.trace_file import ImmutableConnection, check_file, ope
 _CHANGE_WAIT_SECONDS = 30.0
 
 TRUNCATE_WAIT_MS = 50
-"""How long a writer may wait while the log is truncated."""
 
 
 @contextmanager
@@ -31,15 +30,7 @@ def reading(
 ) -> Iterator[sqlite3.Connection]:
     """Open an existing database for reading.
 
-    Args:
-        path: The file.
-        by_trace: Whether to read spans by trace; kantan-llm's files have no index for that.
-        any_thread: Whether other threads may use it too, one at a time.
-        keep_wal: As for ``FileBackend.open_to_read``.
-        with_views: As for ``FileBackend.prepare``.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be opened, or a statement fails.
+    ``by_trace``: reads spans by trace, for which kantan-llm's files have no index.
     """
     with sqlite_errors(path):
         backend = backend_of(path)
@@ -88,13 +79,7 @@ def _has_views(connection: sqlite3.Connection) -> bool:
 def changing(
     path: Place, *, wait: float | None = None, keep_log: bool = False, is_long: bool = False
 ) -> Iterator[sqlite3.Connection]:
-    """Open an existing database for changes; the caller controls the transactions.
-
-    The options are as for ``FileBackend.open_to_change``; ``wait`` is 30 seconds by default.
-
-    Raises:
-        TraceDatabaseError: E60, the file cannot be opened, or a statement fails.
-    """
+    """Open an existing database for changes; the caller controls the transactions."""
     seconds = _CHANGE_WAIT_SECONDS if wait is None else wait
     with sqlite_errors(path):
         connection = backend_of(path).open_to_change(seconds, keep_log=keep_log, is_long=is_long)

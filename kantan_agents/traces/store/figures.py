@@ -25,7 +25,6 @@ from kantan_agents.traces.store.verdicts import named_by
 PromptVersion = tuple[str, str | None]
 
 CHOSEN = 500
-"""Traces in the table ``chosen``, computed together."""
 
 # Start and end of a trace, and the final span: 1 if it exists, 2 if it has an error. Errors are stored after
 # the long columns, so only this one is read.
@@ -54,14 +53,7 @@ FROM temp.chosen c CROSS JOIN spans ON trace_id = c.chosen_id WHERE c.with_spans
 
 @attrs.frozen
 class RunFigures:
-    """The statistics of one run.
-
-    Attributes:
-        prompt: Name and version.
-        is_judge: Whether a ``judge_agent`` ran, whose recorded prompt is the judged one.
-        microseconds: None unless it ended without an error.
-        tokens: By kind, without inner runs.
-    """
+    """The statistics of one run; ``microseconds`` is None unless it ended without an error."""
 
     prompt: PromptVersion | None
     is_judge: bool

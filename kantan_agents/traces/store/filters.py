@@ -41,19 +41,8 @@ class TraceFilters(TypedDict, total=False):
 class Filters:
     """The filters of one search; a trace must match all.
 
-    Attributes:
-        keywords: Words that must all occur in the input or output of spans. Case, width and the encoding of
-            accents do not matter. No character is a wildcard.
-        metadata: Values by key, including agent, prompt and version.
-        tool: Name of a tool that was called.
-        has_error: Whether a span has an error.
-        has_failed: Whether the run failed; False finds runs that ended without an error. Unfinished runs
-            match neither.
-        has_denial: Whether the tool rules denied a call.
-        has_cut_answer: Whether an answer of a model was cut off.
-        rubric_below: A verdict has a score below this.
-        started_from: Earliest start of a span.
-        started_to: Latest start of a span.
+    Case, width and the encoding of accents do not matter in ``keywords``; no character is a wildcard.
+    ``has_failed=False`` finds runs that ended without an error: unfinished runs match neither.
     """
 
     keywords: tuple[str, ...] = ()

@@ -1,9 +1,7 @@
 """Finds the traces that match filters, latest first.
 
-kantan-llm's search decides, except for keywords, where it takes ``%`` and ``_`` for wildcards. It searches
-one window of traces at a time, each four times as large as the one before: a rare filter costs about one
-search of the whole file. A window adds the metadata of inner runs, and contains only traces that pass the
-filters kantan-llm lacks.
+kantan-llm's search decides, except for keywords, where ``%`` and ``_`` are its wildcards. Each searched
+window is four times as large as the one before: a rare filter costs about one search of the whole file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Finds the traces that match filters in Postgres, as ``find`` in a file.
-
-Before the windows become large, the trigram index selects traces that may contain a word.
-"""
+"""Finds the traces that match filters in Postgres, as ``find`` in a file."""
 
 from __future__ import annotations
 
@@ -24,7 +21,6 @@ from kantan_agents.traces.trigrams import LENGTH, forms_of
 _FIRST_WINDOW: Final = 256
 _GROWTH: Final = 4
 _BEFORE_INDEX: Final = 2
-"""Windows before the index is used."""
 
 _MOST_CANDIDATES: Final = 20_000
 """If a word may be in more traces, the index saves nothing."""
@@ -178,7 +174,6 @@ def _conditions(filters: Filters, tz: tzinfo) -> tuple[list[str], dict[str, Any]
 
 
 def _times(filters: Filters, tz: tzinfo, values: dict[str, Any]) -> Iterator[str]:
-    """Compare times as UTC strings."""
     parts: list[str] = []
     for name, sign, time in (("from", ">=", filters.started_from), ("to", "<=", filters.started_to)):
         if time is not None:

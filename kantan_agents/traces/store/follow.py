@@ -1,4 +1,4 @@
-"""Follows a file: finds new traces after another connection has changed it."""
+"""Finds new traces in a file."""
 
 from __future__ import annotations
 
@@ -60,10 +60,7 @@ def follow_traces(follower: Follower, poll: float) -> Generator[TraceSummary, No
 
 
 class Follower:
-    """Finds the traces completed since the last poll; for one thread at a time.
-
-    ``known`` is from ``newest_traces``; ``earlier`` are ids of older traces to include.
-    """
+    """Finds the traces completed since the last poll; for one thread at a time."""
 
     def __init__(self, path: Place, known: Iterable[str], earlier: Iterable[str] = ()) -> None:
         self._path = path
@@ -77,8 +74,7 @@ class Follower:
     def poll(self) -> list[TraceSummary]:
         """Return the traces completed since the last poll, the oldest first.
 
-        A trace is complete if its final span is recorded and nothing was added since the last poll. E60 also
-        for a deleted or replaced file.
+        A trace is complete if its final span is recorded and nothing was added since the last poll.
         """
         if self._backend.identity() != self._identity:
             raise TraceDatabaseError(path=str(self._path), reason=_GONE)

@@ -1,4 +1,4 @@
-"""Fills the search index in steps, for the recorder or ``TraceStore.build_index``."""
+"""Fills the search index in steps."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ class _Trace:
     note: int
     last_seq: int
     spans: tuple[tuple[int, int], ...]
-    """Rowid and size of each."""
 
     @property
     def size(self) -> int:

@@ -1,4 +1,4 @@
-"""``KeptConnections``: a pool, while a ``with`` block holds the file open."""
+"""A pool, while a ``with`` block holds the file open."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class KeptConnections:
         return real[1]
 
     def take(self, identity: Identity | None) -> sqlite3.Connection | None:
-        """Take a connection to this file, if any; close others."""
+        """Take a connection to this file; close others."""
         with suppress(IndexError):  # none is left
             while True:
                 connection, known = self._idle.pop()

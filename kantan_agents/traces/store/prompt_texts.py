@@ -53,7 +53,7 @@ def prompts_with_id(connection: sqlite3.Connection, prompt_id: str) -> list[Prom
 
 
 def texts_by_version(connection: sqlite3.Connection, name: str | None) -> Mapping[PromptVersion, PromptTexts]:
-    """Return the prompts by name and version; ``name`` restricts them."""
+    """Return the prompts by name and version."""
     if not has_run_tables(connection):
         return {}
     found: dict[PromptVersion, PromptTexts] = {}

@@ -37,10 +37,7 @@ def prune_traces(
 ) -> PruneResult:
     """Delete the traces that exceed ``retention``, the oldest first, and shrink the file.
 
-    ``progress`` gets the numbers of deleted and of all traces to delete; ``vacuum`` rewrites the file.
-
-    Raises:
-        TraceDatabaseError: E60, the database cannot be read or changed. Deleted traces stay deleted.
+    After an error, deleted traces stay deleted.
     """
     before = size_of(path)
     if not dry_run:
@@ -94,7 +91,6 @@ class _Pruning:
         self._frees = not vacuum and can_shrink(connection)
 
     def delete(self, trace_ids: Sequence[str], progress: Progress) -> int:
-        """Delete traces, freeing pages in between; return the number of spans."""
         if not trace_ids:
             return 0
         # Without an index, each trace would need a full scan.
@@ -125,7 +121,6 @@ class _Pruning:
                 continue
 
     def shrink(self) -> None:
-        """Free the remaining pages, or rewrite the file."""
         if self._vacuum:
             with self._shrinking():
                 self._connection.execute(f"PRAGMA auto_vacuum = {INCREMENTAL}")
@@ -137,11 +132,9 @@ class _Pruning:
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def free_bytes(self) -> int:
-        """Return the number of free bytes in the file."""
         return free_bytes(self._connection)
 
     def _some(self, trace_ids: Sequence[str], tables: Sequence[str], rows: int) -> tuple[int, int]:
-        """Return the numbers of traces and of spans."""
         execute = self._connection.execute
         traces = spans = 0
         for trace_id in trace_ids:

@@ -29,12 +29,7 @@ _NOT_PERMITTED: Final = "42501"
 def prune_server(
     path: Place, retention: Retention, progress: Progress | None, *, dry_run: bool, vacuum: bool
 ) -> PruneResult:
-    """Delete the traces that exceed ``retention``, as ``prune_traces``.
-
-    Raises:
-        NotInPostgresError: E141, a size limit or ``vacuum`` is given.
-        TraceDatabaseError: E60, the database cannot be read or changed. Deleted traces stay deleted.
-    """
+    """Do the same as ``prune_traces``; raise E141 for a size limit or ``vacuum``."""
     if retention.max_size is not None:
         reason = "the server decides when space is free; limit the age or the number of traces"
         raise NotInPostgresError(what="a limit for the size", reason=reason)
@@ -76,7 +71,6 @@ def _delete(connection: sqlite3.Connection, planned: PrunePlan, progress: Progre
 
 
 def _drop_weeks(connection: sqlite3.Connection, server: ServerConnection, doomed: Sequence[str]) -> int:
-    """Drop the weeks with only doomed spans; return the number of spans."""
     spans = 0
     server.native("CREATE TEMP TABLE IF NOT EXISTS kantan_agents_doomed(id text PRIMARY KEY)")
     server.native("DELETE FROM kantan_agents_doomed")

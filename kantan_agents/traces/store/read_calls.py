@@ -42,7 +42,7 @@ FROM main.spans s WHERE s.trace_id IN ({{marks}}) AND s.span_type = 'custom' AND
 def read_calls(
     path: Place, filters: Filters, limit: int | None, tz: tzinfo
 ) -> Generator[TraceCalls, None, None]:
-    """Yield the tool calls of matching traces with runs of this library, latest first."""
+    """Yield the tool calls of matching traces, latest first."""
     with reading(path, any_thread=True) as connection:
         trace_ids = engine_of(path).find(connection, filters, limit, tz, NEWEST)
         reader = _Reader(connection)

@@ -1,4 +1,4 @@
-"""The results of a store: frozen values that do not need the file any more."""
+"""The results of a store."""
 
 from __future__ import annotations
 

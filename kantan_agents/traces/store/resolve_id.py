@@ -32,10 +32,6 @@ def resolve_trace_id(connection: sqlite3.Connection, wanted: str, path: Place) -
     """Return the id of the trace that ``wanted`` names.
 
     It is a trace id, a run id, a unique prefix of either, the unique end of a trace id, or ``LAST``.
-
-    Raises:
-        InvalidOptionError: E75, ``wanted`` is not a str.
-        TraceNotFoundError: E61, no trace matches, or several do.
     """
     check_text("trace_id", wanted)
     if wanted == LAST:
@@ -56,7 +52,6 @@ def resolve_trace_id(connection: sqlite3.Connection, wanted: str, path: Place) -
 
 
 def _beginning_with(connection: sqlite3.Connection, beginning: str) -> list[str]:
-    """Match ids with or without their prefix, latest first."""
     with_prefix = trace_id_of(beginning)
     return _ids(
         connection,
@@ -66,7 +61,6 @@ def _beginning_with(connection: sqlite3.Connection, beginning: str) -> list[str]
 
 
 def _ending_with(connection: sqlite3.Connection, end: str) -> list[str]:
-    """Match the end of ids, unless it is too short, latest first."""
     if len(end) < SHORT_ID:
         return []
     return _ids(

@@ -20,20 +20,13 @@ _TIME_ORDERED = 7
 
 @attrs.frozen
 class Retention:
-    """The limits of a file; a trace is deleted if it exceeds any.
-
-    Attributes:
-        older_than: Maximum age of a trace's latest span.
-        keep: Number of latest traces to retain.
-        max_size: Maximum bytes of the database.
-    """
+    """The limits of a file, of which ``max_size`` is in bytes; a trace is deleted if it exceeds any."""
 
     older_than: timedelta | None = None
     keep: int | None = None
     max_size: int | None = None
 
     def __attrs_post_init__(self) -> None:
-        """Raise E75 unless there is a limit and each is valid."""
         if (self.older_than, self.keep, self.max_size) == (None, None, None):
             raise InvalidOptionError(
                 option="older_than, keep, max_size", reason="at least one of them must be given"
@@ -50,10 +43,7 @@ class Retention:
 
 @attrs.frozen
 class PrunePlan:
-    """The traces of a file and which of them to delete, the oldest first.
-
-    ``sizes`` is empty if not needed; ``shrinks``: deletion makes the file smaller.
-    """
+    """The traces of a file and which of them to delete, the oldest first."""
 
     trace_ids: Sequence[str]
     to_delete: Sequence[str]
@@ -85,10 +75,7 @@ def plan(
     measure: bool = False,
     shrinks: bool = True,
 ) -> PrunePlan:
-    """Return the plan for a file of ``size`` bytes, ``used_bytes`` of them not free.
-
-    ``measure`` computes sizes even without a limit for them; ``shrinks``: deletion makes the file smaller.
-    """
+    """Return the plan for a file of ``size`` bytes; ``shrinks``: deletion makes the file smaller."""
     connection.execute("BEGIN")  # one state for the following statements
     trace_ids = [row["id"] for row in connection.execute("SELECT id FROM traces ORDER BY rowid")]
     to_delete: set[str] = set()

@@ -25,7 +25,6 @@ READING_ERRORS: Final = (
     TypeError,
     ValueError,
 )
-"""Errors that a damaged record may raise."""
 _IDS_PER_STATEMENT: Final = 500
 
 

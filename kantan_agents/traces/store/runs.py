@@ -18,10 +18,7 @@ _NEVER = datetime.max.replace(tzinfo=timezone.utc)
 
 @attrs.frozen
 class AgentRun:
-    """One recorded run of an agent.
-
-    ``metadata`` is the trace's, or the data of ``span``, its ``agent_run`` span.
-    """
+    """One recorded run of an agent."""
 
     metadata: Mapping[str, Any]
     span: SpanRecord | None = None
@@ -41,7 +38,7 @@ class AgentRun:
 
     @property
     def is_judge(self) -> bool:
-        """Whether a ``judge_agent`` ran, whose recorded prompt is the judged one."""
+        """Whether a ``judge_agent`` ran."""
         return JUDGE_PROMPT_ID in self.metadata
 
 
@@ -64,9 +61,8 @@ class TraceRuns:
     def has_ended(self) -> bool:
         """Whether all runs in the trace have ended; every reader of a run's status uses this.
 
-        A run of this library ends with its final span; traces of the SDK alone or of the user have none.
-        Spans are stored when they end, so a stored span inside a missing one shows that the outer one is
-        open, or that its process was killed. Only a run in a user's trace is stored at its start.
+        Only a run of this library ends with a final span. Spans are stored when they end, so a stored span
+        inside a missing one shows that the outer one is open, or that its process was killed.
         """
         if self.own is not None and (self._has_final or "agent_run_id" in self.own.metadata):
             return self._has_final

@@ -28,7 +28,6 @@ _SIZE = f"COUNT(s.trace_id), COALESCE(SUM({_ROW_BYTES} + {_BYTES}), 0)"
 SPACES_OF_CHOSEN = f"""SELECT c.chosen_id, MAX(s.started_at), {_SIZE}
 FROM temp.chosen c CROSS JOIN all_traces t ON t.id = c.chosen_id
 LEFT JOIN spans s ON s.trace_id = t.id GROUP BY c.chosen_id"""  # noqa: S608
-"""Id, latest start, number of spans and bytes of traces in ``chosen``."""
 
 _KEPT = f"""FROM main.{TRACE_FIGURES} f
 WHERE NOT EXISTS (SELECT 1 FROM main.{CHANGED} c WHERE c.trace_id = f.trace_id)"""  # noqa: S608

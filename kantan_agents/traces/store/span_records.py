@@ -33,7 +33,6 @@ LIGHT_COLUMNS = {
     },
     "raw_json": f"CASE WHEN span_type = 'custom' AND name = '{RUN_SPAN}' THEN raw_json END",
 }
-"""SQL for the columns that are read quickly, by name."""
 
 _COLUMNS = ", ".join(f"{column} AS {name}" for name, column in LIGHT_COLUMNS.items())
 
@@ -50,10 +49,7 @@ class KantanSearch(SQLiteTracer):
 
 
 def light_spans(connection: sqlite3.Connection, trace_id: str, *, texts: bool) -> list[SpanRecord]:
-    """Return the spans of a trace without slow columns; times are in UTC.
-
-    Only ``agent_run`` spans have ``raw``; none has output kind, tool calls or structured output.
-    """
+    """Return the spans of a trace without slow columns; only ``agent_run`` spans have ``raw``."""
     columns = f"{_COLUMNS}, {'input, output' if texts else 'NULL, NULL'}"
     rows = connection.execute(
         f"SELECT {columns} FROM spans WHERE trace_id = ? ORDER BY ingest_seq",  # noqa: S608
@@ -115,7 +111,7 @@ def mapping_of(value: Any) -> Mapping[str, Any]:
 
 
 def light_span(values: Sequence[Any]) -> SpanRecord:
-    """Return a span from values of ``LIGHT_COLUMNS``, input and output."""
+    """Return a span from these values."""
     span_id, trace_id, parent_id, span_type, name, started, ended, number, *contents = values
     rubric, usage, error, raw, input_text, output_text = contents
     return SpanRecord(

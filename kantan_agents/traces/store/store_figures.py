@@ -1,4 +1,4 @@
-"""Stores the statistics of changed traces, so that readers need few spans."""
+"""Stores the statistics of changed traces."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def _ids_of(runs: Iterable[AgentRun]) -> list[str]:
 
 
 def read_summaries(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> list[TraceSummary]:
-    """Return the summaries of existing traces, much faster than ``read_trace``."""
+    """Return the summaries of existing traces."""
     summaries: list[TraceSummary] = []
     for start in range(0, len(trace_ids), _AT_ONCE):
         chosen = trace_ids[start : start + _AT_ONCE]
@@ -106,7 +106,7 @@ def ended_as_wanted(
 
 
 def summarize(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:
-    """Return the summary of a trace from its spans in stored order."""
+    """Return the summary of a trace."""
     metadata = mapping_of(trace.metadata)
     runs = TraceRuns(metadata, spans)
     input_text, output_text, error = _input_output_error(runs, spans)

@@ -14,11 +14,10 @@ from kantan_agents.traces.store.runs import AgentRun, TraceRuns, runs_of_trace, 
 from kantan_agents.traces.store.span_records import KantanSearch, in_utc, mapping_of
 
 JUDGED = "judged_trace_id"
-"""The metadata key by which a judge's run names the judged trace."""
 
 
 class Answers:
-    """Finds the run of a judged answer; reads traces on demand."""
+    """Finds the run of a judged answer."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -83,7 +82,7 @@ def judged_trace(connection: sqlite3.Connection, trace_id: str) -> str:
 def failed_verdicts(
     connection: sqlite3.Connection, threshold: float, prompt: str | None, version: str | None
 ) -> Generator[JudgeSpan, None, None]:
-    """Yield the verdicts below ``threshold``, latest first, by the judged prompt."""
+    """Yield the verdicts below ``threshold``, latest first."""
     # kantan-llm would apply a limit before it compares scores.
     failed: list[Any] = in_utc(find_failed_judges(KantanSearch(connection), threshold, limit=0))
     stored = _storing_order(connection)

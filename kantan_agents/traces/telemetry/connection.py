@@ -1,4 +1,4 @@
-"""The connection to the collector, with the reason of a failure."""
+"""The connection to the collector."""
 
 from __future__ import annotations
 

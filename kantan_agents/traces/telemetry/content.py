@@ -19,10 +19,7 @@ _TEXTS = ("input_text", "output_text", "text", "refusal", "summary_text", "reaso
 def messages_of(
     given: Any, answer: Any, instructions: Any = None, finish_reason: str | None = None
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return copies of input and answer by attribute; omit empty ones.
-
-    ``instructions`` are for an input that does not start with them.
-    """
+    """Return copies of input and answer by attribute; omit empty ones."""
     system, rest = _split_system(given)
     found = {
         names.SYSTEM_INSTRUCTIONS: system or _parts(instructions),

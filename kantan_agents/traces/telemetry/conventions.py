@@ -1,8 +1,7 @@
 """The names from the OpenTelemetry conventions for generative AI, and our own.
 
 The conventions (https://github.com/open-telemetry/semantic-conventions-genai) are "Development": a later
-version may rename any. The copies in ``opentelemetry-semantic-conventions`` are older. To move to another
-version, change this file and ``VERSION``.
+version may rename any. The copies in ``opentelemetry-semantic-conventions`` are older.
 """
 
 from __future__ import annotations
@@ -10,12 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 VERSION: Final = "0.1.0"
-"""The release of the conventions."""
 SCHEMA_URL: Final = f"https://opentelemetry.io/schemas/gen-ai/{VERSION}"
-"""Identifies ``VERSION`` on all sent data."""
 
 CONTENT_VARIABLE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-"""The environment variable that switches content on."""
 CONTENT_ON: Final = frozenset({"true", "1", "span_only", "span_and_event"})
 CONTENT_OFF: Final = frozenset({"", "false", "0", "no_content", "event_only"})
 
@@ -59,7 +55,6 @@ REQUEST_SETTINGS: Final = {
     "max_tokens": "gen_ai.request.max_tokens",
     "max_output_tokens": "gen_ai.request.max_tokens",
 }
-"""The attributes of request settings."""
 
 # Attributes with content, which are opt-in.
 
@@ -140,12 +135,10 @@ UNKNOWN_MODALITY: Final = "unknown"
 
 OWN: Final = "kantan_agents."
 TRACE_ID: Final = "kantan_agents.trace_id"
-"""Id in the trace database, ``trace_...``, on every span."""
 RUN_ID: Final = "kantan_agents.run_id"
 SPAN_ID: Final = "kantan_agents.span_id"
 WORKFLOW: Final = "kantan_agents.workflow"
 METADATA: Final = "kantan_agents.metadata."
-"""Prefix of the keys of a run's metadata."""
 CODE: Final = "kantan_agents.code"
 RULE: Final = "kantan_agents.rule"
 LAYERS: Final = "kantan_agents.layers"
@@ -167,4 +160,3 @@ STOPPED: Final = "kantan_agents.stopped_after_turn"
 CUT_OFF: Final = "kantan_agents.answer_cut_off"
 
 OTEL_TRACE_ID: Final = "otel_trace_id"
-"""Key of the recorded trace metadata: OpenTelemetry's trace id, 32 hexadecimal digits."""

@@ -184,7 +184,6 @@ def _note_run(metadata: dict[str, Any], opened: Open, *, is_own: bool) -> None:
 
 
 def _note_cut(reason: str, opened: Open) -> None:
-    """Note a cut answer; on a model call also as finish reason."""
     said = {names.FINISH_REASONS: [reason]}
     opened.span.add_event(names.CUT_OFF, said)
     if opened.operation == names.CHAT:

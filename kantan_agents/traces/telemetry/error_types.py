@@ -10,7 +10,6 @@ from kantan_agents.errors import code_of
 from kantan_agents.traces.telemetry.open_spans import Open
 
 UNKNOWN = "_OTHER"
-"""The conventions' name for an unknown type."""
 
 
 def error_type(error: Any, noted: str | None = None) -> str | None:

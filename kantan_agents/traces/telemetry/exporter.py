@@ -234,7 +234,6 @@ class OtelExporter(TracingProcessor):
 
 
 def _end(later: Later, own: OwnPipeline | None) -> None:
-    """Flush and stop the threads of a deleted exporter, without waiting."""
     if own is not None:
         own.retire(later.end)
     else:
@@ -298,19 +297,15 @@ def _version() -> str:
 
 
 class _Problems:
-    """Logs each error once."""
-
     def __init__(self) -> None:
         self._logged: set[tuple[str, str]] = set()
 
     def __call__(self, error: KantanAgentsError, reason: str) -> None:
-        """Log an error."""
         known = (error.code, reason)
         if known not in self._logged and len(self._logged) < _MAX_LOGGED:
             self._logged.add(known)
             _log.error(str(error), code=error.code, **error.data)
 
     def untranslated(self, error: Exception) -> None:
-        """Log that a span could not be converted."""
         reason = f"{type(error).__name__}: {error}"
         self(SpanNotTranslatedError(reason=reason), reason)

@@ -51,7 +51,7 @@ class Measurements:
         }
 
     def model_call(self, opened: Open, usage: dict[str, int] | None) -> None:
-        """Record an ended model call; ``usage`` is tokens by attribute, if reported."""
+        """Record an ended model call."""
         known = opened.attributes
         labels = {name: known[name] for name in _OF_CALLS if name in known}
         self._of_calls.record(opened.seconds, _with_error(labels, opened), opened.context)

@@ -14,7 +14,7 @@ from kantan_agents.traces.telemetry.values import attribute_value, attributes_of
 
 
 def of_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a run's metadata as attributes, with the conventions' names."""
+    """Return a run's metadata as attributes."""
     found: dict[str, Any] = attributes_of(metadata, names.METADATA)
     for key, attribute in (("agent_name", names.AGENT_NAME), ("agent_run_id", names.RUN_ID)):
         if key in metadata:
@@ -23,7 +23,7 @@ def of_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def conversation_of(run: Run | None) -> str | None:
-    """Return the id of the conversation, from a session or OpenAI."""
+    """Return the id of the conversation."""
     options = {} if run is None else run.options
     session, found = options.get("session"), options.get("conversation_id")
     if session is not None:

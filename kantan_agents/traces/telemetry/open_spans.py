@@ -1,4 +1,4 @@
-"""The open spans of OpenTelemetry, and the current one of each task."""
+"""The open spans of OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -19,20 +19,9 @@ from kantan_agents.core.pipeline import Run
 class Open:
     """An open span.
 
-    Attributes:
-        context: For code inside the span; ``outer`` is the context around it.
-        owner: Id of the SDK's span or trace that it starts and ends with.
-        operation: An operation of the conventions, or empty.
-        agent: Name of its agent, as it may be sent.
-        begins_with: The SDK's name of the run's first agent.
-        folded: Whether the SDK span of its agent or model call is part of it.
-        attributes: Set when it ends, like ``metadata``.
-        shared: Attributes of inner spans too: conversation and user.
-        used: The tokens of an agent's model calls by attribute.
-        started: Start in seconds of ``time.perf_counter``.
-        raised: The error type of a tool's exception; ``error`` is the operation's.
-        is_recording: Whether it is sampled.
-        run: The run of an agent.
+    ``folded``: the SDK span of its agent or model call is part of it. ``shared`` are attributes of inner
+    spans too. ``started`` is in seconds of ``time.perf_counter``. ``raised`` is the error type of a tool's
+    exception, ``error`` the operation's.
     """
 
     span: Span

@@ -12,7 +12,7 @@ _PREFIX = "trace_"
 class OwnIds(RandomIdGenerator):
     """Gives a new OpenTelemetry trace the digits of the SDK's id.
 
-    ``trace_0199...`` becomes the trace ``0199...``. The last 62 bits are random, as samplers expect.
+    The last 62 bits are random, as samplers expect.
     """
 
     def __init__(self) -> None:

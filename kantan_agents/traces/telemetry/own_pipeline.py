@@ -25,11 +25,7 @@ _HTTP = "http/protobuf"
 
 
 class OwnPipeline:
-    """The library's own providers, and the thread that flushes them.
-
-    Without a ``meter_provider``, it sends metrics as well. E131 if a variable requests another exporter or
-    protocol.
-    """
+    """The library's own providers, and the thread that flushes them."""
 
     def __init__(self, meter_provider: MeterProviderBase | None) -> None:
         # All settings first: the threads below would outlive an error.
@@ -66,10 +62,7 @@ class OwnPipeline:
         return OtelStats() if self._processor is None else self._processor.stats()
 
     def start_flush(self) -> Callable[[float], bool]:
-        """Start to send; return a function that waits for the given seconds.
-
-        A collector that is down gets one more try.
-        """
+        """Start to send; return a function that waits."""
         wait = self._flusher.begin()
         if self._exporter is not None:
             self._exporter.try_now()
@@ -118,7 +111,6 @@ class OwnPipeline:
 
 
 def _sends(signal: str) -> bool:
-    """Raise E131 for another exporter or protocol."""
     variable = f"OTEL_{signal}_EXPORTER"
     chosen = os.environ.get(variable, "").strip().lower() or "otlp"
     if chosen == "none":
@@ -137,7 +129,6 @@ def _sends(signal: str) -> bool:
 
 
 def _queue_size() -> int:
-    """Raise E131 for an invalid number."""
     value = os.environ.get(_QUEUE, "").strip()
     if not value:
         return _DEFAULT_QUEUE
@@ -166,7 +157,6 @@ class _Flusher:
         self._thread.start()
 
     def begin(self) -> Callable[[float], bool]:
-        """Start to send; return a function that waits for the given seconds."""
         with self._changed:
             self._asked += 1
             wanted = self._asked
@@ -190,7 +180,6 @@ class _Flusher:
         return release
 
     def end_with(self, last: Callable[[], object]) -> None:
-        """Send everything, call ``last``, and end the thread."""
         self._last = last
         self.begin()
 

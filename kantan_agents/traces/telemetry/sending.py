@@ -21,7 +21,6 @@ with extra("otel"):
 _log = get_logger("kantan_agents.telemetry")
 
 PAUSE = 5.0
-"""Seconds between tries while the collector is down."""
 
 MOST_SENDS = 5
 """Tries for spans without an answer: the collector may have them already."""
@@ -48,17 +47,8 @@ class OtelStats:
 class CountingExporter(SpanExporter):
     """Sends spans until the collector accepts or rejects them, and counts them.
 
-    While the collector is down, it retries, and the processor's queue fills. It gives up spans that a
-    collector received without an answer after ``MOST_SENDS``.
-
-    Args:
-        begin_try: Called before each try; its result is called if the collector was down.
-
-    Attributes:
-        taken: Number of received spans.
-        waiting: Number of spans in tries.
-        dropped: Number of spans that the processor has dropped.
-        absences: How many times the collector has been down.
+    It gives up spans that a collector received without an answer after ``MOST_SENDS``. The result of
+    ``begin_try`` is called if the collector was down.
     """
 
     # The processor calls `export` in one thread at a time.
@@ -112,7 +102,6 @@ class CountingExporter(SpanExporter):
         return self._exporter.force_flush(timeout_millis)
 
     def _try(self, spans: Sequence[ReadableSpan]) -> str:
-        """Return the reason of a failure, or an empty str."""
         self._connection.forget()
         self._was_away = self._begin_try()
         try:
@@ -152,10 +141,7 @@ class CountingExporter(SpanExporter):
 
 
 class CountingProcessor(BatchSpanProcessor):
-    """The SDK's batch processor, which also counts dropped spans.
-
-    ``max_queue`` spans may wait; beyond that, the oldest are dropped.
-    """
+    """The SDK's batch processor, which also counts dropped spans."""
 
     def __init__(self, exporter: CountingExporter, max_queue: int, **options: Any) -> None:
         super().__init__(exporter, max_queue_size=max_queue, **options)

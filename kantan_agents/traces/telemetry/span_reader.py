@@ -1,4 +1,4 @@
-"""``SentSpan``: the data of an SDK span that may be sent, after ``redact``."""
+"""The data of an SDK span that may be sent."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ _CONTENTS = ("input", "output")
 class SentSpan:
     """The data of a span that may be sent.
 
-    ``data`` is the SDK's export, for ``response`` spans with input, output and model. ``contents`` are copies
-    of input and answer by attribute. Without ``has_content``, no content of users, models and tools may be
-    sent.
+    ``contents`` are copies of input and answer by attribute. Without ``has_content``, no content of users,
+    models and tools may be sent.
     """
 
     data: dict[str, Any]
@@ -61,10 +60,7 @@ class SpanReader:
         self._report = report
 
     def trace(self, trace: Any, conversation: str | None) -> tuple[Mapping[str, Any], str, str]:
-        """Return the metadata, name and group of a trace to send.
-
-        ``conversation`` is the default group.
-        """
+        """Return the metadata, name and group of a trace."""
         group = getattr(trace, "group_id", None) or conversation
         if self._redact is None:
             return getattr(trace, "metadata", None) or {}, trace.name, str(group or "")

@@ -39,9 +39,8 @@ _AT_START = (names.OPERATION, names.AGENT_NAME, names.TOOL_NAME, names.PROVIDER,
 class Spans:
     """The OpenTelemetry spans for the SDK's.
 
-    The SDK's spans of tasks, turns, handoffs, denials and verdicts become events or attributes of the span
-    around them. A span starts immediately, because code inside needs it. Another thread sets its attributes.
-    ``ids`` are the library's own provider's; ``user_key`` is the metadata key of the user.
+    A span starts immediately, because code inside needs it; another thread sets its attributes. The SDK's
+    spans of tasks, turns, handoffs, denials and verdicts become part of the span around them.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class Spans:
     # -- traces
 
     def trace_started(self, sdk_trace: Any) -> None:
-        """Start the span of a trace: of its run, or of a workflow of several."""
+        """Start the span of a trace."""
         trace_id: str = sdk_trace.trace_id
         own = getattr(sdk_trace, "metadata", None) or {}
         is_run = "agent_run_id" in own
@@ -181,7 +180,6 @@ class Spans:
         self._later.add(self._ends.of_span, data, self._reader.span(span, opened.raised), opened, is_own)
 
     def _beginning(self, span: Any, parent: Open | None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the attributes of the span, and of the agent's prompt."""
         data = span.span_data
         kind = data.type
         is_plain = self._reader.is_plain

@@ -52,7 +52,7 @@ def attribute_value(value: Any) -> AttributeValue | None:
 
 
 def named_value(name: str, value: Any) -> AttributeValue | None:
-    """Return the value of an attribute, masked if its name is a secret's."""
+    """Return the value of an attribute, masked if it is secret."""
     if type(value) is str and is_named_secret(name, value):
         return MASK
     return attribute_value(value) if isinstance(value, _SCALARS) else attribute_value(_masked(name, value))
