@@ -1,4 +1,4 @@
-"""Defers the ``__init__`` of an installed package until one of its names is used."""
+"""Defers the ``__init__`` of an installed package."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ def defer_init(package: str) -> None:
 
 
 class _Deferred(ModuleType):
-    """A package before its ``__init__`` has run; afterwards an ordinary module."""
-
     def __getattr__(self, name: str) -> Any:
         with _lock:
             # Another thread has run it meanwhile, or this one is running it.

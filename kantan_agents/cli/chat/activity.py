@@ -19,12 +19,12 @@ from kantan_agents.core.events import ModelCallStarted, RetryScheduled
 _MINUTE: Final = 60
 _INTERVAL: Final = 0.5
 _PAUSE: Final = 3.0
-"""Seconds without output until a pause is shown."""
+"""Seconds until a pause is shown."""
 
 
 @attrs.frozen
 class Activity:
-    """What the agent does since ``since``, by ``monotonic``; hidden for ``silent`` seconds."""
+    """What the agent does since ``since``; hidden for ``silent`` seconds."""
 
     what: str
     since: float
@@ -33,13 +33,13 @@ class Activity:
 
     @classmethod
     def of(cls, event: ModelCallStarted | RetryScheduled) -> Activity:
-        """Return that an agent thinks, now or after a wait."""
+        """Return that an agent thinks."""
         wait = event if event.type == "retry_scheduled" else None
         return cls(f"{event.agent} is thinking", monotonic() + (wait.delay if wait else 0), wait=wait)
 
     @classmethod
     def writing(cls, agent: str) -> Activity:
-        """Return the activity after output: soon the agent is thinking again."""
+        """Return the activity after output."""
         return cls(f"{agent} is thinking", monotonic(), silent=_PAUSE)
 
     def text(self) -> str:

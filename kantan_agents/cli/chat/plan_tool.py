@@ -1,4 +1,4 @@
-"""The tool ``ExitPlanMode``, with which a model proposes a plan."""
+"""The tool ``ExitPlanMode``."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def plan_tool(propose: Work) -> FunctionTool:
 
 
 def refusal(tool: str, *, of_subagent: bool) -> PlanModeError:
-    """Return the error for a denied call in plan mode. Subagents have no plan."""
+    """Return the error for a denied call; subagents have no plan."""
     what = "answer with what should be changed" if of_subagent else f"propose a plan with {NAME}"
     return PlanModeError(tool_name=tool, hint=f"Read what you need to know, then {what}.")
 
 
 def not_shown(problems: Iterable[str]) -> str:
-    """Return the result if permissions cannot be granted."""
+    """Return the result for impossible permissions."""
     listed = "\n".join(f"- {one}" for one in problems)
     return (
         f"The user has not seen the plan, because these cannot be permitted:\n{listed}\n"
@@ -72,6 +72,6 @@ def agreed(granted: Sequence[str]) -> str:
 
 
 def as_answer(plan: str, entries: Iterable[PlanEntry]) -> str:
-    """Return a plan as an answer, if no one can agree to it."""
+    """Return a plan as an answer."""
     listed = "\n".join(f"- {entry.text}" for entry in entries)
     return f"{plan}\n\nThe plan asks for:\n{listed}" if listed else plan

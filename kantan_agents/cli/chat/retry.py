@@ -1,4 +1,4 @@
-"""``/retry``: its input, and the errors after which it may help."""
+"""``/retry``: its input and errors."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def without_answer(items: list[Item]) -> list[Item]:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Return whether a retry may succeed, as after a rate limit."""
+    """Return whether a retry may succeed."""
     if is_out_of_credit(error):
         return False
     if isinstance(error, MaxTurnsExceeded):  # it continues after the tool calls

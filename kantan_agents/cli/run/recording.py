@@ -1,4 +1,4 @@
-"""Records a command's runs in a trace database, which is checked first."""
+"""Records runs in a trace database."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class RecordingTarget:
     required: bool
 
     def report(self, error: FileArgumentError) -> None:
-        """Raise ``error`` if the database is required; otherwise report it."""
+        """Raise ``error`` if the database is required."""
         if self.required:
             raise error
         _warn(str(error))
 
 
 def checked(target: RecordingTarget) -> RecordingTarget | None:
-    """Return ``target`` if its database can be used; otherwise report it."""
+    """Return ``target`` if it can be used."""
     try:
         check_database(target.path)
     except FileArgumentError as error:
@@ -51,14 +51,14 @@ def checked(target: RecordingTarget) -> RecordingTarget | None:
 
 
 def target_of(options: AgentRunOptions, invocation: typer.Context) -> RecordingTarget | None:
-    """Return the trace database of a command, or None."""
+    """Return a command's trace database, if any."""
     if options.no_record:
         return None
     return checked(RecordingTarget(options.db, required=is_named(invocation)))
 
 
 def collect_runs(runs: list[Run]) -> Stage:
-    """Return a stage that appends each run to ``runs``."""
+    """Return a stage that collects runs."""
 
     async def collect_run(run: Run, call_next: Next) -> None:
         runs.append(run)
@@ -135,7 +135,6 @@ def recording(path: Path | None) -> Iterator[SQLiteRecorder | None]:
 
 
 def _check_tables(path: Path) -> None:
-    """Create missing tables; reject tables that are not kantan-llm's."""
     try:
         backend_of(path).make_tables()
     except (sqlite3.Error, OSError) as error:

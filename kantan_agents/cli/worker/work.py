@@ -1,4 +1,4 @@
-"""``worker``: executes durable runs until a signal ends it."""
+"""``worker``: executes durable runs."""
 
 from __future__ import annotations
 
@@ -101,7 +101,6 @@ def _let_modules_log() -> None:
 
 
 def _log_to_stderr() -> None:
-    """Log the library's messages, unless the agents' module does."""
     if logging.getLogger().handlers:
         return
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -125,7 +124,7 @@ class _EndingSignal:
         self._loop.call_soon_threadsafe(self._received.set)
 
     def restore(self) -> None:
-        """Restore the previous handlers, unless a signal has come."""
+        """Restore the handlers, unless a signal has come."""
         if not self.name:
             for number, handler in self._before.items():
                 signal.signal(number, handler)
@@ -149,7 +148,6 @@ class _EndingSignal:
 
 
 def _read_agents(names: Sequence[str]) -> list[Agent[Any]]:
-    """Return the agents of ``MODULE:NAME``: an agent, several, or a function that returns them."""
     agents: list[Agent[Any]] = []
     for name in names:
         for agent in _agents_of(name):
