@@ -29,6 +29,8 @@ def defer_init(package: str) -> None:
 
 
 class _Deferred(ModuleType):
+    """A package before its ``__init__`` has run; afterwards an ordinary module."""
+
     def __getattr__(self, name: str) -> Any:
         with _lock:
             # Another thread has run it meanwhile, or this one is running it.

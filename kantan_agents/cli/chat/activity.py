@@ -33,13 +33,13 @@ class Activity:
 
     @classmethod
     def of(cls, event: ModelCallStarted | RetryScheduled) -> Activity:
-        """Return that an agent thinks."""
+        """Return that an agent thinks, now or after a wait."""
         wait = event if event.type == "retry_scheduled" else None
         return cls(f"{event.agent} is thinking", monotonic() + (wait.delay if wait else 0), wait=wait)
 
     @classmethod
     def writing(cls, agent: str) -> Activity:
-        """Return the activity after output."""
+        """Return the activity after output: soon the agent is thinking again."""
         return cls(f"{agent} is thinking", monotonic(), silent=_PAUSE)
 
     def text(self) -> str:

@@ -25,7 +25,7 @@ from kantan_agents.tools.server_names import server_of
 
 @attrs.frozen
 class ContextPart:
-    """A part; ``origin`` starts a string or names a tool."""
+    """A part; ``origin`` is the start of a string, or a tool's name."""
 
     kind: str
     origin: str

@@ -21,7 +21,7 @@ from kantan_agents.errors import ConversationsFileError
 
 
 class Conversation:
-    """A conversation; ``items`` is the model's input."""
+    """A new conversation, until ``start`` loads another; ``items`` is the model's input."""
 
     def __init__(
         self, agent: Agent[Any], context: dict[str, Any], store: Conversations | None, screen: Screen

@@ -53,7 +53,7 @@ class Jobs:
         self._said = None
 
     def with_news(self, message: ChatMessage) -> ChatMessage:
-        """Add a note about ended commands."""
+        """Add a note about ended commands unknown to the model."""
         notes = []
         for shell in self.shells.listed():
             if shell.command.is_over and not shell.is_known_to_end:

@@ -48,7 +48,7 @@ def refusal(tool: str, *, of_subagent: bool) -> PlanModeError:
 
 
 def not_shown(problems: Iterable[str]) -> str:
-    """Return the result for impossible permissions."""
+    """Return the result if permissions cannot be granted."""
     listed = "\n".join(f"- {one}" for one in problems)
     return (
         f"The user has not seen the plan, because these cannot be permitted:\n{listed}\n"
@@ -72,6 +72,6 @@ def agreed(granted: Sequence[str]) -> str:
 
 
 def as_answer(plan: str, entries: Iterable[PlanEntry]) -> str:
-    """Return a plan as an answer."""
+    """Return a plan as an answer, if no one can agree to it."""
     listed = "\n".join(f"- {entry.text}" for entry in entries)
     return f"{plan}\n\nThe plan asks for:\n{listed}" if listed else plan

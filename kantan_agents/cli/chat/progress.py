@@ -76,7 +76,7 @@ class AnswerProgress:
         return False
 
     def items(self, ending: str | None = None) -> list[Item]:
-        """Return the parts as input items."""
+        """Return the parts as input items, with ``ending`` as a final message."""
         items: list[Item] = []
         for part in self._parts:
             if "content" in part:

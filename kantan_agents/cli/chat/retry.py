@@ -73,7 +73,7 @@ def without_answer(items: list[Item]) -> list[Item]:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Return whether a retry may succeed."""
+    """Return whether a retry may succeed, as after a rate limit."""
     if is_out_of_credit(error):
         return False
     if isinstance(error, MaxTurnsExceeded):  # it continues after the tool calls

@@ -28,7 +28,7 @@ from kantan_agents.errors import ChatCommandError
 
 @attrs.define(eq=False)
 class Talk:
-    """A conversation and its agent; ``counted`` is about the last request."""
+    """A conversation and its agent; ``counted``: the last request's model and counted tokens."""
 
     agent: Agent[Any]
     conversation: Conversation

@@ -1,4 +1,4 @@
-"""``eval compare``: one correction for all variants."""
+"""``eval compare``: several variants share one correction."""
 
 from __future__ import annotations
 

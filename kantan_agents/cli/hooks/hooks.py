@@ -99,7 +99,7 @@ class Hooks(Middleware):
         return _refusal_of([*known, *others])
 
     async def submit(self, prompt: str) -> tuple[str, str]:
-        """Return why a prompt is blocked, and additions to it."""
+        """Return why a prompt is blocked, or "", and additions to it."""
         self._early.clear()  # of calls that were not made
         outcomes = await self._run("UserPromptSubmit", {"prompt": prompt})
         objections = [f"{one.hook.shown}: {one.objection}" for one in outcomes if one.objection]
@@ -175,7 +175,7 @@ def _environment(folder: str) -> dict[str, str]:
 
 @attrs.frozen
 class HookOutcome:
-    """Why a hook blocks, or failed."""
+    """Why a hook blocks (``objection``) or failed (``fault``)."""
 
     hook: Hook
     stdout: str = ""
@@ -184,7 +184,7 @@ class HookOutcome:
 
 
 async def run_hook(hook: Hook, given: bytes, cwd: str, env: Mapping[str, str]) -> HookOutcome:
-    """Run a hook. Cancellation and the timeout kill it."""
+    """Run a hook. Cancellation and the timeout kill its processes."""
     command = ["/bin/sh", "-c", hook.command]
     try:
         with anyio.CancelScope(shield=True):  # a half-started process could never be ended

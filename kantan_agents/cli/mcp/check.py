@@ -39,7 +39,7 @@ _DESCRIPTION = 80
 
 @attrs.define
 class Checked:
-    """The result of a check: with each tool's rule, and the last lines of stderr on failure."""
+    """The result of a check; ``stderr`` has the last lines on failure, ``verdicts`` the rule of each tool."""
 
     entry: ServerEntry
     error: str | None = None

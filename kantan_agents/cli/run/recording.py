@@ -34,14 +34,14 @@ class RecordingTarget:
     required: bool
 
     def report(self, error: FileArgumentError) -> None:
-        """Raise ``error`` if the database is required."""
+        """Raise ``error`` if the database is required; otherwise report it."""
         if self.required:
             raise error
         _warn(str(error))
 
 
 def checked(target: RecordingTarget) -> RecordingTarget | None:
-    """Return ``target`` if it can be used."""
+    """Return ``target`` if it can be used; otherwise report it."""
     try:
         check_database(target.path)
     except FileArgumentError as error:
@@ -135,6 +135,7 @@ def recording(path: Path | None) -> Iterator[SQLiteRecorder | None]:
 
 
 def _check_tables(path: Path) -> None:
+    """Create missing tables; reject tables that are not kantan-llm's."""
     try:
         backend_of(path).make_tables()
     except (sqlite3.Error, OSError) as error:

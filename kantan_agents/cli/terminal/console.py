@@ -32,7 +32,7 @@ def terminal(*, stderr: bool = False) -> Console:
 
 
 def wide_terminal(*, stderr: bool = False) -> Console:
-    """Return a console for rows."""
+    """Return a console for rows, as wide as the terminal."""
     return Console(markup=False, emoji=False, highlight=False, stderr=stderr)
 
 

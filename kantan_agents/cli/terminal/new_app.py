@@ -38,7 +38,7 @@ def new_app(**options: Any) -> typer.Typer:
 
 
 def new_group(**options: Any) -> typer.Typer:
-    """Return one that shows its help without a command."""
+    """Return a group that shows its help without a command."""
     app = new_app(**options)
     app.callback(invoke_without_command=True)(_show_help)
     return app

@@ -51,7 +51,7 @@ def json_text(data: Any, default: Callable[[Any], Any] | None = None) -> str:
 
 
 def json_line(data: Any, default: Callable[[Any], Any] | None = None) -> str:
-    """Return ``data`` as JSON on one line."""
+    """Return ``data`` as JSON on one line, even for a terminal."""
     return _json(data, default, indent=None)
 
 

@@ -42,7 +42,7 @@ def say_replaced(
 
 
 def scope_of(path: Path | None, directories: Iterable[AgentDirectory]) -> DirectoryScope | None:
-    """Return a file's scope, or None."""
+    """Return the scope of a file's directory, or None."""
     if path is None:
         return None
     place = Path(os.path.abspath(path))  # noqa: PTH100 - as the loader has written it

@@ -66,7 +66,7 @@ def cell(value: object, style: str = "", *, longest: int | None = None) -> Text:
 
 
 def cut(text: Text, cells: int) -> Text:
-    """Return ``text``, cut with three dots."""
+    """Return ``text``, cut with three dots if too wide."""
     if text.cell_len <= cells:
         return text
     beginning = text.copy()

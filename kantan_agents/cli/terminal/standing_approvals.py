@@ -49,7 +49,7 @@ _BY_SUBCOMMAND: Final = {
 
 @attrs.frozen
 class StandingApproval:
-    """The later calls that an answer covers; ``root`` is a folder's root."""
+    """The later calls that an answer covers; a folder has a ``root``."""
 
     agent: str
     tool: str

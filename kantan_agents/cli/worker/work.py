@@ -101,6 +101,7 @@ def _let_modules_log() -> None:
 
 
 def _log_to_stderr() -> None:
+    """Log the library's messages, unless the agents' module does."""
     if logging.getLogger().handlers:
         return
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")

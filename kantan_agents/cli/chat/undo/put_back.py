@@ -24,7 +24,7 @@ _MOST = 64 << 20  # a longer file has changed since: no tool wrote it
 
 @attrs.frozen(eq=False)
 class PlannedFile:
-    """A changed file; ``has_changed``: something other than the tools has changed it."""
+    """A changed file; ``has_changed`` ignores changes by the tools."""
 
     file: NotedChange
     path: str

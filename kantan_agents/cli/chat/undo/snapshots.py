@@ -115,7 +115,7 @@ class Snapshots:
             self._add(database, turn, change)
 
     def keep(self, turn: Turn, file: NotedChange, data: bytes) -> bool:
-        """Store a file before ``data`` replaces it, if possible."""
+        """Store a file before ``data`` replaces it; return whether that worked."""
         key = (*turn, *_place(file))
         with self._transaction() as database:
             row = database.execute(_WRITTEN, key).fetchone()
@@ -130,7 +130,7 @@ class Snapshots:
         return file.mode is None or file.content is not None
 
     def turns(self, conversation: str, last: int) -> list[tuple[int, int, float]]:
-        """Return the changed turns, latest first."""
+        """Return number, changed files and time (seconds since 1970) of each turn, latest first."""
         with self._transaction() as database:
             return database.execute(_LIST, (conversation, last)).fetchall()
 
