@@ -147,7 +147,7 @@ def make_commands() -> Any:  # a class of click, or of Typer's copy
 
 
 def invoke(arguments: Sequence[str]) -> int:
-    """Run the program with ``arguments`` and return its exit code; print errors to stderr."""
+    """Run the program and return its exit code."""
     enable_completion(PROGRAM)
     defer_init(
         "kantan_llm"

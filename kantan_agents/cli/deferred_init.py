@@ -1,4 +1,4 @@
-"""Defers the ``__init__`` of an installed package until one of its names is used."""
+"""Defers the ``__init__`` of an installed package."""
 
 from __future__ import annotations
 

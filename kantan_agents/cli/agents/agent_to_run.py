@@ -1,4 +1,4 @@
-"""Finds the agent that a command names, or the error in its file."""
+"""Finds the agent that a command names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen(eq=False)
 class AgentToRun:
-    """An agent to run; its ``pinned`` files are used until the end."""
+    """An agent to run, with its ``pinned`` files."""
 
     definition: AgentDefinition
     loader: AgentLoader
@@ -24,7 +24,7 @@ class AgentToRun:
 
 
 def find_agent(catalog: AgentCatalog, name: str) -> AgentDefinition:
-    """Return the agent with this name, or raise the error of its file."""
+    """Return the named agent, or raise its file's error."""
     try:
         return catalog.get(name)
     except AgentNotFoundError:

@@ -22,16 +22,14 @@ _LINK = (errno.ELOOP, errno.ENOTDIR)
 class PlaceBelow:
     """A file in a directory that was reached without links.
 
-    Attributes:
-        name: Relative to ``directory``.
-        directory: Its directory's descriptor; None if the system has none: ``name`` is then a path.
+    Without a ``directory`` descriptor, ``name`` is a path.
     """
 
     name: str
     directory: int | None
 
     def beside(self, name: str) -> str:
-        """Return the name of another file in the same directory."""
+        """Return another file's name in the same directory."""
         return name if self.directory is not None else str(Path(self.name).with_name(name))
 
 
@@ -52,7 +50,7 @@ def boundary_of(tree: Path) -> Path:
 
 @contextmanager
 def place_below(boundary: Path, path: Path, *, create: bool = False) -> Iterator[PlaceBelow]:
-    """Open the directory of a file, and yield its location; E79 for a link below ``boundary``."""
+    """Open a file's directory; E79 for a link below ``boundary``."""
     file = _absolute(path)
     *parents, name = file.relative_to(boundary).parts
     if not _USES_DESCRIPTORS:
@@ -77,7 +75,7 @@ def place_below(boundary: Path, path: Path, *, create: bool = False) -> Iterator
 
 
 def link_error(link: Path, path: Path) -> FileArgumentError:
-    """Return the error for a file behind a link."""
+    """Return the error for a link."""
     which = "it is a link" if _absolute(path) == link else f"a link leads to it, {link}"
     reason = f"{which}, and links are not followed; name the file itself, {os.path.realpath(path)}"
     return FileArgumentError(path=str(path), reason=reason)

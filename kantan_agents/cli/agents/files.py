@@ -1,4 +1,4 @@
-"""Finds and reads the subagent files of the command line."""
+"""Finds and reads subagent files."""
 
 from __future__ import annotations
 
@@ -23,13 +23,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 @attrs.frozen(eq=False)
 class AgentFile:
-    """A file that was read.
-
-    Attributes:
-        tree: The searched directory above it.
-        definition: None if it cannot be loaded, because of ``errors``.
-        is_agent: False for a Markdown file without frontmatter that was not named.
-    """
+    """A file that was read. A Markdown file without frontmatter is an agent only if it was named."""
 
     path: Path
     tree: Path
@@ -51,7 +45,7 @@ class AgentFile:
 
 @attrs.frozen
 class FoundPath:
-    """A path, found in ``tree`` or named by the user."""
+    """A path, found or named."""
 
     path: Path
     tree: Path
@@ -60,7 +54,7 @@ class FoundPath:
 
 @attrs.frozen
 class FoundFiles:
-    """The subagent files of the command line, and unreadable directories."""
+    """The subagent files, and unreadable directories."""
 
     files: Sequence[FoundPath]
     problems: Sequence[Problem]
@@ -68,7 +62,7 @@ class FoundFiles:
 
 
 def find_files(paths: Sequence[Path]) -> FoundFiles:
-    """Find the files at ``paths``, by default in the default directories."""
+    """Find the files at ``paths``, or in the default directories."""
     if paths:
         directories = [path for path in paths if stat.S_ISDIR(_status(path).st_mode)]
     else:
@@ -89,7 +83,7 @@ def find_files(paths: Sequence[Path]) -> FoundFiles:
 
 
 def read_files(files: Iterable[FoundPath]) -> Iterator[AgentFile]:
-    """Yield the files, each read on demand; skip files that no longer exist."""
+    """Yield the files; skip those that no longer exist."""
     for found in files:
         file = _read(found)
         if file is not None:

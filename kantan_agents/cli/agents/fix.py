@@ -35,7 +35,7 @@ _GROUP, _OTHERS = 0o070, 0o007
 
 
 def fix_agents(paths: Sequence[Path], *, dry_run: bool) -> None:
-    """Print the changes to stdout and results to stderr; write them unless ``dry_run``."""
+    """Print the changes, and write them unless ``dry_run``."""
     found = find_files(paths)
     problems, fixed, count = list(found.problems), 0, 0
     # Each file is read just before its fix: of two paths to one file, the second finds it fixed. Files behind
@@ -56,7 +56,6 @@ def fix_agents(paths: Sequence[Path], *, dry_run: bool) -> None:
 
 
 def _fix(file: AgentFile, *, dry_run: bool) -> tuple[Problem, ...]:
-    """Show and write one file's changes; return why that is impossible."""
     if file.definition is None or not file.definition.is_repaired:
         return ()
     text = _fixed_text(file)
@@ -90,7 +89,7 @@ def _unfixable(path: Path, repairs: Sequence[Problem]) -> Problem:
 
 
 def _fixed_text(file: AgentFile) -> str | None:
-    """Return a repaired file as valid YAML, or None if its definition would change."""
+    """Return a repaired file, or None if its definition would change."""
     text = fixed_text(file.data.decode())
     if text is None:
         return None
@@ -138,7 +137,7 @@ def replace_file(path: Path, before: bytes, after: bytes, *, boundary: Path) -> 
 
 
 def check_replaceable(path: Path, *, boundary: Path) -> None:
-    """Raise E79 if links prevent ``replace_file``, or the file does not exist."""
+    """Raise E79 if ``replace_file`` is impossible."""
     with _place(path, boundary) as place:
         _checked_status(path, place)
 

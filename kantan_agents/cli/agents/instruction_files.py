@@ -27,13 +27,7 @@ _MOST_CHARACTERS: Final = 2_000
 
 @attrs.frozen
 class InstructionFile:
-    """A file of instructions at the time of reading.
-
-    Attributes:
-        is_of_user: Whether it is in the user's configuration directory.
-        source: The key of its trust record.
-        reason: Why it is not used.
-    """
+    """A file of instructions; ``source`` is the key of its trust record."""
 
     path: Path
     is_of_user: bool
@@ -43,12 +37,12 @@ class InstructionFile:
 
     @property
     def name(self) -> str:
-        """The name of the file."""
+        """The file's name."""
         return self.path.name
 
     @property
     def extent(self) -> str:
-        """Its size and number of invisible characters, or why it is not used."""
+        """Its size and invisible characters, or why it is unused."""
         hidden = without_invisible(self.text)[1]
         parts = [
             size_text(len(self.text.encode())) if self.text else "",
@@ -90,7 +84,7 @@ class InstructionFiles:
         return tuple(found.values())
 
     def questions(self) -> dict[ServerSource, list[str]]:
-        """Return files to accept, with lines to show; nothing the second time."""
+        """Return files to accept; nothing the second time."""
         files, self._unasked = self._unasked, ()
         usable = (one for one in files if not one.reason)
         return {
@@ -104,7 +98,7 @@ class InstructionFiles:
         return tuple(one for one in self.files if not one.reason)
 
     def changes(self, now: tuple[InstructionFile, ...]) -> Iterator[str]:
-        """Yield lines with the changes of the files, invisible characters as codes."""
+        """Yield the changes as lines, invisible characters as codes."""
         known = {one.path: one.text for one in self.files}
         for one in now:
             if known.get(one.path) != one.text:

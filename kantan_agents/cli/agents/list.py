@@ -1,4 +1,4 @@
-"""``agents list`` and ``search``: agents as rows or JSON, and their problems."""
+"""``agents list`` and ``search``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _COLUMNS = (
 
 
 def list_agents(*, show_all: bool, as_json: bool) -> None:
-    """Print the agents of this project and its user."""
+    """Print the agents found here."""
     loader = AgentLoader()
     catalog = loader.load_agents_now()
     if as_json:
@@ -49,7 +49,7 @@ def list_agents(*, show_all: bool, as_json: bool) -> None:
 
 
 def search_agents(text: str, *, as_json: bool) -> None:
-    """Print agents with every word in name or description, best match first."""
+    """Print agents with every word, best match first."""
     catalog = AgentLoader().load_agents_now()
     found = catalog.search(text)
     if as_json:

@@ -41,7 +41,7 @@ def new_agent(
     prompt: str | None,
     directory: Path,
 ) -> None:
-    """Write a subagent file and print its path; name nonexistent tools on stderr."""
+    """Write a subagent file and print its path."""
     text = f"You are {name}. {description}" if prompt is None else text_or_file("--prompt", prompt)
     if not text.strip():
         raise InvalidOptionError(option="--prompt", reason="must not be empty")
@@ -62,7 +62,7 @@ def new_agent(
 
 
 def agents_directory(directory: Path | None, *, user: bool) -> Path:
-    """Return the directory for a new agent: the project's, the user's, or ``directory``."""
+    """Return the directory for a new agent."""
     if directory is not None:
         if user:
             raise InvalidOptionError(option="--user", reason="cannot be combined with --dir")
@@ -76,7 +76,7 @@ def agents_directory(directory: Path | None, *, user: bool) -> Path:
 
 
 def slug_of(name: str) -> str:
-    """Return a name as words of letters and digits joined by dashes, safe as a file name."""
+    """Return a name that is safe as a file name."""
     folded = unicodedata.normalize("NFKC", name).casefold()
     words = "".join(char if char.isalnum() else " " for char in unicodedata.normalize("NFC", folded)).split()
     slug = "-".join(words)[:_MAX_SLUG].strip("-")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class ChangedFiles:
-    """New content of changed files, as ``catalogs`` and ``own``, and the changes as ``lines``."""
+    """Content of changed files, and the changes as ``lines``."""
 
     catalogs: tuple[FileCatalog[Any], ...] = attrs.field(eq=False)
     own: AgentDefinition | None = attrs.field(eq=False)
@@ -35,7 +35,7 @@ class ChangedFiles:
 
 
 class PinnedFiles:
-    """The files of a conversation's agents and tools. Changes are only reported."""
+    """A conversation's files, whose changes are only reported."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class PinnedFiles:
         return tuple(found.path for loader in self._loaders for found in loader.directories)
 
     def configuration(self) -> Configuration:
-        """Return the MCP configuration as read on the first call."""
+        """Return the MCP configuration of the first call."""
         if self._configuration is None:
             from kantan_agents.tools.mcp.configuration.configuration import read_configuration
 

@@ -1,4 +1,4 @@
-"""Formats problems as lines for editors and as JSON data."""
+"""Formats problems for editors and as JSON data."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def problem_data(problem: Problem) -> dict[str, Any]:
 
 
 def path_text(path: Path | None) -> str:
-    """Return a path on one line; file names may contain line ends."""
+    """Return a path on one line, whatever its name."""
     # plain() removes control characters.
     return plain(" ".join(str(path).replace("\t", " ").splitlines())).plain
 
@@ -50,6 +50,6 @@ def errors_in(problems: Sequence[Problem]) -> int:
 
 
 def counts_text(problems: Sequence[Problem]) -> str:
-    """Return the numbers of errors and warnings in words."""
+    """Return the counts in words."""
     errors = errors_in(problems)
     return f"{counted(errors, 'error')}, {counted(len(problems) - errors, 'warning')}"

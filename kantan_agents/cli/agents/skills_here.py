@@ -14,10 +14,7 @@ _BESIDE = "skills"
 
 
 class SkillsHere:
-    """The skills that exist here, loaded only if a file names one.
-
-    By default, they are the project's, the user's, and those in ``skills`` next to the file's directory.
-    """
+    """The skills that exist here, loaded only if a file names one."""
 
     def __init__(self, given: Path | None = None) -> None:
         if given is not None and not given.is_dir():
@@ -27,12 +24,12 @@ class SkillsHere:
         self._names: dict[Path | None, tuple[str, ...] | None] = {}
 
     def remark_on(self, definition: AgentDefinition, tree: Path | None = None) -> Remark | None:
-        """Return a remark on nonexistent skills of a definition, or None."""
+        """Return a remark on nonexistent skills, or None."""
         unknown = self.unknown_in(definition, tree)
         return Remark("skills", f"skills: no skill here is named {listed(unknown)}") if unknown else None
 
     def unknown_in(self, definition: AgentDefinition, tree: Path | None = None) -> tuple[UnknownTool, ...]:
-        """Return the nonexistent skills of a definition; none without a directory."""
+        """Return the nonexistent skills."""
         if not definition.skills:
             return ()
         if tree not in self._names:

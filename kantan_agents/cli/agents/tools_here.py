@@ -19,19 +19,18 @@ from kantan_agents.subagent_files.unknown_tools import (
 from kantan_agents.tools.providers.choice import declared_providers, permitted_providers
 
 TOOLS_OF_RUN: frozenset[str] = frozenset((*SKILL_TOOLS, *OPTIONS_OF_TOOLS, *TOOLS_OF_CHAT))
-"""The tools that ``run`` and ``chat`` give to agents whose files name them, some only with options."""
 
 _BROUGHT = "a program that runs the agent must bring"
 
 
 class ToolsHere:
-    """The tools of ``run --agent``, of installed providers (loaded on demand), and of the user's program."""
+    """The tools that exist here, with providers loaded on demand."""
 
     def __init__(self, brought: Iterable[str] = (), *, of_run: Iterable[str] = TOOLS_OF_RUN) -> None:
         self._brought = frozenset((*brought, *of_run))
 
     def remark_on(self, definition: AgentDefinition) -> Remark | None:
-        """Return a remark on nonexistent tools of a definition, or None."""
+        """Return a remark on nonexistent tools, or None."""
         unknown = self.unknown_in(definition)
         if not unknown:
             return None
@@ -39,7 +38,7 @@ class ToolsHere:
         return Remark("tools", f"{names_no_tool(unknown, where='here')}; {_BROUGHT} {pronoun}")
 
     def unknown_in(self, definition: AgentDefinition) -> tuple[UnknownTool, ...]:
-        """Return the nonexistent tools of a definition."""
+        """Return the nonexistent tools."""
         return unknown_tools(definition, self._names) if local_tools(definition) else ()
 
     @cached_property

@@ -30,7 +30,7 @@ def validate_agents(
     tools: str | None = None,
     skills: Path | None = None,
 ) -> None:
-    """Print the problems of the files at ``paths``, and a summary on stderr."""
+    """Print the problems, and a summary on stderr."""
     found = find_files(paths)
     files = list(read_files(found.files))
     here = ToolsHere(() if tools is None else split_text(tools))

@@ -19,12 +19,12 @@ from kantan_agents.core.events import ModelCallStarted, RetryScheduled
 _MINUTE: Final = 60
 _INTERVAL: Final = 0.5
 _PAUSE: Final = 3.0
-"""Seconds without output until a pause is shown."""
+"""Seconds until a pause is shown."""
 
 
 @attrs.frozen
 class Activity:
-    """What the agent does since ``since``, by ``monotonic``; hidden for ``silent`` seconds."""
+    """What the agent does since ``since``; hidden for ``silent`` seconds."""
 
     what: str
     since: float

@@ -132,7 +132,7 @@ class AnswerView:
 
 
 def call_line(tool: str, state: str, arguments: str, style: str, agent: str | None = None) -> Text:
-    """Return a tool call as one line; the arguments, which may be cut, come last."""
+    """Return a tool call as one line, the arguments last."""
     inside = "" if agent is None else f"{short_name(agent)}: "
     return Text.assemble(
         ("! " if style == BAD else "* ", style),
@@ -148,7 +148,7 @@ def short_name(name: str) -> str:
 
 
 def short_arguments(arguments: str) -> str:
-    """Return arguments as ``path=notes.txt limit=5``, each value shortened."""
+    """Return arguments as ``path=notes.txt limit=5``."""
     if len(arguments) > _MAX_ARGUMENTS:
         return one_line(arguments[:_MAX_ARGUMENTS])
     try:

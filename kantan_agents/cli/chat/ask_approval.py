@@ -27,7 +27,7 @@ _UNASKED: Final = "Nobody could be asked."
 
 
 class AskAtTerminal:
-    """Asks at the terminal, one question at a time."""
+    """Asks one question at a time."""
 
     def __init__(self, editor: Editor, screen: Screen, place: str = "") -> None:
         self._place = f" ({place})" if place else ""
@@ -35,7 +35,7 @@ class AskAtTerminal:
         self._screen = screen
 
     async def __call__(self, asked: AskedCall) -> ApprovalAnswer | None:
-        """Ask about a call; None after Ctrl-C or Ctrl-D."""
+        """Ask; None after Ctrl-C or Ctrl-D."""
         call, change = asked.call, asked.change
         async with self._screen.lock:
             place = self._place if call.tool == "Bash" else ""

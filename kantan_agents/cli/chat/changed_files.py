@@ -1,4 +1,4 @@
-"""Shows changes of pinned files, and applies them on agreement."""
+"""Shows and applies changes of pinned files."""
 
 from __future__ import annotations
 

@@ -45,12 +45,7 @@ class EndOfChatError(Exception):
 
 @attrs.frozen(eq=False)
 class ChatCommand:
-    """A slash command.
-
-    Attributes:
-        usage: For example ``/resume [ID]``.
-        choices: Returns completions with explanations, if any.
-    """
+    """A slash command, such as ``/resume [ID]``."""
 
     usage: str
     meaning: str
@@ -65,12 +60,7 @@ class ChatCommand:
 
 @attrs.define(eq=False, kw_only=True)
 class Chat:
-    """A chat: the conversation, and everything its commands need.
-
-    Attributes:
-        commands: By name. They precede tools of the same name.
-        tools: The tools found so far that the user may run.
-    """
+    """A chat; its ``commands`` precede tools of the same name."""
 
     talk: Talk
     screen: Screen
@@ -89,7 +79,7 @@ class Chat:
     recent: Mapping[str, str] = attrs.field(factory=dict, init=False)
 
     async def handle(self, typed: str) -> bool:
-        """Carry out one input; return whether it succeeded. Raises EndOfChatError for ``/exit``."""
+        """Carry out an input; return whether it succeeded. Raises EndOfChatError."""
         try:
             await self._handle(typed)
             await self._report_changes()
@@ -164,7 +154,7 @@ class Chat:
             await command.run(self, line.rest)
 
     async def run_tool(self, typed: str) -> None:
-        """Run one of the agent's tools, as in ``/read notes.txt``."""
+        """Run a tool, as in ``/read notes.txt``."""
         if slash_commands_of(self.talk.agent) is None:
             raise self._unknown(split_line(typed).name)
         try:

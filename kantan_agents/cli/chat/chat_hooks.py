@@ -36,7 +36,7 @@ class ChatHooks:
         self._hooks.guard_runs()
 
     def before(self, ask: Ask) -> Ask:
-        """Wrap ``ask``: hooks run first and may deny a call."""
+        """Run hooks before ``ask``; they may deny a call."""
 
         async def ask_after_hooks(asked: AskedCall) -> ApprovalAnswer | None:
             refusal = await self._interruptible(lambda: self._hooks.ask_early(asked.call))
@@ -48,7 +48,7 @@ class ChatHooks:
         return ask_after_hooks
 
     async def submit(self, message: ChatMessage, text: str) -> ChatMessage | Outcome:
-        """Return the extended message, or the turn's outcome if a hook blocks it."""
+        """Return the extended message, or the outcome if blocked."""
         submitted = await self._interruptible(lambda: self._hooks.submit(text))
         if submitted is None:
             return "interrupted"

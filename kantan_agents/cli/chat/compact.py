@@ -24,7 +24,7 @@ _MAX_RECORD: Final = 400_000
 
 
 def summarizer(agent: Agent[Any]) -> Agent[str]:
-    """Return an agent without tools, with the model and settings of ``agent``."""
+    """Return an agent without tools, with the same model."""
     # The token limit of answers does not apply to summaries.
     settings = dataclasses.replace(
         agent.model_settings, tool_choice=None, parallel_tool_calls=None, max_tokens=None

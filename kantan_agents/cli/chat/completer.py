@@ -26,7 +26,7 @@ Choices = Callable[[], Mapping[str, str]]
 
 
 class ChatCompleter(Completer):
-    """Completes commands, their arguments and files. It blocks: run it in a thread."""
+    """Completes input. It blocks: run it in a thread."""
 
     def __init__(self, commands: Choices, arguments: Mapping[str, Choices], folder: Path) -> None:
         self._commands = commands

@@ -1,4 +1,4 @@
-"""The parts of the next request with their estimated tokens."""
+"""The next request's parts with estimated tokens."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kantan_agents.tools.server_names import server_of
 
 @attrs.frozen
 class ContextPart:
-    """A part of a request; ``origin`` is the start of a string, or a tool's name."""
+    """A part; ``origin`` is the start of a string, or a tool's name."""
 
     kind: str
     origin: str

@@ -21,7 +21,7 @@ from kantan_agents.errors import ConversationsFileError
 
 
 class Conversation:
-    """A conversation: a new one, until ``start`` loads another. ``items`` is the model's input."""
+    """A new conversation, until ``start`` loads another; ``items`` is the model's input."""
 
     def __init__(
         self, agent: Agent[Any], context: dict[str, Any], store: Conversations | None, screen: Screen
@@ -32,14 +32,14 @@ class Conversation:
         self.start(Conversations.begin(agent.name), agent)
 
     def start(self, kept: KeptConversation, agent: Agent[Any]) -> None:
-        """Continue a stored conversation, or start a new one."""
+        """Continue a conversation, or start a new one."""
         self.kept = kept
         self.items: list[Item] = portable(kept.items())
         self.context: dict[str, Any] = copy.deepcopy(self._first_context)
         self.restore_steps(agent)
 
     def restore_steps(self, agent: Agent[Any]) -> None:
-        """Set the context's todo list to the one that the model knows."""
+        """Restore the todo list that the model knows."""
         give_steps(self.kept, agent, self.context)
 
     def make_portable(self) -> None:
@@ -52,7 +52,7 @@ class Conversation:
         return len(self.kept.turns) + 1
 
     def go_on_after(self, before: Iterable[Item], turn: ChatTurn) -> None:
-        """From now on, send these items and the turn's items."""
+        """From now on, send these items."""
         self.items = [*before, *turn.items]
 
     async def note(self, typed: str, text: str) -> None:

@@ -100,7 +100,7 @@ class Conversations:
 
     @staticmethod
     def begin(agent: str) -> KeptConversation:
-        """Return a new conversation, stored with its first turn."""
+        """Return a new conversation."""
         return KeptConversation(secrets.token_hex(4), agent)
 
     def add(self, kept: KeptConversation, turn: ChatTurn) -> KeptConversation:
@@ -144,10 +144,7 @@ class Conversations:
         return KeptConversation(kept.id, kept.agent, kept.turns[:-1])
 
     def load(self, beginning: str) -> KeptConversation:
-        """Return the conversation whose id starts with ``beginning``, or the ``last`` one.
-
-        Raise E194 unless one matches.
-        """
+        """Return a conversation by the start of its id; E194 unless one matches."""
         with self._errors(), self._lock:
             if beginning == "last":
                 query = "SELECT id, agent FROM conversations ORDER BY changed_at DESC LIMIT 1"
@@ -178,7 +175,7 @@ class Conversations:
             return [ListedConversation(*row) for row in self._connection.execute(_LIST, (limit,))]
 
     def search(self, words: str, limit: int) -> list[ListedConversation]:
-        """Search questions and answers, ignoring case; latest first."""
+        """Search questions and answers, ignoring case."""
         sought = whole(words).casefold()
         found: dict[str, ListedConversation] = {}
         with self._errors(), self._lock:

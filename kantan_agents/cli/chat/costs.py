@@ -1,4 +1,4 @@
-"""The tokens of a chat by model, and their cost."""
+"""A chat's tokens and costs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SMALLEST: Final = 0.0001
 
 
 class Costs:
-    """Counts the tokens of all model calls, even of subagents and middleware."""
+    """Counts all model calls, even of subagents."""
 
     def __init__(self, prices: Mapping[str, tuple[float, float]]) -> None:
         self._prices = Prices.of(prices)
@@ -31,11 +31,11 @@ class Costs:
 
     @property
     def model(self) -> str | None:
-        """The last called model; None before the first call."""
+        """The last called model, or None."""
         return next(reversed(self._tokens), None)
 
     def lines(self) -> list[str]:
-        """Return one line per model, and the total cost."""
+        """Return a line per model, and the total."""
         if not self._tokens:
             return ["No model was called yet."]
         lines: list[str] = []

@@ -1,4 +1,4 @@
-"""Reads the user's input with completion, and asks short questions."""
+"""Reads input with completion."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROMPT = "> "
 
 
 class Editor:
-    """The input line of a chat. A signal that ends the chat also ends a question."""
+    """A chat's input line. The chat's end also ends a question."""
 
     def __init__(self, ending: ChatEnding, history: InputHistory) -> None:
         self._ending = ending
@@ -87,7 +87,7 @@ def discard_input() -> None:
 
 
 class Silence:
-    """Turns off the terminal's echo, so that typing does not mix with an answer."""
+    """Turns off the echo, so that typing does not mix with an answer."""
 
     def __init__(self) -> None:
         self._before: list[Any] | None = None

@@ -9,12 +9,12 @@ from kantan_agents.support.data_folder import data_folder
 
 
 def conversations_file() -> Path:
-    """Return the default file of conversations; E195 without a home folder."""
+    """Return the default file; E195 without a home folder."""
     return _file("conversations.sqlite3")
 
 
 def history_file() -> Path:
-    """Return the file of the input history; E195 without a home folder."""
+    """Return the history's file; E195 without a home folder."""
     return _file("history.jsonl")
 
 

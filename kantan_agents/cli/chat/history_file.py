@@ -51,11 +51,11 @@ class HistoryFile:
     path: Path
 
     def create(self) -> None:
-        """Create the file and its folder, without waiting for other chats."""
+        """Create the file, without waiting for other chats."""
         self._open().close()
 
     def read(self) -> list[Entry]:
-        """Return the latest entries, oldest first, without damaged lines."""
+        """Return the entries, oldest first, without damaged lines."""
         with self._locked() as file:
             return [entry for _, entry in _entries(_end_of(file).split(b"\n"))][-MOST:]
 

@@ -1,4 +1,4 @@
-"""The input history for the arrow keys and Ctrl-R, across chats."""
+"""The input history across chats."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class InputHistory(History):
         self._own: list[Entry] = []
 
     async def refresh(self) -> None:
-        """Read the entries before a prompt other than the first."""
+        """Read the entries before a later prompt."""
         if self._has_prompted:
             await self._read()
         self._has_prompted = True

@@ -44,7 +44,7 @@ class Jobs:
         self._said = moment, running
 
     def go_on_after(self, turns: Iterable[ChatTurn]) -> None:
-        """Reserve the command ids that appear in these turns."""
+        """Reserve the command ids of these turns."""
         results = (str(item.get("output")) for turn in turns for item in turn.items if is_result(item))
         self.shells.skip(max((int(number) for text in results for number in _ID.findall(text)), default=0))
 
@@ -53,7 +53,7 @@ class Jobs:
         self._said = None
 
     def with_news(self, message: ChatMessage) -> ChatMessage:
-        """Add a note to a message about ended commands unknown to the model."""
+        """Add a note about ended commands unknown to the model."""
         notes = []
         for shell in self.shells.listed():
             if shell.command.is_over and not shell.is_known_to_end:
@@ -70,7 +70,7 @@ class Jobs:
         return {shell.id: shell.line for shell in self.shells.listed()}
 
     def show_all(self) -> None:
-        """Show each command with its last line of output."""
+        """Show each command's last line."""
         listed = self.shells.listed()
         if not listed:
             self._screen.line("No command is in the background.")
@@ -80,7 +80,7 @@ class Jobs:
             self._screen.line(plain(f"{shell.id}  {_state(shell)}  {_time(shell)}  {command}  | {last}"))
 
     def show(self, shell_id: str) -> None:
-        """Show a command's latest output; E169 for an unknown id."""
+        """Show a command's output; E169 if unknown."""
         shell = self.shells.get(shell_id)
         self._screen.block(f"{shell.line}\n{_time(shell)}: {state_of(shell.command)}", LABEL)
         self._screen.block(_latest(shell).rstrip() or "No output.")

@@ -16,7 +16,6 @@ A retry replaces the previous turn and its notes; a summary replaces all previou
 """
 
 Item = dict[str, Any]
-"""An input item of the SDK, as JSON data."""
 
 LOST: Final = "[This answer was not finished: the chat ended while it was being written.]"
 
@@ -28,7 +27,7 @@ def said(text: str) -> Item:
 
 @attrs.frozen
 class ChatTurn:
-    """A turn of a conversation; it adds ``items`` to the model's input."""
+    """A turn; ``items`` are its model input."""
 
     number: int
     kind: Kind
@@ -40,7 +39,7 @@ class ChatTurn:
 
     @property
     def sent(self) -> list[Item]:
-        """The items for the model; an answer cut off by a crash gets a note."""
+        """The items; an answer cut off by a crash gets a note."""
         lost = [said(LOST)] if self.outcome == "open" else []
         return [*self.items, *lost]
 
@@ -54,7 +53,7 @@ class KeptConversation:
     turns: tuple[ChatTurn, ...] = ()
 
     def items(self) -> list[Item]:
-        """Return the model's input, from the latest summary on, without retried answers."""
+        """Return the input from the latest summary on, without retried answers."""
         summaries = [index for index, turn in enumerate(self.turns) if turn.kind == "summary"]
         recent = self.turns[summaries[-1] if summaries else 0 :]
         left: list[ChatTurn] = []

@@ -47,7 +47,7 @@ class Lines:
             self._future.set_result(line)
 
     async def next(self) -> str:
-        """Return the next line; raise EOFError after the last one and after ``stop``."""
+        """Return the next line; EOFError after the last one or ``stop``."""
         self._future = self._loop.create_future()
         self._wanted.release()
         line = await self._future

@@ -1,4 +1,4 @@
-"""Messages with files: ``@notes.txt`` sends its text, ``@picture.png`` an image."""
+"""Messages with files, as ``@notes.txt``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ NOTE: Final = "[A note of the chat, not of the user: {}]"
 """Prefix of notes in a message that the user did not type; never foreign text."""
 
 FILE: Final = "The file "
-"""Prefix of the part of a message that holds a file."""
 
 MAX_TEXT: Final = 100_000
 MAX_IMAGE: Final = 5_000_000
@@ -46,7 +45,7 @@ _FLAGS: Final = os.O_RDONLY | sum(
 
 @attrs.frozen
 class ChatMessage:
-    """A message for the model; ``notes`` inform the user about each named file."""
+    """A message; ``notes`` inform the user about named files."""
 
     item: Item
     notes: tuple[str, ...] = ()

@@ -22,10 +22,7 @@ _PATIENCE: Final = 30.0
 
 
 class ChatPage:
-    """Opens the page of the trace database; it ends with the chat.
-
-    ``flush`` writes recorded spans and blocks.
-    """
+    """Opens the trace database's page; ``flush`` blocks."""
 
     def __init__(self, database: Path, flush: Callable[[], object]) -> None:
         self._database = backend_of(database)
@@ -33,13 +30,13 @@ class ChatPage:
         self._processes: list[Process] = []
 
     def command(self, trace_id: str) -> list[str]:
-        """Return the command that opens the page of a run."""
+        """Return the command that opens a run's page."""
         # A displayed URL lacks its password and would not work in a command.
         place = [] if self._database.file is None else ["--db", str(self._database.file)]
         return [_PROGRAM, "traces", "open", trace_id, *place]
 
     async def open(self, trace_id: str) -> str:
-        """Serve a run's page, open it, and return its address; E196 on failure."""
+        """Open a run's page and return its address; E196 on failure."""
         await anyio.to_thread.run_sync(self._flush)
         # In the environment, because all users of the machine can read the command line.
         environment = {**os.environ, DATABASE_VARIABLE: self._database.text}

@@ -1,4 +1,4 @@
-"""The permissions that a plan requests, checked and explained."""
+"""The permissions that a plan requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PROTECTED: Final = "it names a protected file, which is asked for each time"
 
 @attrs.frozen
 class PlanEntry:
-    """A requested permission: its ``--yes`` entry, its effect in words, and remarks for the user."""
+    """A requested permission: its ``--yes`` entry, effect and remarks."""
 
     text: str
     words: str
@@ -37,7 +37,7 @@ class PlanEntry:
 def read_entries(
     texts: Iterable[str], known: Collection[str]
 ) -> tuple[tuple[PlanEntry, ...], tuple[str, ...]]:
-    """Return the valid entries, and the problems of the others."""
+    """Return valid entries, and the others' problems."""
     entries: list[PlanEntry] = []
     problems: list[str] = []
     for text in dict.fromkeys(one.strip() for one in texts):

@@ -84,11 +84,11 @@ class PlanMode(Middleware):
 
     @property
     def offered(self) -> FunctionTool | None:
-        """The tool that plan mode adds to an agent, or None."""
+        """The tool that plan mode adds, or None."""
         return self._guarded if self.is_on and self._agreed is None else None
 
     def enter(self) -> None:
-        """Turn it on and revoke permissions of an earlier plan."""
+        """Turn it on and revoke permissions."""
         self.forget()
         self.is_on = True
 
@@ -121,7 +121,7 @@ class PlanMode(Middleware):
         return ApprovalAnswer("yes") if is_granted else None
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Offer ``ExitPlanMode`` to the agent that the user talks to."""
+        """Offer ``ExitPlanMode`` to the main agent."""
         if _is_outermost(run):
             offer_tool(run, lambda: self.offered)
             if not isinstance(run.input, RunState):

@@ -1,4 +1,4 @@
-"""Shows a plan with its permissions, and asks for agreement."""
+"""Asks for agreement to a plan."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ALWAYS_ASKED: Final = "Everything else is asked about as usual, and protected f
 
 @attrs.frozen
 class PlanAnswer:
-    """The decision; ``"each"`` agrees to the plan, but to none of its permissions."""
+    """The decision; ``"each"`` agrees to none of the permissions."""
 
     decision: Literal["yes", "each", "no"]
     reason: str = ""

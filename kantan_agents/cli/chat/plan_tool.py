@@ -1,4 +1,4 @@
-"""The tool ``ExitPlanMode``, with which a model proposes a plan."""
+"""The tool ``ExitPlanMode``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def plan_tool(propose: Work) -> FunctionTool:
 
 
 def refusal(tool: str, *, of_subagent: bool) -> PlanModeError:
-    """Return the error for a denied call in plan mode. Subagents have no plan."""
+    """Return the error for a denied call; subagents have no plan."""
     what = "answer with what should be changed" if of_subagent else f"propose a plan with {NAME}"
     return PlanModeError(tool_name=tool, hint=f"Read what you need to know, then {what}.")
 

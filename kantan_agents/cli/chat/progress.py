@@ -1,4 +1,4 @@
-"""Collects an answer's events, to store an unfinished one."""
+"""Collects the parts of an answer."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _call(call_id: str, tool: str, arguments: str) -> Item:
 
 
 def portable(items: list[Item]) -> list[Item]:
-    """Return items for any model: messages and calls, without ids and reasoning."""
+    """Return items without ids and reasoning, for any model."""
     return [_portable(item) for item in items if not is_reasoning(item)]
 
 

@@ -20,7 +20,7 @@ _NUMBERS = re.compile(r"\d{1,9}([\s,]+\d{1,9})*,?")
 
 
 class Questions:
-    """Asks one question at a time; Ctrl-C or Ctrl-D cancels the answer."""
+    """Asks one question at a time."""
 
     def __init__(self) -> None:
         self._terminal: tuple[Editor, Screen, Callable[[], None]] | None = None
@@ -30,7 +30,7 @@ class Questions:
         self._terminal = editor, screen, stop
 
     async def __call__(self, questions: Sequence[Question]) -> list[list[str]] | None:
-        """Return the answers, "" for a question without one."""
+        """Return the answers, "" for none."""
         if self._terminal is None:
             return None
         editor, screen, stop = self._terminal

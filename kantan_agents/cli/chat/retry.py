@@ -1,4 +1,4 @@
-"""``/retry``: its input, and the errors after which it may help."""
+"""``/retry``: its input and errors."""
 
 from __future__ import annotations
 

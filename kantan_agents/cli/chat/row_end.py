@@ -22,7 +22,7 @@ class RowEnd:
         self._width = 0
 
     def follow(self, text: str, width: int) -> None:
-        """Follow a piece of output on a terminal of this width."""
+        """Follow a piece of output."""
         _, newline, last = text.rpartition("\n")
         if newline:
             self._column = 0
@@ -38,5 +38,5 @@ class RowEnd:
             self._column = self._column + cells if fits else cells
 
     def may_leave(self, width: int) -> bool:
-        """Return whether the cursor can leave the end of the output and return."""
+        """Return whether the cursor can leave and return."""
         return self._column is not None and self._column < self._width == width

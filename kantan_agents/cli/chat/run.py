@@ -1,4 +1,4 @@
-"""Assembles a chat and runs it until it ends."""
+"""Assembles and runs a chat."""
 
 from __future__ import annotations
 
@@ -46,10 +46,7 @@ _PATIENCE_WITH_THREADS: Final = 0.5
 
 
 def lead(settings: Settings) -> None:
-    """Run a chat at a terminal, or with standard input's lines as questions.
-
-    The process ends even if a tool's thread still works.
-    """
+    """Run a chat. The process ends even if a tool's thread still works."""
     with recording_to(settings.target) as recorder:
         page = None
         if recorder is not None and settings.target is not None:

@@ -53,7 +53,7 @@ class Screen:
                 self._row_end.follow(piece, self._console.width)
 
     def end_answer(self) -> None:
-        """Start a new line, unless the last one has ended."""
+        """Start a new line, if needed."""
         self._write_answer(self._pieces.end())
         self._clear_status()
         if not self._is_at_start:

@@ -1,4 +1,4 @@
-"""The settings of a chat, read from its options."""
+"""The settings of a chat."""
 
 from __future__ import annotations
 
@@ -32,13 +32,7 @@ from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
 
 @attrs.frozen(eq=False)
 class Settings:
-    """The settings that a chat starts with.
-
-    Attributes:
-        resume: The id of a conversation to resume, or ``last``.
-        questions: Asks the model's questions; None without a terminal.
-        place_of_commands: Where commands run, for questions.
-    """
+    """The settings of a chat; ``questions`` is None without a terminal."""
 
     agent: Agent[Any]
     source: AgentSource
@@ -64,7 +58,7 @@ def read_start(
     questions: Questions | None,
     instruction_files: InstructionFiles | None,
 ) -> tuple[AgentSource, dict[str, Any]]:
-    """Return the source of the agent, and the context of its conversations."""
+    """Return the agent's source, and the initial context."""
     context = read_context(options.context_file)
     stated = context.get(USER_RULES)
     if stated is not None:
@@ -98,7 +92,7 @@ def open_conversations(path: Path | None, *, resumes: bool) -> Conversations | N
 
 
 def open_history(*, is_kept: bool) -> HistoryFile | None:
-    """Return the input history, or None to store nothing."""
+    """Return the input history, if any."""
     try:
         return HistoryFile(history_file()) if is_kept else None
     except ConversationsFileError:  # the warning about conversations has stated it

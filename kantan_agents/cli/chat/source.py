@@ -33,7 +33,7 @@ _OPTION = "--agent"
 
 @attrs.define(eq=False)
 class AgentSource:
-    """Builds a chat's agent: with another model, or after its files changed."""
+    """Builds an agent, also with another model or changed files."""
 
     _make: Callable[..., Agent[Any]]
     pinned: PinnedFiles | None
@@ -45,7 +45,7 @@ class AgentSource:
         return self._make(self._model, replace=self._replaces)
 
     def agent_with(self, model: str) -> Agent[Any]:
-        """Return the agent with another model from now on, even if its file names one."""
+        """Return the agent with another model, even if its file names one."""
         agent = self._make(model, replace=True)
         agent.check_model()
         self._model, self._replaces = model, True
@@ -96,7 +96,7 @@ def agent_source(
 
 
 def slash_commands_of(agent: Agent[Any]) -> SlashCommands | None:
-    """Return middleware that lets a user run the agent's tools, or None."""
+    """Return middleware for slash commands, or None."""
     return next((one for one in agent.layers.middleware if isinstance(one, SlashCommands)), None)
 
 

@@ -24,19 +24,19 @@ _STYLES: Final = {"completed": LABEL, "in_progress": STRONG, "pending": ""}
 
 
 class StepLists:
-    """Shows the changes of each ``TodoWrite`` call; each subagent has its own list."""
+    """Shows todo changes; each subagent has its own list."""
 
     def __init__(self, steps: Sequence[Todo] = ()) -> None:
         self._lists: dict[str | None, Sequence[Todo]] = {None: steps}
 
     @property
     def active(self) -> str:
-        """The main agent's active step in words, or ""."""
+        """The main agent's active step, or ""."""
         active = next((_words(one) for one in self._lists[None] if one["status"] == "in_progress"), "")
         return shortened(active, _MAX_STATUS)
 
     def see(self, event: ToolCallFinished | ToolCallDenied, arguments: str) -> tuple[str, list[Text]] | None:
-        """Return a summary and lines for a tool call; None if it wrote no list."""
+        """Return a summary and lines; None if no list was written."""
         if event.tool != NAME or isinstance(event, ToolCallDenied):
             return None
         steps = written_by(arguments, event.output or "")
@@ -62,13 +62,13 @@ def show_steps(steps: Sequence[Todo], screen: Screen) -> None:
 
 
 def summary_of(steps: Sequence[Todo]) -> str:
-    """Return the progress, such as ``1 of 3 steps completed``."""
+    """Return the progress, as ``1 of 3 steps completed``."""
     done = sum(one["status"] == "completed" for one in steps)
     return f"{done} of {counted(len(steps), 'step')} completed" if steps else "no steps"
 
 
 def step_line(step: Todo, indent: str = "  ") -> Text:
-    """Return a step as one line, with its sign."""
+    """Return a step as one line."""
     return plain(f"{indent}{_line(step)}", _STYLES[step["status"]])
 
 

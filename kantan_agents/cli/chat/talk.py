@@ -38,7 +38,6 @@ class Talk:
     _noting: Callable[[tuple[str, int]], AbstractAsyncContextManager[None]]
     """Notes the tools' changes in a block, by conversation id and turn number."""
     _with_news: Callable[[ChatMessage], ChatMessage]
-    """Adds news for the model to an outgoing message."""
     trace_id: str | None = attrs.field(default=None, init=False)
     counted: tuple[str, int] | None = attrs.field(default=None, init=False)
     _unkept: tuple[str, Callable[[], Awaitable[Outcome]]] | None = attrs.field(default=None, init=False)
@@ -55,7 +54,7 @@ class Talk:
         self.forget_approvals()
 
     def change_agent(self, agent: Agent[Any]) -> None:
-        """Continue with another agent, for example with another model."""
+        """Continue with another agent."""
         self.agent = agent
         self.conversation.make_portable()
 
@@ -64,7 +63,7 @@ class Talk:
         self._runner.forget_approvals()
 
     async def say(self, message: ChatMessage, text: str) -> Outcome:
-        """Send a message, show the answer, and store both, even parts of a failed run."""
+        """Send a message, and store even a failed run's parts."""
         submitted = await self._hooks.submit(message, text)
         if not isinstance(submitted, ChatMessage):
             self._unkept = text, partial(self.say, message, text)
@@ -73,7 +72,7 @@ class Talk:
         return await self._turn(text, [item], [*self.conversation.items, item])
 
     async def command(self, line: str) -> Outcome:
-        """Run one of the agent's tools. A denied command is not stored."""
+        """Run a tool. A denied command is not stored."""
         message = ChatMessage({"role": "user", "content": line})
         submitted = await self._hooks.submit(message, line)
         if not isinstance(submitted, ChatMessage):
@@ -93,7 +92,7 @@ class Talk:
         return await self._turn(last.question, last.begun, [*last.before, *last.begun], "retry")
 
     async def compact(self) -> None:
-        """Replace the conversation by a summary; a failed run leaves it unchanged."""
+        """Replace the conversation by a summary, unless the run fails."""
         conversation = self.conversation
         if not conversation.items:
             raise ChatCommandError(command="/compact", reason="nothing has been said yet")

@@ -70,7 +70,7 @@ def look_up_order(order_id: str) -> str:
 
 
 def support_agent(model: object, middleware: list[Stage]) -> Agent[SupportAnswer]:
-    """Return the support agent; its structured answer goes to ``context["answer"]``."""
+    """Return the support agent, with its answer in ``context["answer"]``."""
     return Agent(
         "support",
         SUPPORT_PROMPT,
@@ -99,13 +99,13 @@ def judge_agent(model: object, *, judged: str) -> Agent[Rubric]:
 
 
 def judge_input(context: dict[str, Any]) -> str:
-    """Return the judge's input: the question and the answer in ``context``."""
+    """Return the judge's input."""
     answer = context.get("answer") or {}
     return f"Question: {QUESTION}\nAnswer: {answer.get('reply', '')}"
 
 
 def script() -> list[ReplyLike]:
-    """Return the replies of the scripted model: a tool call, the answer, the verdict."""
+    """Return the scripted model's replies."""
     return [
         {"tool": "look_up_order", "arguments": {"order_id": "4711"}},
         {

@@ -25,7 +25,7 @@ MAX_SHOWN = 5  # enough, if the database already holds older runs
 
 
 def show_demo(*, model: str | None, database: Path | None, keep: bool) -> None:
-    """Run the demo, by default with the scripted model and a temporary database."""
+    """Run the demo, by default scripted and in a temporary database."""
     check_database(database)
     console = terminal()
     with _database(database, keep=keep) as path:
@@ -46,7 +46,6 @@ def show_demo(*, model: str | None, database: Path | None, keep: bool) -> None:
 
 
 def _play(console: Console, model: object) -> Run:
-    """Run and show both agents; return the support agent's run."""
     from kantan_agents.cli.demo import agents as cast
 
     runs: list[Run] = []

@@ -31,7 +31,7 @@ from kantan_agents.core.prompt import Prompt
 
 
 def header(model: str | None, database: Path, *, temporary: bool) -> RenderableType:
-    """Return the first section: the model and the trace database."""
+    """Return the first section."""
     if model is None:
         answers = Text.assemble(
             ("The model is scripted.", NOTICE),
@@ -57,7 +57,7 @@ def heading(number: int, title: str, explanation: str) -> RenderableType:
 
 
 def prompt_view(prompt: Prompt, rendered: str) -> RenderableType:
-    """Return a prompt as written and as sent to the model."""
+    """Return a prompt as written and as sent."""
     meta = ", ".join(f"{key}: {value}" for key, value in (prompt.meta or {}).items())
     facts = [
         ("prompt", prompt.name),
@@ -73,7 +73,7 @@ def prompt_view(prompt: Prompt, rendered: str) -> RenderableType:
 
 
 def run_view(run: Run) -> RenderableType:
-    """Return the course of a run: question, tool calls and results, answer."""
+    """Return the course of a run."""
     tree = Tree(plain(f"agent {run.agent.name}", f"bold {ACCENT}"), guide_style=LABEL)
     tree.add(_step("asked", run.input, STRONG))
     items = run_result(run.context).new_items
@@ -92,7 +92,7 @@ def run_view(run: Run) -> RenderableType:
 
 
 def context_view(context: Mapping[str, Any], output_dest: str) -> RenderableType:
-    """Return the context after a run: structured output and history."""
+    """Return the context after a run."""
     answer = context.get(output_dest) or {}
     history = context.get("history") or ()
     return indented(
@@ -105,7 +105,7 @@ def context_view(context: Mapping[str, Any], output_dest: str) -> RenderableType
 
 
 def verdict_view(rubric: Mapping[str, Any], pass_mark: float) -> RenderableType:
-    """Return a rubric: its score against the pass mark, and the comments."""
+    """Return a rubric's score and comments."""
     score = rubric.get("score")
     passed = isinstance(score, (int, float)) and pass_mark <= score <= 1
     outcome = f"{'passed' if passed else 'failed'}, the pass mark is {pass_mark}"
@@ -117,7 +117,7 @@ def verdict_view(rubric: Mapping[str, Any], pass_mark: float) -> RenderableType:
 
 
 def query_view(query: str) -> RenderableType:
-    """Return the heading of a call, whose result is shown below."""
+    """Return the heading of a call."""
     return indented(Text(query, style=f"bold {ACCENT}"))
 
 
@@ -135,7 +135,7 @@ def unfinished(model: str | None, database: Path, *, kept: bool) -> RenderableTy
 
 
 def footer(database: Path, *, kept: bool, requests: int | None) -> RenderableType:
-    """Return the last section: the location of the traces, and next steps."""
+    """Return the last section."""
     sent = f"{requests} HTTP requests were sent, all of them to 127.0.0.1."
     outcome = "The traces are in" if kept else "Deleted, as neither --db nor --keep was given:"
     return Group(

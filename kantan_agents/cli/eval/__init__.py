@@ -1,1 +1,1 @@
-"""``kantan-agents eval``: evaluates agents, compares results, and collects human labels."""
+"""``kantan-agents eval``: evaluates agents, and collects human labels."""

@@ -1,4 +1,4 @@
-"""``eval compare``: two variants, or several with one correction for all."""
+"""``eval compare``: several variants share one correction."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def compare_named(
     conditions: Sequence[Condition],
     form: FormOptions,
 ) -> None:
-    """Compare variants with the first one, and print the result."""
+    """Compare variants with the first one."""
     found = find_compared(path, names, evaluation)
     if len(found) == 2:  # noqa: PLR2004 - a pair
         compare_variants(found, options, conditions, form)

@@ -1,4 +1,4 @@
-"""``eval compare``: prints whether one variant is better than another."""
+"""``eval compare`` of two variants."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _STYLES: Final = {"better": GOOD, "worse": BAD, "cannot tell": LABEL}
 
 @attrs.frozen
 class ComparisonOptions:
-    """Options of ``compare`` and ``compare_all``; ``metrics`` None means all."""
+    """Options of the comparison; ``metrics`` None means all."""
 
     metrics: Sequence[str] | None
     missing: str
     looks: str | None
 
     def made(self, make: Callable[..., Made], results: Sequence[VariantResults]) -> Made:
-        """Return the comparison by ``compare`` or ``compare_all``."""
+        """Return the comparison."""
         try:
             return make(*results, metrics=self.metrics or None, missing=self.missing, looks=self.looks)
         except InvalidOptionError as error:

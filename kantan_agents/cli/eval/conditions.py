@@ -1,4 +1,4 @@
-"""The conditions of ``--fail-if``, which set the exit code."""
+"""The conditions of ``--fail-if``."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Condition:
         return None
 
     def why_never(self, comparison: Comparison) -> str | None:
-        """Return why no cases can make a comparison meet it, or None."""
+        """Return why nothing can meet it, or None."""
         one = comparison[self.metric]
         if self.kind == "not-better" or self.why_met(comparison) is not None:
             return None
@@ -62,7 +62,7 @@ class Condition:
 
 
 def read_conditions(entries: Sequence[str]) -> list[Condition]:
-    """Return the conditions that ``worse:METRIC`` and ``not-better:METRIC`` describe."""
+    """Return the conditions, as ``worse:METRIC``."""
     conditions = []
     for entry in entries:
         kind, _, metric = entry.partition(":")
@@ -74,7 +74,7 @@ def read_conditions(entries: Sequence[str]) -> list[Condition]:
 
 
 def check_conditions(conditions: Sequence[Condition], comparisons: Sequence[Comparison]) -> None:
-    """Check that all conditions' metrics are compared, and can be met."""
+    """Check that all conditions can be met."""
     names = list(dict.fromkeys(one.metric for comparison in comparisons for one in comparison))
     for condition in conditions:
         if condition.metric not in names:

@@ -22,14 +22,14 @@ NEWEST: Final = "LAST"
 
 @attrs.frozen
 class FoundVariant:
-    """A variant of a stored evaluation, with its results."""
+    """A variant with its results."""
 
     evaluation: Evaluation
     results: VariantResults
 
 
 def find_evaluation(store: TraceStore, name: str | None) -> Evaluation:
-    """Return the evaluation with this name (None or LAST: the latest), or raise E104."""
+    """Return an evaluation (None or LAST: the latest); E104 without one."""
     if name is not None and name != NEWEST:
         return Evaluation.load(store, name)
     found = Evaluation.load_all(store)
@@ -40,7 +40,7 @@ def find_evaluation(store: TraceStore, name: str | None) -> Evaluation:
 
 
 def find_variant(store: TraceStore, given: str, evaluation: str | None) -> FoundVariant:
-    """Return a variant, named ``VARIANT`` or ``EVALUATION:VARIANT``, or raise E104."""
+    """Return ``VARIANT`` or ``EVALUATION:VARIANT``; E104 without one."""
     usual = find_evaluation(store, evaluation)
     if given in usual.variants:
         return FoundVariant(usual, usual[given])

@@ -19,7 +19,7 @@ from kantan_agents.support.replace_file import replace_file
 
 @attrs.frozen
 class FinishedEvaluation:
-    """An evaluation, and the comparison of its variants, if possible."""
+    """An evaluation, and its comparison, if possible."""
 
     evaluation: Evaluation
     comparison: Comparison | Comparisons | None
@@ -52,7 +52,7 @@ class FinishedEvaluation:
 
 
 def junit_target(junit: str, database: Path, dataset: Path) -> Path:
-    """Return the file for JUnit XML; called before any run."""
+    """Return the JUnit file; called before any run."""
     target = check_target(junit, database, force=True)
     if target.exists() and dataset.exists() and target.samefile(dataset):
         raise FileArgumentError(path=junit, reason="it is the dataset")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class LabelArguments:
-    """The command-line arguments; None means all."""
+    """The arguments; None means all."""
 
     path: Path
     evaluation: str
@@ -39,7 +39,7 @@ class LabelArguments:
 
 
 def label_results(asked: LabelArguments, *, as_json: bool) -> None:
-    """Ask a reviewer about results, and print a summary."""
+    """Ask a reviewer about results."""
     store = open_store(asked.path)
     from kantan_agents.cli.eval.find_variants import find_evaluation
     from kantan_agents.lab.evaluation import LabelQueue, LabelScale
@@ -100,15 +100,12 @@ def _conclude(console: Console, evaluation: Evaluation, queue: LabelQueue, *, as
 
 
 class _Asker:
-    """Asks about the results of a queue."""
-
     def __init__(self, queue: LabelQueue, console: Console) -> None:
         self._queue = queue
         self._console = console
         self._comment: str | None = None
 
     def ask_all(self) -> None:
-        """Ask about all results, until the reviewer quits or the input ends."""
         while (item := self._queue.current) is not None:
             self._comment = None
             _show_item(self._console, item, self._queue.total)
@@ -166,7 +163,6 @@ class _Asker:
 
 
 def _value(line: str) -> float | None:
-    """Return a bool or number, or None for another answer."""
     answer = line.lower()
     if answer in ("y", "yes", "n", "no"):
         return answer.startswith("y")

@@ -1,4 +1,4 @@
-"""``eval judge``: the quality of a judge, and estimated human scores."""
+"""``eval judge``: the quality of a judge."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def measure_judge(
     threshold: float,
     as_json: bool,
 ) -> None:
-    """Print the quality of a judge, the reviewers' agreement, and the corrected metrics."""
+    """Print a judge's quality, and the corrected metrics."""
     store = open_store(path)
     from kantan_agents.cli.eval.find_variants import find_evaluation
     from kantan_agents.lab.evaluation import agreement, judge_quality
@@ -62,7 +62,7 @@ def _figures(
 
 
 def _corrected(make: Callable[[], CorrectedComparison | CorrectedScore]) -> dict[str, Any]:
-    """Return metrics as JSON data, or why the labels do not allow them."""
+    """Return metrics, or why the labels do not allow them."""
     try:
         return make().to_dict()
     except (NotComparableError, UnusableLabelsError) as error:

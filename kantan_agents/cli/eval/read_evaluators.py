@@ -27,7 +27,7 @@ _NAMED: Final = re.compile(r"(?P<metric>[\w.-]+)=(?P<what>.+)", re.DOTALL)
 
 @attrs.frozen
 class _Kind:
-    """A ready-made evaluator, created from a ``value`` after the colon, or without one by ``default``."""
+    """A ready-made evaluator, created from the ``value`` after the colon or by ``default``."""
 
     make: Callable[[str], Evaluator] | None
     value: str | None
@@ -77,10 +77,7 @@ _KINDS: Final = {
 def read_evaluators(
     entries: Sequence[str], agent: Agent[Any], judge_model: str | None = None
 ) -> list[Evaluator]:
-    """Return the evaluators that ``[METRIC=]WHAT`` describes.
-
-    ``judged`` uses the prompt of ``agent``, ``tool_choice`` its tools.
-    """
+    """Return the evaluators that ``[METRIC=]WHAT`` describes."""
     asking = _judges(agent, judge_model)
     kinds = {**_KINDS, **asking}
     found: dict[str, Evaluator] = {}

@@ -1,4 +1,4 @@
-"""``eval report``: writes the comparison of variants as a page."""
+"""``eval report``: writes a comparison as a page."""
 
 from __future__ import annotations
 

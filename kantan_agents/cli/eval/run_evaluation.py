@@ -1,4 +1,4 @@
-"""``eval run``: runs agents on a dataset and prints their scores."""
+"""``eval run``: evaluates agents."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _OPEN: Final = "--open-held-out"
 
 @attrs.frozen
 class EvaluationArguments:
-    """The command-line arguments; ``opened_for`` is the reason to open a held-out test set."""
+    """The arguments; ``opened_for`` is why a held-out set is opened."""
 
     path: Path
     cases: Path
@@ -116,7 +116,6 @@ def _find_agent(name: str, model: str | None) -> Agent[Any]:
 
 
 def _read_variants(agent: Agent[Any], entries: Sequence[str]) -> dict[str, Agent[Any] | str]:
-    """Return the agent, named by its prompt's version, and its other prompts."""
     prompt = agent.instructions
     first = prompt.version if isinstance(prompt, Prompt) else _BASELINE
     variants: dict[str, Agent[Any] | str] = {first: agent}

@@ -42,7 +42,7 @@ def show_evaluation(evaluation: Evaluation, comparison: Comparison | Comparisons
 
 
 def print_section(title: str, lines: Sequence[str]) -> None:
-    """Print lines below a title, or nothing without lines."""
+    """Print lines below a title, if any."""
     if not lines:
         return
     console = wide_terminal()
@@ -63,7 +63,7 @@ def _failed_runs(failed: Sequence[CaseResult]) -> list[str]:
 
 
 def trace_note(result: CaseResult) -> str:
-    """Return " (TRACE_ID)" of a run; "" without a trace."""
+    """Return " (TRACE_ID)", or ""."""
     return "" if result.trace_id is None else f" ({short_id(result.trace_id)})"
 
 

@@ -109,7 +109,6 @@ def _chosen(evaluation: Evaluation, metrics: Sequence[str], wanted: WantedRuns) 
 
 
 def _is_failing(result: CaseResult, higher: set[str], metrics: Sequence[str]) -> bool:
-    """Return whether a run failed, or has a failed or low score."""
     if result.status == "failed":
         return True
     scores = {name: result.scores[name] for name in metrics if name in result.scores}

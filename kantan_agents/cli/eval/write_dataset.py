@@ -17,7 +17,7 @@ from kantan_agents.cli.traces.records import short_id
 
 
 def write_dataset(path: Path, output: str, filters: Mapping[str, Any], *, force: bool, as_json: bool) -> None:
-    """Write the runs that pass all filters as a dataset."""
+    """Write the runs that pass all filters."""
     target = check_target(output, path, force=force)
     store = open_store(path)
 

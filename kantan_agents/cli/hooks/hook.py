@@ -19,12 +19,7 @@ _SHOWN: Final = 60
 
 @attrs.frozen
 class Hook:
-    """A command that runs at an event.
-
-    Attributes:
-        matcher: Names of tools, or a regular expression; "" for all.
-        seconds: The timeout.
-    """
+    """A command that runs at an event; an empty ``matcher`` means all tools."""
 
     place: str
     event: Event
@@ -33,7 +28,7 @@ class Hook:
     seconds: float
 
     def concerns(self, names: Iterable[str]) -> bool:
-        """Return whether it applies to a tool with one of these names."""
+        """Return whether it applies to a tool."""
         if _NAMES.fullmatch(self.matcher.pattern):
             wanted = {one.strip() for one in self.matcher.pattern.split("|")}
             return wanted == {""} or not wanted.isdisjoint(names)
@@ -67,7 +62,7 @@ class _File(_Strict):
 
 
 def parse_hooks(data: Any) -> tuple[list[Hook], list[str]]:
-    """Return the hooks of a file, and every mistake with its path."""
+    """Return the hooks, and every mistake with its path."""
     try:
         events = _File.model_validate(data).hooks
     except ValidationError as error:

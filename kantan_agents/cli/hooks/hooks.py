@@ -1,4 +1,4 @@
-"""Runs the user's hooks, each in a separate process group, outside the sandbox."""
+"""Runs hooks in separate process groups, outside the sandbox."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def _warn(text: str) -> None:
 
 
 class Hooks(Middleware):
-    """The user's hooks, for all agents of a command."""
+    """The hooks for all agents of a command."""
 
     def __init__(self, file: HooksFile | None, folder: str) -> None:
         self.warn: Callable[[str], Awaitable[None]] = _warn
@@ -55,7 +55,7 @@ class Hooks(Middleware):
 
     @classmethod
     def of_user(cls, root: Path | None, *, off: bool = False) -> Hooks:
-        """Read the user's hooks, unless ``off``, and name each on standard error."""
+        """Read the user's hooks, and name each on standard error."""
         folder = os.path.realpath(root or ".")
         file = None if off else read_hooks(folder)
         if file is not None:
@@ -70,7 +70,7 @@ class Hooks(Middleware):
             inherited_layers.set(layers_of([self]))
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Run hooks before an allowed call, and after it with its result."""
+        """Run hooks before and after an allowed call."""
         made: list[tuple[ToolCall, PendingCall]] = []
 
         async def gate(passed: ToolCall) -> str | None:
@@ -175,12 +175,7 @@ def _environment(folder: str) -> dict[str, str]:
 
 @attrs.frozen
 class HookOutcome:
-    """The outcome of a hook.
-
-    Attributes:
-        objection: Why it blocks, or None.
-        fault: Why it failed, or None.
-    """
+    """Why a hook blocks (``objection``) or failed (``fault``)."""
 
     hook: Hook
     stdout: str = ""

@@ -28,7 +28,7 @@ _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 @attrs.frozen
 class HooksFile:
-    """The user's hooks; commands run in ``folder``, the configuration directory."""
+    """The hooks; commands run in ``folder``."""
 
     path: Path
     folder: Path

@@ -27,7 +27,7 @@ def read_budget(text: str) -> int:
 
 
 def read_cohort(entries: Iterable[str]) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Return trace ids or arguments that select runs; both together are E75."""
+    """Return trace ids or arguments that select runs, never both (E75)."""
     traces: list[str] = []
     selection: dict[str, Any] = {}
     for entry in (one.strip() for given in entries for one in given.split(",")):
@@ -48,7 +48,7 @@ def read_cohort(entries: Iterable[str]) -> tuple[tuple[str, ...], dict[str, Any]
 
 
 def read_reflection_settings(tokens: int | None, timeout: float | None) -> Any:
-    """Return the settings of the reflection model, or None."""
+    """Return the reflection model's settings, if any."""
     if tokens is None and timeout is None:
         return None
     from agents import ModelSettings

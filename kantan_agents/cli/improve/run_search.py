@@ -55,7 +55,7 @@ class ImproveArguments:
 
 
 def run_search(asked: ImproveArguments, *, quiet: bool, as_json: bool) -> None:
-    """Search, and print the result; exit with 1 without an improvement."""
+    """Search; exit with 1 without an improvement."""
     store = open_store(asked.path)
     agent = load_agent(asked.agent)
     judge = _read_judge(asked.judge, agent, asked.judge_model)

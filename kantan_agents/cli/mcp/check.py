@@ -1,4 +1,4 @@
-"""``mcp check``: starts configured servers and prints what they provide."""
+"""``mcp check``: starts servers and prints their tools."""
 
 from __future__ import annotations
 
@@ -39,13 +39,7 @@ _DESCRIPTION = 80
 
 @attrs.define
 class Checked:
-    """The result of one server's check.
-
-    Attributes:
-        tools: Name and description of each tool.
-        verdicts: For each tool, whether the rules allow it, and the deciding rule.
-        stderr: The last lines of standard error, on failure.
-    """
+    """The result of a check; ``stderr`` has the last lines on failure, ``verdicts`` the rule of each tool."""
 
     entry: ServerEntry
     error: str | None = None
@@ -64,7 +58,7 @@ def check_servers(
     seconds: float,
     as_json: bool,
 ) -> None:
-    """Start one server, or all that are not disabled, and print the results."""
+    """Start one server, or all that are not disabled."""
     configuration = read_configuration(paths or None)
     names = None if name is None else [name]
     # Read before the trust record is read for the last time.

@@ -1,4 +1,4 @@
-"""``mcp list``: prints the configured servers without starting them."""
+"""``mcp list``: prints servers without starting them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def list_servers(paths: Sequence[Path] | None, *, as_json: bool) -> None:
 
 
 def state_of(entry: ServerEntry, configuration: Configuration, record: TrustRecord) -> str:
-    """Return ``ready``, or the first reason that prevents a server's start."""
+    """Return ``ready``, or what prevents the start."""
     if entry.mistakes:
         return "has mistakes"
     if entry.is_disabled:

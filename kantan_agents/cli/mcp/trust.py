@@ -1,4 +1,4 @@
-"""``mcp trust``, and the prompt before a server of a new file is started."""
+"""``mcp trust``, and the prompt before a new file's servers start."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_CHARACTERS = 6_000
 
 
 def trust_file(path: Path) -> None:
-    """Record that the user trusts a file, and print what may start now."""
+    """Trust a file, and print what may start now."""
     source, entries = _read(path)
     for line in described(entries):
         typer.echo(line)
@@ -42,7 +42,7 @@ def trust_file(path: Path) -> None:
 
 
 def forget_file(path: Path) -> None:
-    """Remove the trust record of a file, which may no longer exist."""
+    """Remove the record of a file, which may be gone."""
     real = Path(os.path.realpath(path))
     was_trusted = TrustRecord.of_user().forget(real)
     typer.echo(f"{'no longer trusted' if was_trusted else 'was not trusted'}: {one_line(str(real))}")

@@ -1,1 +1,1 @@
-"""``kantan-agents models``: checks models, and lists the providers of this machine."""
+"""``kantan-agents models``: checks models and providers."""

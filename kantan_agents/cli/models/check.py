@@ -1,4 +1,4 @@
-"""``models check NAME``: tests a model and prints what works."""
+"""``models check NAME``."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _Checked:
 
 
 def check_model(name: str, *, seconds: float, max_tokens: int, as_json: bool) -> None:
-    """Test a model and print what works; exit with 1 if something does not."""
+    """Test a model; exit with 1 if something does not work."""
     if not name.strip():  # such as "$MODEL" without the variable, which would match any model
         raise InvalidOptionError(option="NAME", reason="must not be empty")
     questions = Questions(name, max_tokens)
@@ -165,7 +165,7 @@ def _modes(forms: Any) -> str:
 
 
 def _place(origin: ModelOrigin) -> str:
-    """Return a model's URL without user and password, or ""."""
+    """Return a model's URL without credentials."""
     parts = urlsplit(origin.base_url)
     shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
     return shown.rstrip("/") if parts.netloc else ""

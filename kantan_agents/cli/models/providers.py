@@ -1,4 +1,4 @@
-"""``models check`` without a name: the providers usable on this machine."""
+"""``models check`` without a name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SECONDS: Final = 2.0
 _LONGEST_BODY: Final = 1 << 20
 _SHOWN: Final = 3
 _USUAL_PORTS: Final = {"ollama": (11434,), "lmstudio": (1234,), "compat": (8080, 8000)}
-"""The servers' default ports; ``compat`` means llama.cpp and vLLM."""
+"""The default ports; ``compat`` means llama.cpp and vLLM."""
 REFUSED_KEY: Final = (401, 403)
 KEY_HINT: Final = "KANTAN_LLM_API_KEY must be the key with which this server was started"
 _COLUMNS: Final = (Column("names"), Column("variable"), Column("state"))
@@ -33,13 +33,7 @@ _COLUMNS: Final = (Column("names"), Column("variable"), Column("state"))
 
 @attrs.define
 class _Server:
-    """The findings about the server at a URL.
-
-    Attributes:
-        is_configured: Whether a variable names it.
-        is_reachable: None if it is not on this machine and was not contacted.
-        problem: Why its models are unknown.
-    """
+    """A server; ``is_reachable`` is None if it was not contacted, because it is elsewhere."""
 
     url: str
     is_configured: bool
@@ -50,8 +44,6 @@ class _Server:
 
 @attrs.frozen
 class _Provider:
-    """A provider: its models' prefix, its variables, and the servers of this machine."""
-
     name: str
     variables: Variables
     servers: list[_Server]
@@ -62,7 +54,7 @@ class _Provider:
 
 
 def list_providers(*, as_json: bool) -> None:
-    """Print the usable providers; contact only this machine, and print no key."""
+    """Print usable providers; contact only this machine, and print no key."""
     providers = [_Provider(name, variables, _servers(name, variables)) for name, variables in PROVIDERS]
     background_loop.run(lambda: _ask([server for one in providers for server in one.servers]))
     if as_json:

@@ -22,7 +22,7 @@ _UNRECORDED: Final = RunConfig(tracing_disabled=True)
 
 @attrs.frozen
 class Answer:
-    """The result of one question; ``usage`` is empty if the server reports none."""
+    """The result; ``usage`` may be empty."""
 
     works: bool
     detail: str
@@ -38,8 +38,6 @@ class Capital:
 
 
 class _Attempts(Middleware):
-    """Notes the attempts for a structured output."""
-
     def __init__(self) -> None:
         self.attempts: Sequence[OutputAttempt] = ()
 
@@ -87,7 +85,7 @@ class Questions:
         )
 
     async def tool_call(self) -> Answer:
-        """Provide a tool, and request a result that needs it."""
+        """Request a result that needs a tool."""
         calls: list[tuple[int, int]] = []
 
         def add(a: int, b: int) -> int:
@@ -107,7 +105,7 @@ class Questions:
         return Answer(works=False, detail=f"the tool was not called; the answer was: {said}")
 
     async def json(self) -> Answer:
-        """Request a structured output, in any mode that works."""
+        """Request a structured output."""
         noted = _Attempts()
         agent = self.agent(output_type=Capital, middleware=[noted])
         try:

@@ -13,7 +13,7 @@ _OPTION = "--agent"
 
 
 def load_agent(name: str) -> Agent[Any]:
-    """Return the agent ``MODULE:NAME``, or the result of a function without parameters."""
+    """Return the agent ``MODULE:NAME``, or a function's result."""
     found = load_object(name, _OPTION, "app.agents:support")
     try:
         agent = found if isinstance(found, Agent) or not callable(found) else found()

@@ -1,4 +1,4 @@
-"""``replay cohort``: runs an experiment and prints its result."""
+"""``replay cohort``: runs an experiment."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _MOST: Final = 10
 
 @attrs.frozen
 class CohortArguments:
-    """The command-line arguments; ``of`` names the agent to change."""
+    """The arguments; ``of`` names the changed agent."""
 
     path: Path
     agent: str

@@ -14,10 +14,7 @@ from kantan_agents.core.templating import render_template
 
 
 def instruction_options(files: InstructionFiles | None) -> dict[str, Any]:
-    """Return the options of an agent with instruction files; its subagents inherit them.
-
-    The first run prompts for trust in unknown files. Each run's metadata names the files.
-    """
+    """Return the agent's options. The first run prompts for trust; each run's metadata names the files."""
     if files is None:
         return {}
     if not files.is_settled:

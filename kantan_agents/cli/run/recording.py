@@ -1,4 +1,4 @@
-"""Records a command's runs in a trace database, which is checked first."""
+"""Records runs in a trace database."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RecordingTarget:
 
 
 def checked(target: RecordingTarget) -> RecordingTarget | None:
-    """Return ``target`` if its database can be used; otherwise report it."""
+    """Return ``target`` if it can be used; otherwise report it."""
     try:
         check_database(target.path)
     except FileArgumentError as error:
@@ -51,14 +51,14 @@ def checked(target: RecordingTarget) -> RecordingTarget | None:
 
 
 def target_of(options: AgentRunOptions, invocation: typer.Context) -> RecordingTarget | None:
-    """Return the trace database of a command, or None."""
+    """Return a command's trace database, if any."""
     if options.no_record:
         return None
     return checked(RecordingTarget(options.db, required=is_named(invocation)))
 
 
 def collect_runs(runs: list[Run]) -> Stage:
-    """Return a stage that appends each run to ``runs``."""
+    """Return a stage that collects runs."""
 
     async def collect_run(run: Run, call_next: Next) -> None:
         runs.append(run)

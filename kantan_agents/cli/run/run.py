@@ -1,4 +1,4 @@
-"""``run``: sends one question to an agent and prints the answer."""
+"""``run``: one question to an agent."""
 
 from __future__ import annotations
 
@@ -148,13 +148,13 @@ async def _refuse(asked: AskedCall) -> ApprovalAnswer:
 
 
 def user_rules(rules: Any) -> UserRules:
-    """Return the rules for slash commands: all tools, limited by the context's rules."""
+    """Return the rules for slash commands, limited by the context's."""
     stated = {} if rules is None else rules_of(rules)
     return UserRules({**stated, "allow": "*"} if stated.get("allow") is None else stated)
 
 
 def context_json(run: Run, *, recorded: bool) -> str:
-    """Return the completed context as JSON; the trace id only if the trace is ``recorded``."""
+    """Return the context as JSON; the trace id only if ``recorded``."""
     context = {**run.context, "result": result_data(run, recorded=recorded)}
     return json_text(context, default=_as_json)
 
@@ -164,7 +164,7 @@ def _as_json(value: Any) -> Any:
 
 
 def result_data(run: Run, *, recorded: bool) -> dict[str, Any]:
-    """Return the useful part of the SDK's ``RunResult`` as JSON data."""
+    """Return the useful part of ``RunResult`` as data."""
     result = run_result(run.context)
     return {
         "final_output": json_data(result.final_output),

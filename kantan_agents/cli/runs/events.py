@@ -1,4 +1,4 @@
-"""``runs events``: prints the stored events of a durable run."""
+"""``runs events``: prints stored events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kantan_agents.errors import InvalidOptionError
 
 
 def print_events(database: str, application: str, run_id: str, *, after: int, follow: bool) -> None:
-    """Print the stored events of a run as JSON lines."""
+    """Print a run's events as JSON lines."""
     if after < 0:
         raise InvalidOptionError(option="--after", reason=f"must be 0 or more, not {after}")
 

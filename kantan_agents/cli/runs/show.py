@@ -17,7 +17,7 @@ from kantan_agents.durable.records import whole_run
 
 
 def show_run(database: str, application: str, run_id: str, *, as_json: bool) -> None:
-    """Print a run with its waiting calls, and its output or error."""
+    """Print a run with its waiting calls."""
     found = with_runs(database, lambda runs: whole_run(runs, run_id), application)
     if as_json:
         typer.echo(json_text(found))

@@ -29,7 +29,7 @@ def resume_run(database: str, application: str, run_id: str, *, queue: str | Non
 
 
 def prune_runs(database: str, application: str, *, older_than: str) -> None:
-    """Delete the data of runs that ended long ago."""
+    """Delete runs that ended long ago."""
     age = read_duration(older_than, "--older-than")
     count = with_runs(database, lambda runs: runs.prune(older_than=age), application)
     typer.echo(f"{count} runs deleted")

@@ -1,4 +1,4 @@
-"""``skills list``: prints skills and commands as rows or JSON."""
+"""``skills list``: prints skills and commands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLUMNS = (
 
 
 def list_skills(*, as_json: bool) -> None:
-    """Print the skills and commands of this project and its user."""
+    """Print the skills found here."""
     skill_loader, command_loader = SkillLoader(), CommandLoader()
     skills, commands = skill_loader.load_skills_now(), command_loader.load_commands_now()
     problems = [*skills.problems, *commands.problems]

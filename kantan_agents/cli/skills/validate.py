@@ -31,7 +31,7 @@ class _Checked:
 
 
 def validate_skills(paths: Sequence[Path], *, strict: bool, as_json: bool) -> None:
-    """Print the problems of the files at ``paths``, and a summary on stderr."""
+    """Print the problems, and a summary on stderr."""
     checked = [*map(_check, paths)] if paths else [_skills_in(None), _commands_in(None)]
     problems = list(dict.fromkeys(problem for one in checked for problem in one.problems))
     loaded = sum(one.loaded for one in checked)

@@ -1,1 +1,1 @@
-"""Shared by all commands: console, tables, input, quantities and exit codes."""
+"""What all commands share."""

@@ -8,7 +8,7 @@ from kantan_agents.cli.terminal.shell_words import shell_words
 
 
 def complete_agent(incomplete: str) -> Iterable[tuple[str, str]]:
-    """Return the agents found here, each with its description."""
+    """Return the agents found here."""
     from kantan_agents.subagent_files import AgentLoader
 
     found = AgentLoader().load_agents_now()

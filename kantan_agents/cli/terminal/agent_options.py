@@ -31,7 +31,7 @@ TOOLS_OF_CHAT: Final = {
     "AskUserQuestion": "kantan-agents chat, at a terminal,",
     "ExitPlanMode": "the plan mode of kantan-agents chat",
 }
-"""Tools that only exist in a chat, and the source of each."""
+"""The tools that only exist in a chat."""
 
 # Typer reads these types at run time, and older versions do not support `X | None` on Python 3.10.
 ModelOption = Annotated[

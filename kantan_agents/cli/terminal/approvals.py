@@ -1,4 +1,4 @@
-"""Asks the user about tool calls that need an approval."""
+"""Asks for approvals of tool calls."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ FirstDecision = Callable[[PendingCall, Any, ToolFacts, bool], Awaitable[Approval
 
 
 def approving(asked: AskedCall) -> str:
-    """Return the value of ``--yes`` that approves such calls."""
+    """Return the value of ``--yes`` for such calls."""
     name = one_line(asked.call.tool)
     return name if asked.protected is None else shlex.quote(f"{name}({one_line(asked.protected[0])})")
 
@@ -110,7 +110,7 @@ class AskedApprovals:
         return state
 
     async def decide_inside(self, result: Any) -> RunState[Any, Any] | None:
-        """Do the same for a nested run, which ends with its parent."""
+        """Decide for a nested run, which ends with its parent."""
         state = await self.decide(result)
         if self.was_stopped:
             self._stop()
@@ -118,7 +118,7 @@ class AskedApprovals:
         return state
 
     async def answer(self, call: PendingCall, tool: Any) -> ApprovalAnswer | None:
-        """Return the earlier or new answer about a call, or None."""
+        """Return the answer about a call, or None."""
         facts = ToolFacts(call.names, guessed=True) if tool is None else facts_of_listed(tool)
         change, protected = await anyio.to_thread.run_sync(partial(_change, tool, call))
         if self._first is not None:

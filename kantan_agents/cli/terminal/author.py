@@ -1,4 +1,4 @@
-"""The name of the user who makes a decision."""
+"""The user who makes a decision."""
 
 from __future__ import annotations
 

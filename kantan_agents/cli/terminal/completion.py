@@ -1,4 +1,4 @@
-"""Shell completion: prints a shell's script, and answers its calls."""
+"""Shell completion."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Shell(str, Enum):
 
 
 def enable_completion(program: str) -> None:
-    """Prepare Typer if the completion script started this process."""
+    """Prepare Typer if the completion script calls."""
     if _variable(program) in os.environ:
         _register_shells()
 

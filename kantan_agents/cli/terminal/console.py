@@ -1,4 +1,4 @@
-"""The console and styles of all views, and safe text."""
+"""The console of all views, and safe text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_WIDTH = 100
 
 
 def terminal(*, stderr: bool = False) -> Console:
-    """Return a console for text, with readable line lengths."""
+    """Return a console with readable line lengths."""
     console = wide_terminal(stderr=stderr)
     console.width = min(console.width, MAX_WIDTH)
     return console
@@ -49,12 +49,12 @@ def suppress_output() -> Iterator[None]:
 
 
 def is_terminal() -> bool:
-    """Return whether standard input and output are a terminal."""
+    """Return whether both streams are a terminal."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
 def plain(value: object, style: str = "") -> Text:
-    """Return text of models and files without markup and control characters."""
+    """Return text without markup and control characters."""
     if isinstance(value, Text):
         return value
     return Text(whole(printable(str(value))), style=style, overflow="fold")

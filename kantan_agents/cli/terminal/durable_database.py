@@ -1,4 +1,4 @@
-"""Options of durable runs: the database and the application."""
+"""Options of durable runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns any exception into one line and an exit code."""
+"""Turns exceptions into exit codes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CODED = re.compile(r"\[[\w.-]+\]\[\w+\] ")
 
 
 def exit_code(error: BaseException) -> int:
-    """Return 2 for invalid arguments, 1 for a failed run."""
+    """Return 2 for invalid arguments, otherwise 1."""
     if getattr(error, "is_bad_input", False) or _is_usage_error(error):
         return EXIT_USAGE
     return EXIT_FAILED

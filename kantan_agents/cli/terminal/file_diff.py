@@ -9,14 +9,13 @@ from typing import Final
 from kantan_agents.support.invisible import by_code
 
 SHOWN_LINES: Final = 200
-"""Lines of a change that are shown first."""
 
 _CONTEXT: Final = 3
 _MOST_COMPARED: Final = 1_500
 
 
 def diff_lines(before: str | None, after: str) -> Iterator[str]:
-    """Yield lines with ``-`` or ``+``; ``before`` is None for a new file."""
+    """Yield changed lines; ``before`` is None for a new file."""
     if before is None:
         yield from (f"+{visible(line)}" for line in after.removesuffix("\n").split("\n"))
         return
@@ -41,7 +40,7 @@ def diff_lines(before: str | None, after: str) -> Iterator[str]:
 
 
 def visible(text: str) -> str:
-    """Return a line with each invisible character replaced by its code."""
+    """Return a line with invisible characters as codes."""
     return by_code(text, strict=True)
 
 

@@ -1,4 +1,4 @@
-"""Shares options between commands, as fields of an attrs class."""
+"""Shares options between commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 def grouped(command: Callable[..., R]) -> Callable[..., R]:
-    """Replace each parameter of an attrs class by one option per field."""
+    """Replace each attrs parameter by one option per field."""
     # Not `get_type_hints`: before Python 3.11, it hides an option with the default None inside `Optional`.
     given_parameters = inspect.signature(command, eval_str=True).parameters.values()
     groups = {one.name: one.annotation for one in given_parameters if attrs.has(one.annotation)}

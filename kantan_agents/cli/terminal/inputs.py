@@ -1,4 +1,4 @@
-"""Reads the user's input: strings, files and standard input."""
+"""Reads the user's input."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_instructions(instructions: str) -> str:
 
 
 def text_or_file(option: str, text: str) -> str:
-    """Return the value of an option, from a file for ``@FILE``."""
+    """Return an option's value, from a file for ``@FILE``."""
     return read_text(Path(text[1:])) if text.startswith("@") else _checked(option, text)
 
 
@@ -71,7 +71,7 @@ def read_stdin() -> str:
 
 
 def read_text(path: Path) -> str:
-    """Return a file's text without a byte order mark."""
+    """Return a file without its byte order mark."""
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as error:

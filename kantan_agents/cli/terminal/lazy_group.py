@@ -1,4 +1,4 @@
-"""A command group that imports a command only when it is called."""
+"""A group that imports commands only when called."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kantan_agents.cli.terminal.new_app import Group, new_app
 
 
 class CommandHome(NamedTuple):
-    """``MODULE:NAME`` of a command or group, and the first paragraph of its docstring."""
+    """``MODULE:NAME`` of a command, and its docstring's first paragraph."""
 
     place: str
     summary: str

@@ -12,7 +12,7 @@ from kantan_agents.errors import InvalidOptionError
 
 
 def load_object(name: str, option: str, example: str) -> Any:
-    """Import a module, possibly from the current directory, and return the object in it."""
+    """Import a module, and return the object in it."""
     module_name, _, path = name.partition(":")
     if not module_name or not path:
         reason = f"{name}: it must be MODULE:NAME, such as {example}"

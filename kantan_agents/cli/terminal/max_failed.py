@@ -1,4 +1,4 @@
-"""``--max-failed``: how many runs of an experiment may fail."""
+"""The option ``--max-failed``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MaxFailedOption = Annotated[
 
 @attrs.frozen
 class MaxFailed:
-    """A number of runs, or a share from 0 to 1, that may fail."""
+    """A number of runs, or a share from 0 to 1."""
 
     shown: str
     number: int | None
@@ -50,7 +50,7 @@ class MaxFailed:
         return cls(text, number, part or 0.0)
 
     def check(self, failed: int, runs: int, first: str) -> None:
-        """Exit with code 1 if too many runs have failed."""
+        """Exit with code 1 if too many runs failed."""
         most = self.part * runs if self.number is None else self.number
         if failed <= most + 1e-9:
             return

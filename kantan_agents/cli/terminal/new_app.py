@@ -33,12 +33,12 @@ class _App(typer.Typer):
 
 
 def new_app(**options: Any) -> typer.Typer:
-    """Return an application whose help shows ``--json``, not ``--json <bool>``."""
+    """Return an application that shows ``--json``, not ``--json <bool>``."""
     return _App(**{"cls": Group, "rich_markup_mode": "rich", **options})
 
 
 def new_group(**options: Any) -> typer.Typer:
-    """Return such an application, which shows its help without a command."""
+    """Return a group that shows its help without a command."""
     app = new_app(**options)
     app.callback(invoke_without_command=True)(_show_help)
     return app

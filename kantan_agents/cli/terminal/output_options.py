@@ -46,7 +46,7 @@ class FormOptions:
             raise InvalidOptionError(option=option, reason="choose one of --json, --csv and --markdown")
 
     def print(self, found: Any, data: Callable[[], Any]) -> bool:
-        """Print results in the requested form; return False for a table."""
+        """Print results in the requested form; False for a table."""
         from kantan_agents.cli.terminal.plain import json_text, printable
 
         if self.as_json:

@@ -32,13 +32,13 @@ def whole(text: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return ``text`` on one line, cut to the length."""
+    """Return ``text`` on one line, cut."""
     line = one_line(text)
     return line if len(line) <= most else f"{line[: most - 3]}..."
 
 
 def one_line(text: str) -> str:
-    """Return ``text`` as one line of at most ``MAX_LINE`` characters."""
+    """Return ``text`` on one line, cut to ``MAX_LINE``."""
     # Split first, so that line ends become spaces before control characters are removed.
     words = printable(" ".join(text.split())).split()
     line = " ".join(words)
@@ -46,7 +46,7 @@ def one_line(text: str) -> str:
 
 
 def json_text(data: Any, default: Callable[[Any], Any] | None = None) -> str:
-    """Return ``data`` as JSON, on one line unless standard output is a terminal."""
+    """Return JSON, on one line unless for a terminal."""
     return _json(data, default, indent=2 if sys.stdout.isatty() else None)
 
 

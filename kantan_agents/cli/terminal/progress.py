@@ -11,7 +11,7 @@ Progress = Callable[[int, int], None]
 
 @contextmanager
 def progress_bar(label: str, also: Progress | None = None) -> Iterator[Progress]:
-    """Show a progress bar on a terminal; yield its update function."""
+    """Show a progress bar; yield its update function."""
     if not sys.stderr.isatty():
         yield also or _ignore
         return

@@ -28,7 +28,7 @@ _MOMENTS = "a duration such as 2h or 30d, or a time such as 2026-11-20 or 2026-1
 
 
 def read_duration(text: str, option: str) -> timedelta:
-    """Return a duration such as ``30d`` or ``90s``; also m, h and w."""
+    """Return a duration, as ``30d``; also m, h, s and w."""
     duration = _duration(text.strip())
     if duration is None:
         raise InvalidOptionError(option=option, reason=f"must be {_DURATIONS}, not {text!r}")

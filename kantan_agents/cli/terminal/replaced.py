@@ -1,4 +1,4 @@
-"""Warns when files of a project replace the user's."""
+"""Warns when project files replace the user's."""
 
 from __future__ import annotations
 

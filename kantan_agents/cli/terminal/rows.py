@@ -1,4 +1,4 @@
-"""Lays out records as a table or, if too narrow, as lines."""
+"""Lays out records as a table or as lines."""
 
 from __future__ import annotations
 
@@ -23,15 +23,12 @@ class Column:
     """A column.
 
     Attributes:
-        right: Whether cells are right-aligned.
-        longest: Maximum width in a table; in a pipe it only limits text columns (``own_line``).
+        longest: Maximum width; in a pipe it only limits columns with a separate line (``own_line``).
         aligned: Maximum width in a pipe; a longer cell only shifts the rest of its row.
         named: Whether cells show the label outside a table.
-        own_line: Whether cells have a separate line outside a table.
         rest: Whether it takes the remaining width; only for the last column.
-        narrowest: Minimum width of a ``rest`` column.
         narrow: Maximum width in a table that is otherwise too wide.
-        drop: Position in the order in which a too wide table omits columns; 0 for never.
+        drop: Order in which a too wide table omits columns; 0 for never.
         leaves: Minimum width for the last column, or else this one is omitted.
     """
 
@@ -49,7 +46,7 @@ class Column:
 
 
 def line_width(console: Console) -> int | None:
-    """Return the maximum length of a line; None in a pipe."""
+    """Return a line's maximum length; None in a pipe."""
     if console.file.isatty() or os.environ.get("COLUMNS", "").isdecimal():
         return max(console.width, 1)
     return None
@@ -62,7 +59,7 @@ def print_lines(console: Console, lines: Iterable[Text]) -> None:
 
 
 def cell(value: object, style: str = "", *, longest: int | None = None) -> Text:
-    """Return ``value`` on one line, cut to ``longest`` columns."""
+    """Return ``value`` on one line, cut."""
     # Cut first: the value may be megabytes long.
     text = plain(one_line(str(value)[: 4 * MAX_LINE]), style)
     return text if longest is None else cut(text, longest)
@@ -145,7 +142,7 @@ def _longest(column: Column, width: int | None) -> int | None:
 
 
 def table_line(columns: Sequence[Column], cells: Sequence[Text], widths: Sequence[int]) -> Text:
-    """Return cells side by side, each padded or cut to its column."""
+    """Return cells side by side."""
     line = Text()
     for column, text, width in zip(columns, cells, widths, strict=True):
         shown = cut(text, width)

@@ -1,4 +1,4 @@
-"""Reports whether an agent's commands run in a sandbox."""
+"""Reports whether commands run in a sandbox."""
 
 from __future__ import annotations
 

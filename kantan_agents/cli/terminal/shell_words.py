@@ -1,4 +1,4 @@
-"""Completion values that no shell can interpret as code."""
+"""Completion values without shell code."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ _KILO = 1000
 
 
 def local_time(moment: datetime | None) -> str:
-    """Return a time as local time, to the second; "" for None."""
+    """Return local time; "" for None."""
     if moment is None:
         return ""
     aware = _aware(moment)
@@ -21,19 +21,19 @@ def local_time(moment: datetime | None) -> str:
 
 
 def short_time(moment: datetime | None) -> str:
-    """Return a local time without the year, or only the date in another year."""
+    """Return a local time without the year, or the date."""
     day, _, time = local_time(moment).partition(" ")
     this_year = f"{datetime.now().astimezone().year:04}-"
     return f"{day.removeprefix(this_year)} {time[:5]}" if day.startswith(this_year) else day
 
 
 def iso_time(moment: datetime | None) -> str | None:
-    """Return a time as ISO 8601 in UTC, for programs."""
+    """Return a time as ISO 8601 in UTC."""
     return None if moment is None else _aware(moment).astimezone(timezone.utc).isoformat()
 
 
 def duration_text(seconds: float | None) -> str:
-    """Return a duration, such as ``2 h 5 min``; "" for None."""
+    """Return a duration, as ``2 h 5 min``."""
     if seconds is None:
         return ""
     if round(seconds, 3) < 1:
@@ -47,7 +47,7 @@ def duration_text(seconds: float | None) -> str:
 
 
 def size_text(size: float) -> str:
-    """Return a size in bytes, KB, MB, GB or TB (powers of 1000)."""
+    """Return a size (powers of 1000)."""
     if size < _KILO:
         return f"{size:.0f} bytes"
     for unit in ("KB", "MB", "GB"):
@@ -63,12 +63,12 @@ def count_text(count: float) -> str:
 
 
 def counted(count: int, thing: str) -> str:
-    """Return a count with its noun: ``1 trace``, ``12 traces``."""
+    """Return a count with its noun."""
     return f"{count_text(count)} {thing}" if count == 1 else f"{count_text(count)} {thing}s"
 
 
 def rate_text(part: int, whole: int) -> str:
-    """Return a share in percent; "" if the whole is 0."""
+    """Return a share in percent, or ""."""
     return f"{part / whole:.1%}" if whole else ""
 
 

@@ -49,12 +49,7 @@ _BY_SUBCOMMAND: Final = {
 
 @attrs.frozen
 class StandingApproval:
-    """The later calls that an answer covers.
-
-    Attributes:
-        value: The folder, the first words of the command, the host, or all arguments.
-        root: The root of a folder.
-    """
+    """The later calls that an answer covers; a folder has a ``root``."""
 
     agent: str
     tool: str
@@ -96,7 +91,7 @@ class StandingApproval:
 
 
 def standing_approval(call: PendingCall, facts: ToolFacts) -> StandingApproval:
-    """Return the scope of an answer "always" to a call."""
+    """Return the scope of "always"."""
     path = _path(call, facts)
     if call.tool in _WRITING and path is not None:
         folder = str(PurePosixPath(path).parent)
@@ -118,7 +113,7 @@ def standing_approval(call: PendingCall, facts: ToolFacts) -> StandingApproval:
 
 @attrs.frozen(eq=False)
 class GivenApprovals:
-    """The approvals of ``--yes``: names of tools, and entries such as ``Bash(git status:*)``."""
+    """The approvals of ``--yes``, as ``Bash(git status:*)``."""
 
     names: frozenset[str]
     entries: Mapping[str, ToolRules]
@@ -159,7 +154,6 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _beginning(command: Any) -> str | None:
-    """Return the words that later commands may start with, or None."""
     words = command.split() if isinstance(command, str) else []
     if not words or not _PROGRAM.fullmatch(words[0]):
         return None

@@ -1,4 +1,4 @@
-"""``tools explain``: shows which rule allows or denies a tool."""
+"""``tools explain``: shows the deciding rule."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def explain_tool(
     skill: str | None = None,
     as_json: bool,
 ) -> None:
-    """Print the explanation for a tool or call; for an agent of a file, as in its runs.
+    """Print the explanation for a tool or call.
 
-    ``skill`` was chosen before. A line on stderr reports an allowed tool that the agent lacks.
+    A line on stderr reports an allowed tool that the agent lacks.
     """
     missing = False
     if skill is not None and agent is None:

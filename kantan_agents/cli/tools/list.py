@@ -1,4 +1,4 @@
-"""``tools list``: the installed tool providers, with their errors."""
+"""``tools list``: the installed tool providers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAME = "package.module:Provider"
 
 
 def list_providers(*, as_json: bool) -> None:
-    """Print all installed providers; exit with 1 if one cannot be used."""
+    """Print all providers; exit with 1 if one cannot be used."""
     with suppress_output():
         collected = collected_providers()
     typer.echo(json_text(as_data(collected)) if as_json else "\n".join(_lines(collected)))

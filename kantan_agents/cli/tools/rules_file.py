@@ -1,4 +1,4 @@
-"""Reads and checks a JSON file of tool rules, or of a context with them."""
+"""Reads and checks tool rules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Object(dict[str, Any]):
 
 
 def check_rules(file: str) -> None:
-    """Print the mistakes in ``file``; exit with 2 for any."""
+    """Print mistakes; exit with 2 for any."""
     try:
         rules = read_rules(file)
     except InvalidToolRulesError as error:
@@ -43,7 +43,7 @@ def check_rules(file: str) -> None:
 
 
 def read_rules(file: str) -> dict[str, Any]:
-    """Return the rules in ``file``, or standard input for ``-``; E20 has every mistake."""
+    """Return the rules of a file, or of ``-``; E20 has every mistake."""
     content = _parse(file)
     try:
         variants = [_variant(content, index) for index in range(_max_duplicates(content))]
@@ -80,7 +80,6 @@ def _parse(file: str) -> _Object:
 
 
 def _max_duplicates(content: _Object) -> int:
-    """Return how often a key appears at most in one object."""
     objects = [value for _, value in _values(content) if isinstance(value, _Object)]
     return max(max(_key_counts(value).values(), default=1) for value in objects)
 

@@ -1,4 +1,4 @@
-"""``tools what-if``: recorded calls that other rules would have decided differently."""
+"""``tools what-if``: calls that other rules would decide differently."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _EXACT = "* follows another flip of its run, so it might not have happened"
 def show_what_if(
     path: Path, rules: Mapping[str, Any], filters: dict[str, Any], *, layer: str, as_json: bool
 ) -> None:
-    """Print the decisions of ``rules`` about recorded calls; exit with 1 if one flips."""
+    """Print the decisions about recorded calls; exit with 1 if one flips."""
     store = open_store(path)
     from kantan_agents.lab.rule_changes import what_if
     from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY

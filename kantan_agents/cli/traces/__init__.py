@@ -1,1 +1,1 @@
-"""``kantan-agents traces``: lists, searches, shows, exports and prunes recorded runs."""
+"""``kantan-agents traces``: recorded runs."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def copy_runs(source: Path, target: Path, *, adopt: bool, as_json: bool) -> None:
-    """Copy the runs that the target lacks; after Ctrl-C, runs copied so far stay."""
+    """Copy missing runs; after Ctrl-C, copied ones stay."""
     store = open_store(source)
     from kantan_agents.traces.copying import copy_traces
 

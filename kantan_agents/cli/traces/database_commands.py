@@ -1,4 +1,4 @@
-"""Options of ``traces`` commands that copy runs or change the database."""
+"""Options of ``traces`` commands that change the database."""
 
 from __future__ import annotations
 

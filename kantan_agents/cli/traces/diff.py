@@ -1,4 +1,4 @@
-"""``traces diff``: the first difference of two runs, and their totals."""
+"""``traces diff``: where two runs differ."""
 
 from __future__ import annotations
 
@@ -34,8 +34,6 @@ _LONGEST = 30
 
 @attrs.frozen
 class _Side:
-    """One of the two runs; ``run`` is None without a record."""
-
     trace: StoredTrace
     run: RunRecord | None
 

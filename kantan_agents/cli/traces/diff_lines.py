@@ -1,4 +1,4 @@
-"""Shows the lines of a diff, colored on a terminal."""
+"""Shows the lines of a diff."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STYLES = {"-": "red", "+": "green"}
 
 
 def diff_lines(console: Console, diff: str, indent: str, width: int | None) -> Iterator[Text]:
-    """Yield the lines of a diff; long lines wrap with the same indent."""
+    """Yield a diff's lines, wrapped with the same indent."""
     for line in diff.split("\n") if diff else ():
         # A control character must not let content imitate a line of the diff.
         sign, rest = line[:1], line[1:]

@@ -1,4 +1,4 @@
-"""``traces export``: writes runs or experiments as JSON Lines."""
+"""``traces export``: writes JSON Lines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kantan_agents.traces.backend import backend_of
 def export_traces(
     path: Path, filters: dict[str, Any], *, output: str | None, force: bool, limit: int | None
 ) -> None:
-    """Write the runs that pass all filters; an output file appears only when complete."""
+    """Write runs; an output file appears only when complete."""
     target = _target(path, output, force=force)
     _export(open_store(path).export(**filters, limit=limit), target, output, "run")
 

@@ -1,4 +1,4 @@
-"""``traces failed``: lists low verdicts and the judged prompt versions."""
+"""``traces failed``: lists low verdicts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def list_failed(
     path: Path, *, threshold: float, prompt: str | None, version: str | None, limit: int | None, as_json: bool
 ) -> None:
-    """Print the latest verdicts below ``threshold``, by kantan-llm's buckets."""
+    """Print the latest verdicts below ``threshold``."""
     store = open_store(path)
     from kantan_llm.tracing.analysis import group_failed_by_bucket
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def index_traces(path: Path, *, remove: bool, as_json: bool) -> None:
-    """Build or remove the search index; after Ctrl-C, runs indexed so far stay."""
+    """Build or remove the index; after Ctrl-C, indexed runs stay."""
     store = open_store(path)
     if remove:
         result = store.remove_index()

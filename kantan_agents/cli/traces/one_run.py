@@ -1,4 +1,4 @@
-"""Options of ``traces`` commands for one run or prompt."""
+"""Options of ``traces`` commands for one run."""
 
 from __future__ import annotations
 

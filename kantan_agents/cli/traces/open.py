@@ -1,4 +1,4 @@
-"""``traces open``: serves the page of a trace database."""
+"""``traces open``: serves the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens the trace database; checks the path before slow imports."""
+"""Checks the database's path before slow imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared options of ``kantan-agents traces``, and the limits of ``prune``."""
+"""Shared options of ``kantan-agents traces``."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ UntilOption = Annotated[
 
 @attrs.frozen
 class FilterOptions:
-    """Filters of runs; a run must pass all of them."""
+    """Filters; a run must pass all."""
 
     agent: AgentOption = None
     prompt: PromptOption = None

@@ -1,4 +1,4 @@
-"""``traces prompts NAME --diff``: the changes of a prompt."""
+"""``traces prompts NAME --diff``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Step:
 
 
 def check_versions(name: str | None, versions: Sequence[str], *, diff: bool) -> Sequence[str]:
-    """Return the two versions to compare, or () for all."""
+    """Return two versions, or () for all."""
     if diff and name is None:
         raise InvalidOptionError(option="--diff", reason="needs the NAME of a prompt")
     if versions and not diff:

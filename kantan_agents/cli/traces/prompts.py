@@ -1,4 +1,4 @@
-"""``traces prompts``: compares prompt versions, one row each or side by side."""
+"""``traces prompts``: compares prompt versions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _GAP = 2
 
 @attrs.frozen
 class _Fact:
-    """A property of a version: its label side by side, its column in a row (if any), its text."""
+    """A property: its label, its column in a row (if any), its text."""
 
     label: str
     column: str | None
@@ -73,7 +73,7 @@ COLUMNS = (
 
 
 def compare_prompts(path: Path, prompt: str | None, *, as_json: bool) -> None:
-    """Print a row per prompt version, or one prompt's versions side by side."""
+    """Print prompt versions in rows or side by side."""
     stats = open_store(path).prompts(prompt)
     if as_json:
         typer.echo(json_text([stats_data(version) for version in stats]))
@@ -91,7 +91,7 @@ def compare_prompts(path: Path, prompt: str | None, *, as_json: bool) -> None:
 
 
 def stats_data(stats: PromptStats) -> dict[str, Any]:
-    """Return a prompt version as one flat object, with rates."""
+    """Return a prompt version as a flat object."""
     return {
         **attrs.asdict(stats),
         "text": stats.text,

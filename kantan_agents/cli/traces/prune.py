@@ -1,4 +1,4 @@
-"""``traces prune``: deletes old runs; without ``--yes`` it only lists them."""
+"""``traces prune``: deletes old runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read_limits(*, older_than: str | None, keep: int | None, max_size: str | Non
 
 
 def prune_traces(path: Path, limits: dict[str, Any], *, really: bool, vacuum: bool, as_json: bool) -> None:
-    """Delete the runs beyond the limits; unless ``really``, only list them."""
+    """Delete runs; unless ``really``, only list them."""
     store = open_store(path)
     with progress_bar("deleting") if really else nullcontext() as progress:
         result = store.prune(**limits, dry_run=not really, vacuum=vacuum, progress=progress)

@@ -1,4 +1,4 @@
-"""Runs as table rows and as JSON data, the same in every command."""
+"""Runs as table rows and as JSON data."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ def status(trace: TraceSummary) -> Text:
 
 
 def trace_data(trace: StoredTrace) -> dict[str, Any]:
-    """Return a run as one flat object, with record and spans."""
+    """Return a run with record and spans."""
     from kantan_agents.traces.store.export import as_plain_data
 
     return as_plain_data(trace)
 
 
 def summary_data(trace: TraceSummary) -> dict[str, Any]:
-    """Return a run as one flat object, without spans."""
+    """Return a run without spans."""
     from kantan_agents.traces.store import StoredTrace
 
     data = trace_data(StoredTrace(trace, ()))

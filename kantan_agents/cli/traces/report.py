@@ -30,7 +30,7 @@ def write_runs(
     prices: Mapping[str, tuple[float, float]],
     limit: int,
 ) -> None:
-    """Write one run, or the runs that pass all filters, latest first."""
+    """Write one run, or filtered ones, latest first."""
     if trace_id is not None and any(value is not None for value in filters.values()):
         raise InvalidOptionError(option="ID", reason="give a run or filters, not both")
     require_extra("page")

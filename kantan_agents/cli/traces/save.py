@@ -1,4 +1,4 @@
-"""``traces save``: writes the recording of a run to a file."""
+"""``traces save``: writes a run's recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``traces show``: one run with its metadata and spans."""
+"""``traces show``: one run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _Entry = tuple[str, Text]
 
 @attrs.frozen
 class TraceView:
-    """The parts to show; ``depth`` None means all levels."""
+    """The parts to show; ``depth`` None means all."""
 
     full: bool = False
     depth: int | None = None
@@ -222,7 +222,6 @@ def _took(call: ModelCallRecord | ToolCallRecord) -> str:
 
 
 def _repeated(content: str, shown: dict[str, int], number: int) -> Text | None:
-    """Return a reference to an earlier call with the same content, or None."""
     first = shown.setdefault(content, number)
     return None if first == number else Text(f"as in model call {first}", style=LABEL)
 

@@ -1,4 +1,4 @@
-"""Formats one span: its line, and details below it."""
+"""Formats one span."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LABEL_WIDTH = 8
 
 
 def draw_span(*, full: bool) -> Callable[[SpanRecord], tuple[Text, Sequence[Block]]]:
-    """Return a function that formats a span; ``full`` shows all lines."""
+    """Return a function that formats a span."""
 
     def draw(span: SpanRecord) -> tuple[Text, Sequence[Block]]:
         return _line(span), tuple(_blocks(span, full=full))
@@ -34,7 +34,7 @@ def draw_span(*, full: bool) -> Callable[[SpanRecord], tuple[Text, Sequence[Bloc
 
 
 def readable(text: str, style: str = "", *, full: bool) -> Text:
-    """Return the whole ``text``, or its start and length on one line."""
+    """Return the whole ``text``, or its start and length."""
     if full:
         return plain(text.strip("\r\n"), style)
     beginning = " ".join(printable(" ".join(text[: 4 * _MAX_READABLE].split())).split())
@@ -45,7 +45,7 @@ def readable(text: str, style: str = "", *, full: bool) -> Text:
 
 
 def error_text(error: Any) -> str:
-    """Return the message of a recorded error, with its data."""
+    """Return an error's message and data."""
     if not isinstance(error, Mapping):
         return text_of(error)
     message, data = text_of(error.get("message", "")), error.get("data")
@@ -53,7 +53,7 @@ def error_text(error: Any) -> str:
 
 
 def rubric_view(rubric: Mapping[str, Any], *, full: bool) -> Text:
-    """Return a verdict: its score, and its comments on one line each."""
+    """Return a verdict's score and comments."""
     comments = rubric.get("comments")
     if not isinstance(comments, list) or not comments:
         comments = [rubric["comment"]] if rubric.get("comment") else []

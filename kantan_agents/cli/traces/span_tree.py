@@ -1,4 +1,4 @@
-"""Shows the spans of a trace as a tree of any depth and width."""
+"""Shows spans as a tree of any depth."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GUIDE_WIDTH = 3
 
 @attrs.frozen
 class Guides:
-    """The lines of the tree, each three columns wide."""
+    """The tree's lines, each three columns wide."""
 
     branch: str = "├─ "
     last: str = "└─ "
@@ -36,7 +36,7 @@ ASCII_GUIDES = Guides("+- ", "`- ", "|  ")
 
 @attrs.frozen
 class Block:
-    """A labeled text below a span, of any number of lines."""
+    """A labeled text below a span."""
 
     label: Text
     text: Text
@@ -47,10 +47,7 @@ Draw = Callable[["SpanRecord"], tuple[Text, Sequence[Block]]]
 
 @attrs.frozen
 class SpanTree:
-    """A rich renderable: a title, and below it the spans of one trace, in any order.
-
-    ``draw`` returns a span's line and the blocks below it.
-    """
+    """A title, and below it a trace's spans, in any order."""
 
     title: Text
     spans: Sequence[SpanRecord]
@@ -103,14 +100,14 @@ def tree_lines(
 
 
 def wrapped(console: Console, text: Text, width: int | None) -> Iterable[Text]:
-    """Return ``text`` in lines of at most ``width`` columns."""
+    """Return ``text`` in lines."""
     if width is None:
         return text.split(allow_blank=True)
     return text.wrap(console, max(width, 1), overflow="fold")
 
 
 def hanging(console: Console, first: Text, rest: Text, text: Text, width: int | None) -> Iterator[Text]:
-    """Yield lines of at most ``width`` columns, after ``first`` or ``rest``."""
+    """Yield lines after ``first`` or ``rest``."""
     space = None if width is None else max(width - first.cell_len, 1)
     before = first
     for line in wrapped(console, text, space):

@@ -1,4 +1,4 @@
-"""``traces tail``: prints each new run when it ends."""
+"""``traces tail``: prints new runs."""
 
 from __future__ import annotations
 
@@ -30,10 +30,7 @@ _USUAL_WIDTHS = [8, 11, 6, 6, 9, 12, 12, 7, 16]
 
 
 def tail_traces(path: Path, *, as_json: bool) -> None:
-    """Print each new run until Ctrl-C or a closed pipe.
-
-    It waits for a missing database: a service creates it at its first run.
-    """
+    """Print new runs. It waits for a missing database: a service creates it at its first run."""
     since = None if _has_content(path) else datetime.now(timezone.utc)
     store = _open(path, waiting=since is not None)
     console = wide_terminal()
@@ -67,14 +64,14 @@ def _open(path: Path, *, waiting: bool) -> TraceStore:
 
 
 class RunLines:
-    """Puts each run on one line; columns only grow."""
+    """A line per run; columns only grow."""
 
     def __init__(self, width: int | None) -> None:
         self.width = width
         self.widths = _USUAL_WIDTHS
 
     def line(self, trace: TraceSummary) -> Text:
-        """Return a run on one line; the input takes the remaining width."""
+        """Return a run on one line."""
         (cells,) = rows_of([trace], self.width)
         self.widths = [
             max(width, min(text.cell_len, column.longest or text.cell_len))

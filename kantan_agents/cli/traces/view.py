@@ -38,7 +38,7 @@ def traces_view(traces: Sequence[TraceRecord | TraceSummary]) -> RenderableType:
 
 
 def spans_view(trace_id: str, spans: Iterable[SpanRecord]) -> RenderableType:
-    """Return the spans of a trace as a tree: kind, name, duration and input."""
+    """Return the spans of a trace as a tree."""
     return indented(SpanTree(plain(trace_id, ACCENT), tuple(spans), _span_line))
 
 
@@ -65,7 +65,7 @@ def failures_view(
 
 
 def prompt_label(metadata: Any) -> str:
-    """Return name and version of a prompt; ``metadata`` may be any JSON value."""
+    """Return a prompt's name and version from any JSON value."""
     if not isinstance(metadata, Mapping):
         return ""
     return f"{metadata.get('prompt_name') or ''} {metadata.get('prompt_version') or ''}".strip()

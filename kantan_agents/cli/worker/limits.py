@@ -1,4 +1,4 @@
-"""The limits of a worker's queues, from its options."""
+"""The limits of a worker's queues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``worker``: executes durable runs until a signal ends it."""
+"""``worker``: executes durable runs."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class _EndingSignal:
         self._loop.call_soon_threadsafe(self._received.set)
 
     def restore(self) -> None:
-        """Restore the previous handlers, unless a signal has come."""
+        """Restore the handlers, unless a signal has come."""
         if not self.name:
             for number, handler in self._before.items():
                 signal.signal(number, handler)
@@ -149,7 +149,6 @@ class _EndingSignal:
 
 
 def _read_agents(names: Sequence[str]) -> list[Agent[Any]]:
-    """Return the agents of ``MODULE:NAME``: an agent, several, or a function that returns them."""
     agents: list[Agent[Any]] = []
     for name in names:
         for agent in _agents_of(name):

@@ -1,4 +1,4 @@
-"""The slash commands of a chat. They precede tools of the same name."""
+"""The slash commands."""
 
 from __future__ import annotations
 
@@ -40,4 +40,3 @@ COMMANDS: Final[Mapping[str, ChatCommand]] = {
         HISTORY,
     )
 }
-"""In the order of ``/help``."""

@@ -24,15 +24,7 @@ _MOST = 64 << 20  # a longer file has changed since: no tool wrote it
 
 @attrs.frozen(eq=False)
 class PlannedFile:
-    """A changed file.
-
-    Attributes:
-        path: Absolute, unless its root is the working folder.
-        now: Its current state; None if it does not exist.
-        has_changed: Whether something other than the tools has changed it.
-        protected: Why it is protected, or None.
-        problem: Why it cannot be restored, or None.
-    """
+    """A changed file; ``has_changed`` ignores changes by the tools."""
 
     file: NotedChange
     path: str
@@ -44,7 +36,7 @@ class PlannedFile:
 
     @property
     def is_as_written(self) -> bool:
-        """Whether restoring it is possible and loses nothing else."""
+        """Whether restoring it loses nothing else."""
         return self.problem is None and not self.has_changed
 
 

@@ -17,7 +17,7 @@ import attrs
 from kantan_agents.support.private_files import create_private
 
 Turn = tuple[str, int]
-"""The id of a conversation, and the number of a turn in it."""
+"""Conversation id and turn number."""
 
 _VERSION: Final = 1
 _PATIENCE: Final = 10.0
@@ -57,7 +57,7 @@ GROUP BY number ORDER BY number DESC
 
 @attrs.frozen
 class SnapshotLimits:
-    """Limits: turns, bytes per file and in total, and age in days."""
+    """Limits: turns, bytes per file and in total, days."""
 
     turns: int = 200
     file_bytes: int = 20_000_000
@@ -143,7 +143,7 @@ class Snapshots:
             ]
 
     def forget(self, turn: Turn, files: Sequence[NotedChange]) -> None:
-        """Remove files of a turn, and the turn with its last one."""
+        """Remove files, and the turn with its last one."""
         with self._transaction() as database:
             database.executemany(_REMOVE_FILE, [(*turn, *_place(file)) for file in files])
             if all(kind != "file" for kind, *_ in database.execute(_OF_TURN, turn)):

@@ -1,4 +1,4 @@
-"""Stores each file before a tool of the turn changes it."""
+"""Stores files before tools change them."""
 
 from __future__ import annotations
 

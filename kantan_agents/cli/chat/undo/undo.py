@@ -37,7 +37,7 @@ _WORDS: Final = {"y": "[y]es", "a": "[a]ll, also what has changed since", "n": "
 
 
 def open_snapshots(*, is_kept: bool) -> Snapshots:
-    """Open the user's snapshots, or new ones in memory. Blocks on the disk."""
+    """Open the user's snapshots, or new ones in memory. Blocks."""
     try:
         return Snapshots(data_folder() / "undo" / "snapshots.sqlite3" if is_kept else None)
     except (sqlite3.Error, OSError, RuntimeError) as error:
@@ -46,7 +46,7 @@ def open_snapshots(*, is_kept: bool) -> Snapshots:
 
 
 class Undo:
-    """Stores what tools change, and restores it if the user agrees."""
+    """Restores what tools changed, if the user agrees."""
 
     def __init__(self, snapshots: Snapshots, screen: Screen, editor: Editor | None, folder: Path) -> None:
         self._snapshots = snapshots
@@ -57,7 +57,7 @@ class Undo:
 
     @asynccontextmanager
     async def noting(self, turn: Turn) -> AsyncIterator[None]:
-        """Note the tools' changes in the block, and report any that cannot be undone."""
+        """Note changes in the block; report any that cannot be undone."""
         notes = TurnNotes(self._snapshots, turn)
         token = changes_noted.set(notes)
         try:
@@ -74,7 +74,7 @@ class Undo:
                 self._screen.line(f"/undo can no longer reach {counted(dropped, 'old answer')}.", NOTICE)
 
     async def show(self, conversation: Conversation) -> None:
-        """Show the turns that can be undone, latest first."""
+        """Show the undoable turns, latest first."""
         turns = await self._turns(conversation)
         for number, files, at in turns:
             when = short_time(datetime.fromtimestamp(at, timezone.utc))
@@ -83,7 +83,7 @@ class Undo:
             self._screen.line("No answer of this conversation has changed files that can be put back.")
 
     async def undo(self, conversation: Conversation) -> None:
-        """Restore the files of the latest changed turn; E196 without one."""
+        """Restore the latest changed turn; E196 without one."""
         from kantan_agents.cli.chat.undo.put_back import plan  # imports the toolkit
 
         for number, *_ in await self._turns(conversation):
