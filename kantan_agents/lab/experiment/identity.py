@@ -22,12 +22,10 @@ def plain(value: Any) -> Any:
 
 
 async def identity_of(name: str, agent: Agent[Any], options: Mapping[str, Any]) -> str:
-    """Return a hash of a variant.
+    """Return a hash of a variant, with all agents that the run can reach.
 
-    It covers its name and, of each agent that the run can reach: name, prompt, model, model settings,
-    recorded options, output schema, and tool definitions. It does not cover code, that is tools, renderers
-    and middleware with their options, nor the address of the model's server. ``options`` are common to all
-    runs.
+    It does not cover code, that is tools, renderers and middleware with their options, nor the address of the
+    model's server.
     """
     reached = await Reached.from_agent(agent)
     agents = [_agent(one) for one in reached.agents]

@@ -42,10 +42,7 @@ def tools_of(agent: Any) -> list[Tool]:
 
 
 class Reached:
-    """The agents that one of them can reach by handoffs, as tools, and by delegation, itself included.
-
-    Agents of this library represent their SDK agents. ``delegated`` is by the id of the delegation tool.
-    """
+    """The agents that one of them can reach by handoffs, as tools, and by delegation, itself included."""
 
     def __init__(self, start: Agent[Any], delegated: Mapping[int, Sequence[AgentDefinition]]) -> None:
         self.start = start

@@ -47,10 +47,7 @@ def record_too(path: Path) -> Iterator[SQLiteRecorder]:
 
 @asynccontextmanager
 async def recorded(path: Path) -> AsyncIterator[None]:
-    """Record the traces of this process in a file, unless they already are.
-
-    Even if canceled, the block waits, for a limited time, until they are in the file.
-    """
+    """Record the traces of this process in a file, unless they already are; even if canceled, wait for them."""
     shared = None if _is_recorded_without(path) else _entered(path)
     try:
         yield

@@ -27,8 +27,7 @@ def spending_limits(max_tokens: int | None, max_cost: float | None, prices: Pric
 class Spending(Ledger):
     """The usage of an experiment within its limits.
 
-    A kind is, for example, the runs of a variant or a judge. Each call reserves the highest usage of its kind
-    so far.
+    Each call reserves the highest usage of its kind, such as a judge, so far.
     """
 
     @property

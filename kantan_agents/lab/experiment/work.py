@@ -43,10 +43,7 @@ class Work:
         workers: int,
         is_known: Callable[[_Unit], bool] = lambda _: True,
     ) -> None:
-        """Do work items in order, ``workers`` at a time.
-
-        With a budget, items of unknown usage (``is_known``) are first, one by one.
-        """
+        """Do work items in order; with a budget, items of unknown usage are first, one by one."""
         left = list(units)
         if self.spending.limits:
             waiting, left = left, []

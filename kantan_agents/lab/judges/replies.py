@@ -28,10 +28,7 @@ _UNREADABLE = "E40"
 class Calls:
     """The model calls of one stage.
 
-    Attributes:
-        run: The run of the stage's agent; None before its first call.
-        response: The last response; the SDK's errors do not contain it.
-        mode: The output mode; None for plain text.
+    ``response`` is the last one; the SDK's errors do not contain it.
     """
 
     run: Any = None
@@ -63,10 +60,7 @@ def recorded_calls() -> Iterator[Calls]:
 
 @attrs.frozen
 class JudgeReply:
-    """A judge's reply; a reply with a ``problem`` must not be read.
-
-    ``all_texts`` are all attempts, if the structured output was requested more than once.
-    """
+    """A judge's reply; a reply with a ``problem`` must not be read."""
 
     text: str | None
     output: Any = None
@@ -127,10 +121,7 @@ def reply_of(result: Any, calls: Calls) -> JudgeReply:
 
 
 def unusable_reply(error: Exception, calls: Calls) -> JudgeReply | None:
-    """Return the reply that the SDK rejected; None if the error has another cause.
-
-    Other causes, such as a lost connection or a deadline, would affect the next stage as well.
-    """
+    """Return the reply that the SDK rejected; None for other errors, which would affect the next stage as well."""
     if isinstance(error, AnswerCutOffError):
         text = None if calls.response is None else text_of(calls.response)
         return JudgeReply(text or None, calls=calls, problem=f"the reply was cut off at {error.limit}")

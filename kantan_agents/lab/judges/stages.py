@@ -61,8 +61,7 @@ class Evaluation(BaseModel):
 def single_reply(output_type: type[BaseModel]) -> AgentOutput:
     """Return an output type for which a stage takes one reply of the model, whether or not it fits.
 
-    An unusable reply leads to the next stage, and to another output mode in later judgments. Schemas of all
-    judges are alike, so they share their knowledge about a model.
+    Schemas of all judges are alike, so they share their knowledge about a model.
     """
     return AgentOutput.delivered(OutputSchema(output_type), _SINGLE)
 

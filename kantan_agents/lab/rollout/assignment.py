@@ -26,9 +26,8 @@ class Assigned:
 class Assignment:
     """Assigns users to arms.
 
-    A user has two fixed numbers in [0, 1). The user has a new arm if the first is below the share of all new
-    arms together; the second chooses among these. When that share grows, users move from the control to their
-    new arm, and never in any other way.
+    A user has two fixed numbers in [0, 1): one against the share of all new arms, one to choose among these.
+    When that share grows, users move from the control to their new arm, and never in any other way.
     """
 
     __slots__ = ("_bounds", "_key", "_proportions")

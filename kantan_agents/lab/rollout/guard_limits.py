@@ -20,7 +20,7 @@ _KINDS: Final = "error, cost, tokens, latency_p50, latency_p95 and the like"
 class RolloutGuard:
     """A metric that a new arm must not make worse.
 
-    ``margin`` is the rise of the share of failed runs; ``factor`` is the largest ratio of other metrics.
+    ``margin`` is for the share of failed runs, ``factor`` for other metrics.
     """
 
     name: str

@@ -33,10 +33,7 @@ _PLURALS: Final = {
 
 @attrs.frozen
 class RolloutPlan:
-    """The stored definition of a rollout; see the arguments of ``Rollout``.
-
-    Prices are not part of the identity.
-    """
+    """The stored definition of a rollout; prices are not part of the identity."""
 
     agent: str
     arms: Mapping[str, Mapping[str, Any]]

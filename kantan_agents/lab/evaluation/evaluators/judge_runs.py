@@ -98,10 +98,7 @@ def judged_metadata(finished: FinishedCase) -> dict[str, Any]:
 
 
 def judge_options(judge: Agent[Any]) -> Mapping[str, Any]:
-    """Return the identity of a judge across processes.
-
-    The standard scale is omitted, as earlier versions of this library did not declare it.
-    """
+    """Return the identity of a judge; the standard scale is omitted, as earlier versions did."""
     without_scale, scale = scale_of(judge.given.output_type)
     if scale == STANDARD_SCALE:
         judge = judge.clone(output_type=without_scale)

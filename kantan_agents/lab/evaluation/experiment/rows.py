@@ -45,10 +45,7 @@ class EvaluationRow:
 
 @attrs.frozen
 class RatedScore:
-    """A score of an evaluator, or of the reviewer ``rater``.
-
-    ``score`` is None if the evaluator does not apply. ``probability`` is as in ``Label``.
-    """
+    """A score of an evaluator, None if it does not apply, or of a reviewer."""
 
     metric: str
     score: Score | None

@@ -30,12 +30,7 @@ class _Case:
 class JudgedUnits:
     """Judged and labeled cases. The cases of a conversation are not independent.
 
-    Attributes:
-        scores: Shape (cases,): the judge's mean of each case, or the difference between two variants.
-        labels: Shape (cases,): the same of the labels; NaN unless all sides have one.
-        probabilities: Shape (cases,): the probability with which a label was sampled.
-        units: Shape (cases,): the conversation of each case, or its content.
-        bounds: The lowest and the highest possible mean.
+    ``labels`` is NaN unless all sides have one. ``probabilities`` are of sampling a label.
     """
 
     scores: Sequence[float]

@@ -132,8 +132,7 @@ def write_label(
 ) -> tuple[bool, LabelRow | None]:
     """Store a label in place of an earlier one of the same reviewer; ``keep_given`` retains a queue's label.
 
-    Return whether it was stored, false if the result was deleted meanwhile; and the replaced or retained
-    label.
+    Return false if the result was deleted meanwhile, and the replaced or retained label.
     """
     with changing(path) as connection, transaction(connection):
         before = _stored(connection, result, row.metric, row.by)

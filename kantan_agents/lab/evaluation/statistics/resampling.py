@@ -26,9 +26,8 @@ _WEIGHTS: Final = 1.0 + np.array([_P, _P, -_P + _ROOT, -_P - _ROOT])
 def resampled_sums(columns: Floats, resamples: int, seed: int) -> Floats:
     """Return the sums of the columns in each bootstrap resample, of shape (resamples, columns).
 
-    Up to `MOST_DRAWN` rows are sampled with replacement. Of more, each gets a random weight with the same
-    first three moments as the counts of a resample, so that a studentized bootstrap is as accurate, in a
-    tenth of the time. A column of ones gives the sum of the weights.
+    Of more than `MOST_DRAWN` rows, each gets a random weight with the same first three moments as the counts
+    of a resample: as accurate for a studentized bootstrap, in a tenth of the time.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 6; for the weights Barbe
     and Bertail, The Weighted Bootstrap (1995), chapter 2.

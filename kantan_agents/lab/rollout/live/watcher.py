@@ -39,8 +39,7 @@ _HANDLER_SECONDS: Final = 30.0
 class Watcher:
     """Watches the rollouts in one database, until no agent uses any of them.
 
-    One thread only reads their states, so that nothing delays a stop. Another one checks the guards, and
-    calls handlers and callbacks of the application, which may take long.
+    One thread only reads their states, so that slow guards, handlers and callbacks in another delay no stop.
     """
 
     def __init__(self, path: Path) -> None:

@@ -34,10 +34,7 @@ class Drawn:
 
 @attrs.frozen
 class ObservedRun:
-    """A finished run.
-
-    ``seconds`` is None if it failed, or if the clock has jumped back. ``ended`` is not before its start.
-    """
+    """A finished run; ``seconds`` is None if it failed, or if the clock has jumped back."""
 
     drawn: Drawn
     failed: bool

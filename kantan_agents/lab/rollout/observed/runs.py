@@ -20,11 +20,8 @@ class Runs:
     """Collects the runs of a rollout.
 
     Failing runs may end sooner than others: in the order of their ends, the slower arm would look like one
-    that fails. So a run counts from its start. While it is active, it counts as the least suspicious outcome
-    that is still possible: a run of a new arm as a free success, a run of the control as a failure of the
-    largest cost. A run that does not end has failed.
-
-    ``looked`` is the start of the last look at the database: anything missing then is later.
+    that fails. So a run counts from its start, and while it is active as the least suspicious outcome: a run
+    of a new arm as a free success, a run of the control as a failure of the largest cost.
     """
 
     def __init__(self) -> None:

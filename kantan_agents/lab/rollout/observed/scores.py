@@ -25,9 +25,9 @@ class Scored(NamedTuple):
 class Scores:
     """Collects the scores of a metric.
 
-    The tests need the assignments in their order. If the scores of one arm came later, and all scores rose
-    from day to day, the order of arrival would give that arm an advantage. So an assignment without a score
-    holds up later ones, until no score can come in time any more.
+    If the scores of one arm came later, and all scores rose from day to day, the order of arrival would give
+    that arm an advantage. So an assignment without a score holds up later ones, until no score can come in
+    time any more.
     """
 
     def __init__(self, plan: RolloutPlan, runs: Runs) -> None:

@@ -24,10 +24,7 @@ _MISSING: Final = ("NAType", "NaTType")
 def rows_of_data(
     found: LocatedCases, path: Path, text: str, keys: Sequence[str], inside: Callable[[Any], Any] | None
 ) -> list[Row]:
-    """Return the rows in JSON Lines, or in JSON or YAML: a list of rows, one row, or a dict around them.
-
-    ``keys`` are the names inside such a dict. ``inside`` unwraps other values.
-    """
+    """Return the rows in JSON Lines, or in JSON or YAML: a list of rows, one row, or a dict around them."""
     suffix = path.suffix.lower()
     if suffix == ".jsonl":
         lines = enumerate(text.split("\n"), 1)
