@@ -16,8 +16,8 @@ _PRECISION: Final = 0.02
 def lower_bound(values: Floats, lowest: Floats, scale: Floats, *, extent: float, limit: float) -> float:
     """Return the largest mean in +-``extent`` that is rejected from above; ``-extent`` without one.
 
-    The larger the mean, the smaller each gambler's wealth, whatever its stake, so the rejected means are an
-    interval. ``limit`` is the logarithm of the wealth that rejects.
+    The larger the mean, the smaller each gambler's wealth, with a fixed stake as with the largest safe one.
+    So the rejected means are an interval. ``limit`` is the logarithm of the wealth that rejects.
 
     Source: Waudby-Smith and Ramdas, as for `log_e_process`, section 4.
     """

@@ -34,7 +34,7 @@ async def identity_of(name: str, agent: Agent[Any], options: Mapping[str, Any]) 
 
 
 def run_options(config: RunConfig, context: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the identity of the options of runs, without empty ones."""
+    """Return the identity of options, without empty ones."""
     settings = config.model_settings is not None or config.model is not None
     found = {
         "run_config": described_config(config) if settings else None,
@@ -45,7 +45,7 @@ def run_options(config: RunConfig, context: Mapping[str, Any], options: Mapping[
 
 
 def described_config(config: RunConfig) -> dict[str, Any]:
-    """Return the identity of a configuration: its model and its settings."""
+    """Return the identity of a configuration."""
     model = config.model
     named = model is None or isinstance(model, str)
     return {
@@ -103,7 +103,7 @@ def _name_of(model: Any) -> str | None:
 
 
 def _data(value: Any) -> Any:
-    """Return the same JSON data in every process: objects become the name of their class."""
+    """Objects become the name of their class, alike in every process."""
     if isinstance(value, Mapping):
         return {str(key): _data(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

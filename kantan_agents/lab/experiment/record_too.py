@@ -34,10 +34,7 @@ _shared: dict[Path, _Shared] = {}
 
 @contextmanager
 def record_too(path: Path) -> Iterator[SQLiteRecorder]:
-    """Record the traces of this process in a file too.
-
-    Concurrent blocks share the recorder of a file. Trace processors that are set meanwhile stay.
-    """
+    """Record the traces of this process in a file too; concurrent blocks share its recorder."""
     shared = _entered(path)
     try:
         yield shared.recorder
@@ -47,7 +44,7 @@ def record_too(path: Path) -> Iterator[SQLiteRecorder]:
 
 @asynccontextmanager
 async def recorded(path: Path) -> AsyncIterator[None]:
-    """Record the traces of this process in a file, unless they already are; even if canceled, wait for them."""
+    """Record the traces of this process in a file, unless they already are; wait even if canceled."""
     shared = None if _is_recorded_without(path) else _entered(path)
     try:
         yield
@@ -67,7 +64,7 @@ def _entered(path: Path) -> _Shared:
 
 
 def _left(shared: _Shared) -> Callable[[], object]:
-    """Remove an unused recorder; return a function that writes the rest, which may take seconds."""
+    """Return a function that writes the rest, which may take seconds."""
     with _lock:
         shared.users -= 1
         if shared.users:

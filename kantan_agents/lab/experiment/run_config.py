@@ -15,7 +15,7 @@ from kantan_agents.middleware import Redact, Retry
 
 
 def checked_config(given: RunConfig | Mapping[str, Any] | None) -> RunConfig:
-    """Return the configuration of runs; E75 unless it is a RunConfig or its fields."""
+    """Return the configuration of runs; E75 if invalid."""
     try:
         return given if isinstance(given, RunConfig) else RunConfig(**({} if given is None else given))
     except (TypeError, ValueError) as error:
@@ -23,7 +23,7 @@ def checked_config(given: RunConfig | Mapping[str, Any] | None) -> RunConfig:
 
 
 def with_retry(config: RunConfig, retry: Retry, agents: Iterable[Agent[Any]]) -> RunConfig:
-    """Return a configuration that retries model calls in all agents; settings leave the variants unchanged."""
+    """Return a configuration that retries model calls: middleware would change the variants."""
     if retry.tools:
         reason = "retries model calls only; for tools, give the agents Retry(tools=...) as middleware"
         raise InvalidOptionError(option="retry", reason=reason)

@@ -166,7 +166,7 @@ def _of_trace(
 
 
 def _begun_with(case: Case, run: RunRecord) -> str | None:
-    """Return the first item of a conversation, which later turns repeat; None for a string without a session."""
+    """Return the first item, which later turns repeat; None for a string without a session."""
     items = case.whole_input
     if isinstance(items, str) and run.has_session:  # its first turn
         items = [{"role": "user", "content": items}]

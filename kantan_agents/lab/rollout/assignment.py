@@ -1,4 +1,4 @@
-"""Assigns users to the arms of a rollout by a keyed hash, so that every process decides alike."""
+"""Assigns users by a keyed hash, so that every process decides alike."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HALF: Final = 8
 
 @attrs.frozen
 class Assigned:
-    """The arm of a user, 0 for the control, and a pseudonym of 16 hexadecimal digits."""
+    """The arm of a user, 0 for the control, and a pseudonym."""
 
     arm: int
     unit: str

@@ -1,4 +1,4 @@
-"""Guards: metrics that a new arm must not make worse, and by how much."""
+"""Metrics that must not become worse."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RolloutGuard:
 
 
 def checked_guards(guards: Any) -> tuple[RolloutGuard, ...]:
-    """Return guards from limits by name, such as ``{"error": 0.02, "cost": "+20%"}``; E110 if invalid."""
+    """Return guards from limits by name; E110 if invalid."""
     if guards is None:
         return ()
     if not isinstance(guards, Mapping):

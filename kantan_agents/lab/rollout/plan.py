@@ -102,7 +102,7 @@ class RolloutPlan:
 def checked_shares(
     shares: Any, ramp: Any, arms: Sequence[str]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the proportions of the new arms, and the steps of their common share."""
+    """Return the proportions of new arms, and the ramp."""
     control, *new = arms
     if shares is None:
         if ramp is None:

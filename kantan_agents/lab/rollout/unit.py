@@ -1,4 +1,4 @@
-"""Finds the ``unit`` of a run in its context: the user, or any other owner of an arm."""
+"""Finds the ``unit`` of a run in its context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Missing scores in a comparison: they count as the worst value, or are ignored."""
+"""Missing scores in a comparison."""
 
 from __future__ import annotations
 

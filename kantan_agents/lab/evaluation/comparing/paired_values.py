@@ -129,7 +129,7 @@ def runs_of_cases(results: VariantResults) -> dict[CaseKey, list[CaseResult]]:
 
 
 def better_of(metric: str, *variants: VariantResults) -> Better:
-    """Return whether a higher or a lower value of a metric is better."""
+    """Return whether higher values are better."""
     for one in variants:
         for name in (metric, *(giver for giver, _ in givers_of(metric, one))):
             if name in one.better:

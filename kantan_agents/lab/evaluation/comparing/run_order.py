@@ -1,4 +1,4 @@
-"""The order in which the cases of two variants ran, for verdicts that hold at any look."""
+"""The order in which the cases of two variants ran."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Assigns cases to the parts of a split by hash, so that adding cases moves no other case."""
+"""Assigns cases to parts by hash, so that adding cases moves no other."""
 
 from __future__ import annotations
 

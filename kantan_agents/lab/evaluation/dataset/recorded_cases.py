@@ -98,7 +98,7 @@ def recorded_cases(store: TraceStore, wanted: WantedCases) -> tuple[list[Case], 
 
 
 def cases_of_trace(store: TraceStore, trace_id: str) -> list[Case]:
-    """Return a case for each outermost run in a trace, even of a judge or an evaluation."""
+    """Return a case for each outermost run, even of a judge."""
     found = store.trace(trace_id).trace_id
     read = list(_read(store, found, (), _Verdicts(store, {})))
     cases = [one for one in read if isinstance(one, Case)]

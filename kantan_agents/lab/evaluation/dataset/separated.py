@@ -26,7 +26,7 @@ _limit_of_cells: Final = Lock()
 
 @attrs.frozen
 class Table:
-    """A table: the line of its header, and its rows by line number, with None for empty cells."""
+    """A table by line number, with None for empty cells."""
 
     line: int
     columns: Sequence[str]

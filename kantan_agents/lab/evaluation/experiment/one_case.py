@@ -55,7 +55,7 @@ class CaseRunner:
     async def run(
         self, unit: MissingRun, spend: Callable[[UsageMetrics], None]
     ) -> tuple[CaseResult, Exception | None]:
-        """Return the result, and the error of a failed run; ``spend`` gets the usage even on cancellation."""
+        """Return the result, and the error; ``spend`` gets usage even on cancellation."""
         context = {**_copies(self.context), **copied(dict(unit.case.context))}
         given = unit.case.input if isinstance(unit.case.input, str) else copied(list(unit.case.input))
         config = copy.copy(self.config)  # `replace` would read all type hints of the class

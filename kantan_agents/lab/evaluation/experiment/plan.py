@@ -58,7 +58,7 @@ async def variants_of(
 
 
 def default_name(agent: Agent[Any]) -> str:
-    """Return the name and version of the agent's prompt, or else the agent's name."""
+    """Return the prompt's name and version, or the agent's name."""
     prompt = agent.instructions
     if not isinstance(prompt, Prompt):
         return agent.name

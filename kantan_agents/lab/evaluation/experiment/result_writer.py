@@ -24,7 +24,7 @@ _GATHER_SECONDS = 0.1
 
 @attrs.define(eq=False)
 class UnwrittenResult:
-    """A result in the queue, or None if it is already stored and only gets scores."""
+    """A result in the queue; ``result`` is None if it is already stored and only gets scores."""
 
     unit: MissingRun
     trace_id: str | None

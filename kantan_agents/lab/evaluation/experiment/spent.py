@@ -39,7 +39,7 @@ _STATEMENTS: Final = (
 
 
 def open_spent(path: Path, evaluation: EvaluationRow) -> SpentBy:
-    """Return the usage of earlier starts; of an earlier version's, only the stored runs."""
+    """Return the usage of earlier starts; of an earlier version, only stored runs are known."""
     with changing(path) as connection, transaction(connection):
         for statement in _STATEMENTS:
             connection.execute(statement)

@@ -1,6 +1,7 @@
 """The tables of evaluations, next to the recorder's tables in the same file.
 
-Deleting a trace deletes the result of its run, and at last the case and the evaluation.
+Deleting a trace deletes the result of its run. A case goes with its last result, an evaluation with its last
+case.
 """
 
 from __future__ import annotations

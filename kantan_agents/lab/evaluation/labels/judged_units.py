@@ -1,4 +1,4 @@
-"""Judged cases of one or two variants, with the labels of some of them."""
+"""Judged cases, some with labels."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class JudgedUnits:
 def judged_units(
     sides: Sequence[VariantResults], metric: str, labels: Mapping[RatedResult, Sequence[Label]]
 ) -> JudgedUnits:
-    """Return the cases of one variant, or the differences of the second to the first, repeats averaged."""
+    """Return cases of one variant, or differences of two, repeats averaged."""
     cases = list(_cases(sides, metric, labels).values())
     return JudgedUnits(
         [one.score for one in cases],

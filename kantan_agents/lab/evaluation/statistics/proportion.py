@@ -1,4 +1,4 @@
-"""A pass rate of results that may depend on one another, such as repeats of a case."""
+"""A pass rate of results that may be dependent."""
 
 from __future__ import annotations
 

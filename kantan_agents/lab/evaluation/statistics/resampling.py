@@ -65,7 +65,7 @@ def _weighted(columns: Floats, resamples: int, random: np.random.Generator) -> F
 
 
 class Drawn(NamedTuple):
-    """Counts of distinct sampling units in resamples, the number of equal ones, and the items of each."""
+    """Counts of distinct sampling units in resamples."""
 
     counts: npt.NDArray[np.int64]
     frequencies: npt.NDArray[np.int64]
@@ -78,7 +78,7 @@ def drawn_units(
     resamples: int,
     random: np.random.Generator,
 ) -> Drawn:
-    """Resample items, or whole clusters of them. Sampling units with the same kinds of items are one."""
+    """Resample items or clusters; clusters with the same kinds are one."""
     units: list[list[int]] = [[] for _ in kinds]
     for item, unit in enumerate(numbers_of(clusters, len(kinds)).tolist()):
         units[unit].append(item)

@@ -23,9 +23,9 @@ Outcomes = Callable[[Floats, npt.NDArray[np.intp]], Floats]
 class Bets:
     """The bets of a test on each assignment.
 
-    They depend on values of earlier assignments that are known two seconds after the assignment. A value that
-    is not known yet may be replaced by the least possible one of a new arm, or the largest possible one of
-    the control: the evidence is then a lower bound.
+    They depend on values of earlier assignments that are known two seconds after the assignment. Each factor
+    of the wealth rises with the value of a new arm and falls with the value of the control. So the least or
+    the largest possible value may replace one that is not known yet: the evidence is a lower bound.
     """
 
     seen: Observations

@@ -1,4 +1,4 @@
-"""The input of the tests: for each assignment its value, its arm, and the probability of that arm."""
+"""The input of the tests: values, arms and their probabilities."""
 
 from __future__ import annotations
 

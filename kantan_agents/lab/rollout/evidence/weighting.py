@@ -45,5 +45,5 @@ def weighted(
 
 
 def running_spread(outcomes: Floats, baseline: Floats, extent: float, earlier: Earlier) -> Floats:
-    """Return about the standard deviation around the baseline, from the outcomes known at each assignment."""
+    """Return about the standard deviation around the baseline."""
     return np.sqrt(running_mean((outcomes - baseline) ** 2, extent**2 / 4.0, earlier))

@@ -1,4 +1,4 @@
-"""The state of a rollout in this process, which all its agents share."""
+"""The state of a rollout in this process."""
 
 from __future__ import annotations
 

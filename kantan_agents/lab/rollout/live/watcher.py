@@ -1,4 +1,4 @@
-"""Threads that update the rollouts of a database, check their guards, and emit their changes."""
+"""Threads that follow the rollouts of a database."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def _after_fork() -> None:
 
 
 def _notify(shared: SharedRollout, path: Path, *, since: int) -> None:
-    """Call handlers in this thread; the coroutines of async ones run on the library's background loop."""
+    """Call handlers; async ones run on the library's background loop."""
     try:
         changes = read_history(path, shared.name)[since:]
     except KantanAgentsError as error:

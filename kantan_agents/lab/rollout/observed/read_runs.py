@@ -1,4 +1,4 @@
-"""Reads the runs of a rollout that have ended since the last look, and their usage."""
+"""Reads the runs that have ended since the last look."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Runs:
         return len(self._open) - len(self.under_way())
 
     def observed(self, run_ids: Iterable[str]) -> list[ObservedRun]:
-        """Return runs by their ids; active ones with their current value and an infinite end."""
+        """Return runs; active ones with an infinite end."""
         now, ended = self.clock, self.ended
         return [ended.get(run_id) or self._so_far(self._open[run_id], now) for run_id in run_ids]
 

@@ -149,7 +149,7 @@ class Samples:
         return _of_scores(self._scores.known())
 
     def held_up(self) -> tuple[int, float]:
-        """Return how many scored users wait for an earlier user's score, and until when at most."""
+        """Return how many scored users wait, and until when at most."""
         return self._scores.held_up()
 
     def under_way(self) -> int:
@@ -161,7 +161,7 @@ class Samples:
         return self._runs.never_ended()
 
     def not_compared(self) -> tuple[int, int]:
-        """Return how many runs, of how many users, have an arm that was certain."""
+        """Return how many runs, of how many users, were certain."""
         found = [run for run in self.runs if self._is_certain(run)]
         return len(found), len({run.unit for run in found})
 

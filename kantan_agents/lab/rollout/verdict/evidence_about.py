@@ -114,7 +114,7 @@ def _difference(values: Any, is_new: Any, share: Any, low: float, high: float) -
 
 
 def guard_evidence(sample: Sample, plan: RolloutPlan, guard: RolloutGuard, number: int) -> GuardEvidence:
-    """Return the evidence of the runs about a guard of a new arm."""
+    """Return the evidence about a guard of an arm."""
     chosen, share = sample.against_control(number, plan.weights[number - 1])
     values, is_new = sample.values[chosen], sample.arms[chosen] == number
     counts = ~np.isnan(values)

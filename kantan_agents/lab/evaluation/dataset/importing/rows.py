@@ -64,7 +64,7 @@ def rows_of_parquet(found: LocatedCases, path: Path) -> list[Row]:
 
 
 def rows_of_frame(source: Any) -> list[Row]:
-    """Return the rows of a data frame of pandas or polars, an Arrow table, or an iterable of dicts."""
+    """Return the rows of a data frame, an Arrow table, or dicts."""
     if hasattr(source, "to_dicts"):
         rows = source.to_dicts()
     elif hasattr(source, "to_pylist"):
@@ -82,7 +82,7 @@ def rows_of_frame(source: Any) -> list[Row]:
 
 
 def plain_row(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a row as JSON data where possible: missing values as None, dates as strings."""
+    """Return JSON data, with missing values as None."""
     return {str(column): _plain(value) for column, value in row.items()}
 
 
