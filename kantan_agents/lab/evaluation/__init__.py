@@ -1,4 +1,4 @@
-"""Evaluates agents, and measures judges with human labels."""
+"""Evaluates agents on datasets, compares the results, and measures judges with human labels."""
 
 from __future__ import annotations
 

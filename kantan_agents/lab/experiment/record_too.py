@@ -64,7 +64,7 @@ def _entered(path: Path) -> _Shared:
 
 
 def _left(shared: _Shared) -> Callable[[], object]:
-    """Return a function that writes the rest, which may take seconds."""
+    """Remove an unused recorder; return a function that writes the rest, which may take seconds."""
     with _lock:
         shared.users -= 1
         if shared.users:

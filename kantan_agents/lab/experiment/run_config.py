@@ -23,7 +23,7 @@ def checked_config(given: RunConfig | Mapping[str, Any] | None) -> RunConfig:
 
 
 def with_retry(config: RunConfig, retry: Retry, agents: Iterable[Agent[Any]]) -> RunConfig:
-    """Return a configuration that retries model calls: middleware would change the variants."""
+    """Return a configuration that retries model calls: middleware would change variants; E75 for tools."""
     if retry.tools:
         reason = "retries model calls only; for tools, give the agents Retry(tools=...) as middleware"
         raise InvalidOptionError(option="retry", reason=reason)

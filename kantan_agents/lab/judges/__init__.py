@@ -1,4 +1,4 @@
-"""LLM-as-a-judge: which rule an output meets, and scores for a prompt."""
+"""LLM-as-a-judge: decide which rule an output meets, and score how well an answer follows its prompt."""
 
 from kantan_agents.lab.judges.instructions import ENGLISH, JAPANESE, JudgeTemplates
 from kantan_agents.lab.judges.rubric_agent import judge_agent

@@ -1,4 +1,4 @@
-"""Gives a new version to a share of the users, with guards."""
+"""Gives a new prompt, model or rule set to a share of the users, with guards, and decides with evidence."""
 
 from __future__ import annotations
 

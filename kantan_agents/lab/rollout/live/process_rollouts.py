@@ -17,7 +17,7 @@ from kantan_agents.traces import registry
 
 
 class _KnownRollouts:
-    """The lock is never held while a file is read."""
+    """The rollouts of this process. The lock is never held while a file is read."""
 
     lock = RLock()
     known: ClassVar[WeakSet[SharedRollout]] = WeakSet()

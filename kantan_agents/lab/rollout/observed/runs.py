@@ -22,6 +22,7 @@ class Runs:
     Failing runs may end sooner than others: in the order of their ends, the slower arm would look like one
     that fails. So a run counts from its start, and while it is active as the least suspicious outcome: a run
     of a new arm as a free success, a run of the control as a failure of the largest cost.
+    A run that does not end has failed.
     """
 
     def __init__(self) -> None:

@@ -161,7 +161,7 @@ class Samples:
         return self._runs.never_ended()
 
     def not_compared(self) -> tuple[int, int]:
-        """Return how many runs, of how many users, were certain."""
+        """Return how many runs, of how many users, have an arm that was certain."""
         found = [run for run in self.runs if self._is_certain(run)]
         return len(found), len({run.unit for run in found})
 
