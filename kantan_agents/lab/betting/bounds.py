@@ -14,19 +14,10 @@ _PRECISION: Final = 0.02
 
 
 def lower_bound(values: Floats, lowest: Floats, scale: Floats, *, extent: float, limit: float) -> float:
-    """Return the largest mean that is rejected from above, found by bisection; ``-extent`` without one.
+    """Return the largest mean in +-``extent`` that is rejected from above; ``-extent`` without one.
 
-    The larger the mean, the smaller each gambler's wealth, so the rejected means are an interval. With a
-    fixed stake s, 1 + s * (value - mean) falls. With the largest safe stake f / (mean - lowest), it is 1 - f
-    + f * (value - lowest) / (mean - lowest), which falls too. A gambler bets the smaller of both stakes, and
-    where the smaller one changes, they are equal.
-
-    Args:
-        values: Shape (observations,): at least one, as for `log_wealths`.
-        lowest: Shape (observations,): a lower bound of each value.
-        scale: Shape (observations,): about the standard deviation of each value.
-        extent: The mean is from ``-extent`` to ``extent``.
-        limit: The logarithm of the wealth that rejects.
+    The larger the mean, the smaller each gambler's wealth, with a fixed stake as with the largest safe one.
+    So the rejected means are an interval. ``limit`` is the logarithm of the wealth that rejects.
 
     Source: Waudby-Smith and Ramdas, as for `log_e_process`, section 4.
     """

@@ -22,9 +22,7 @@ _GROWTH: Final = 1.1
 class Earlier:
     """The values known at each assignment.
 
-    Attributes:
-        order: Shape (observations,): indices of the values, first known first.
-        known: Shape (observations,): how many of them, from the first, are known each time.
+    The first ``known`` of ``order``, first known first, are known each time.
     """
 
     order: npt.NDArray[np.intp]
@@ -53,17 +51,10 @@ def running_mean(values: Floats, start: float, earlier: Earlier | None = None) -
 def running_quantile(
     values: Floats, counts: Flags, quantile: float, fewest: int, earlier: Earlier | None = None
 ) -> Floats:
-    """Return a quantile of the known values that count at each assignment; NaN until enough are known.
+    """Return a quantile of the known values that count at each assignment; NaN below ``fewest``.
 
     It is computed anew whenever a tenth more values are known. So the time is linear, and the moment depends
     on earlier observations only.
-
-    Args:
-        values: Shape (observations,).
-        counts: Shape (observations,): whose values count.
-        quantile: Between 0 and 1.
-        fewest: How many values must be known.
-        earlier: The known values; None for all earlier ones.
     """
     earlier = earlier or Earlier.of(len(values))
     counted_in_order = counts[earlier.order]

@@ -71,11 +71,7 @@ class Evidence:
 
 
 def threshold(alpha: float) -> float:
-    """Return the logarithm of the wealth that rejects at ``alpha``.
-
-    Raises:
-        ValueError: ``alpha`` is not between 0 and 1.
-    """
+    """Return the logarithm of the wealth that rejects at ``alpha``."""
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha must be between 0 and 1, not {alpha}")
     return -math.log(alpha)
@@ -128,10 +124,7 @@ def log_e_process(
 
 
 def log_wealths(values: Floats, lowest: Floats, scale: Floats) -> Floats:
-    """Return the logarithm of each gambler's wealth; shape (gamblers, observations).
-
-    The arguments are as for `log_e_process`.
-    """
+    """Return the logarithm of each gambler's wealth; shape (gamblers, observations)."""
     # Relative to the scale, for very small and very large values.
     units, most = values / scale, LARGEST_STAKE * scale / -lowest
     wealths: Floats = np.minimum(most, _EFFECTS)

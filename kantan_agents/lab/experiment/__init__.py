@@ -1,1 +1,1 @@
-"""The common parts of experiments: agents, prices, budget, work, and recording."""
+"""The common parts of experiments."""

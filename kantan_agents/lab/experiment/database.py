@@ -17,7 +17,7 @@ from kantan_agents.traces.store.connection import create_tables
 
 
 def database_of(store: TraceStore | str | os.PathLike[str] | None) -> Path:
-    """Return the path of the database, by default of ``record_traces``; E75 if missing."""
+    """Return the path, by default of ``record_traces``."""
     if store is None:
         path = registry.main_database()
         if path is None:
@@ -37,7 +37,7 @@ def prepare_database(path: Path) -> None:
 
 
 def redacts(path: Path) -> bool:
-    """Return whether a recorder of this process changes or omits data in the file."""
+    """Return whether a recorder of the file changes or omits data."""
     resolved = path.resolve()
     return any(one.path == resolved and getattr(one, "redacts", False) for one in registry.recorders())
 

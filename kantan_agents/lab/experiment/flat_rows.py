@@ -54,7 +54,7 @@ class Tabular:
 
 
 def flat(data: Mapping[str, Any], texts: Iterable[str] = ()) -> Row:
-    """Return JSON data as one row with dotted names; ``texts`` become JSON strings."""
+    """Return JSON data as a row with dotted names."""
     whole = frozenset(texts)
     return dict(_flat(data, "", whole))
 

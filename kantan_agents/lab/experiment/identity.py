@@ -22,12 +22,10 @@ def plain(value: Any) -> Any:
 
 
 async def identity_of(name: str, agent: Agent[Any], options: Mapping[str, Any]) -> str:
-    """Return a hash of a variant.
+    """Return a hash of a variant, with all agents that the run can reach.
 
-    It covers its name and, of each agent that the run can reach: name, prompt, model, model settings,
-    recorded options, output schema, and tool definitions. It does not cover code, that is tools, renderers
-    and middleware with their options, nor the address of the model's server. ``options`` are common to all
-    runs.
+    It does not cover code, that is tools, renderers and middleware with their options, nor the address of the
+    model's server.
     """
     reached = await Reached.from_agent(agent)
     agents = [_agent(one) for one in reached.agents]
@@ -36,7 +34,7 @@ async def identity_of(name: str, agent: Agent[Any], options: Mapping[str, Any]) 
 
 
 def run_options(config: RunConfig, context: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the identity of the options of runs, without empty ones."""
+    """Return the identity of options, without empty ones."""
     settings = config.model_settings is not None or config.model is not None
     found = {
         "run_config": described_config(config) if settings else None,
@@ -47,7 +45,7 @@ def run_options(config: RunConfig, context: Mapping[str, Any], options: Mapping[
 
 
 def described_config(config: RunConfig) -> dict[str, Any]:
-    """Return the identity of a configuration: its model and its settings."""
+    """Return the identity of a configuration."""
     model = config.model
     named = model is None or isinstance(model, str)
     return {
@@ -105,7 +103,7 @@ def _name_of(model: Any) -> str | None:
 
 
 def _data(value: Any) -> Any:
-    """Return the same JSON data in every process: objects become the name of their class."""
+    """Objects become the name of their class, alike in every process."""
     if isinstance(value, Mapping):
         return {str(key): _data(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

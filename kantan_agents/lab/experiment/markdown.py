@@ -1,4 +1,4 @@
-"""Markdown for comments on pull requests, in which strings from models are only text."""
+"""Markdown in which strings from models are only text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Ite
 
 
 def markdown_list(lines: Sequence[str], most: int, longest: int = _MOST) -> Iterator[str]:
-    """Yield at most ``most`` lines, each cut at ``longest``, and the number of the others."""
+    """Yield at most ``most`` lines, and the number of the others."""
     for line in lines[:most]:
         yield f"- {markdown_text(line, longest)}"
     if len(lines) > most:

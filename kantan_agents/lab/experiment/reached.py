@@ -14,13 +14,13 @@ from kantan_agents.subagent_files import AgentDefinition
 
 
 def represented(target: Any) -> Any:
-    """Return the Agent that an SDK agent represents, or the agent itself."""
+    """Return the Agent behind an SDK agent."""
     owner = agent_of(target)
     return target if owner is None or (target is not owner and owner.sdk_agent is not target) else owner
 
 
 def target_of(handoff: Any) -> Any:
-    """Return the agent that takes over; None if only the handoff knows it."""
+    """Return the agent that takes over, if known."""
     if not isinstance(handoff, Handoff):
         return represented(handoff)
     known = getattr(handoff, "_agent_ref", None)
@@ -42,10 +42,7 @@ def tools_of(agent: Any) -> list[Tool]:
 
 
 class Reached:
-    """The agents that one of them can reach by handoffs, as tools, and by delegation, itself included.
-
-    Agents of this library represent their SDK agents. ``delegated`` is by the id of the delegation tool.
-    """
+    """The agents within reach by handoffs, as tools, and by delegation."""
 
     def __init__(self, start: Agent[Any], delegated: Mapping[int, Sequence[AgentDefinition]]) -> None:
         self.start = start
@@ -73,7 +70,7 @@ class Reached:
         return [agent for agent in self.agents if agent.name == name]
 
     def delegations(self) -> Iterator[tuple[Any, Any, AgentDefinition]]:
-        """Yield each delegation: the agent, its tool, and the agent's definition."""
+        """Yield each agent, delegation tool and definition."""
         for agent in self.agents:
             for tool in tools_of(agent):
                 for definition in self._delegated.get(id(tool), ()):
@@ -90,7 +87,7 @@ class Reached:
         return found | {one.name for _, _, one in self.delegations() if one.name == prompt}
 
     def leading_to(self, targets: Sequence[Any]) -> set[int]:
-        """Return the ids of the agents that lead to one of the targets, and of the targets."""
+        """Return the ids of the targets and of agents that lead there."""
         waiting = list(targets)
         found = {id(one) for one in waiting}
         for target in waiting:

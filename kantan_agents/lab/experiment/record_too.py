@@ -34,10 +34,7 @@ _shared: dict[Path, _Shared] = {}
 
 @contextmanager
 def record_too(path: Path) -> Iterator[SQLiteRecorder]:
-    """Record the traces of this process in a file too.
-
-    Concurrent blocks share the recorder of a file. Trace processors that are set meanwhile stay.
-    """
+    """Record the traces of this process in a file too; concurrent blocks share its recorder."""
     shared = _entered(path)
     try:
         yield shared.recorder
@@ -47,10 +44,7 @@ def record_too(path: Path) -> Iterator[SQLiteRecorder]:
 
 @asynccontextmanager
 async def recorded(path: Path) -> AsyncIterator[None]:
-    """Record the traces of this process in a file, unless they already are.
-
-    Even if canceled, the block waits, for a limited time, until they are in the file.
-    """
+    """Record the traces of this process in a file, unless they already are; wait even if canceled."""
     shared = None if _is_recorded_without(path) else _entered(path)
     try:
         yield

@@ -15,7 +15,7 @@ from kantan_agents.middleware import Redact, Retry
 
 
 def checked_config(given: RunConfig | Mapping[str, Any] | None) -> RunConfig:
-    """Return the configuration of runs; E75 unless it is a RunConfig or its fields."""
+    """Return the configuration of runs; E75 if invalid."""
     try:
         return given if isinstance(given, RunConfig) else RunConfig(**({} if given is None else given))
     except (TypeError, ValueError) as error:
@@ -23,10 +23,7 @@ def checked_config(given: RunConfig | Mapping[str, Any] | None) -> RunConfig:
 
 
 def with_retry(config: RunConfig, retry: Retry, agents: Iterable[Agent[Any]]) -> RunConfig:
-    """Return a configuration that retries model calls in all agents; E75 if ``retry`` is for tools.
-
-    As settings and not as middleware, so that the variants run unchanged.
-    """
+    """Return a configuration that retries model calls: middleware would change variants; E75 for tools."""
     if retry.tools:
         reason = "retries model calls only; for tools, give the agents Retry(tools=...) as middleware"
         raise InvalidOptionError(option="retry", reason=reason)
@@ -40,10 +37,7 @@ def with_retry(config: RunConfig, retry: Retry, agents: Iterable[Agent[Any]]) ->
 
 
 async def withholds(config: RunConfig, agents: Iterable[Agent[Any]]) -> bool:
-    """Return whether the experiment must not store content, because the traces lack it.
-
-    One reachable agent with ``Redact`` is enough.
-    """
+    """Return whether traces lack content: one reachable agent with ``Redact`` is enough."""
     if config.tracing_disabled or not config.trace_include_sensitive_data:
         return True
     reached = [one for agent in agents for one in (await Reached.from_agent(agent)).agents]

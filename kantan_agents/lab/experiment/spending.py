@@ -1,4 +1,4 @@
-"""``Spending``: keeps an experiment within its budget, by reservation."""
+"""Keeps an experiment within its budget."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kantan_agents.support.ledger import Amounts, Ledger, LimitReachedError, Res
 
 
 def spending_limits(max_tokens: int | None, max_cost: float | None, prices: Prices) -> Mapping[str, float]:
-    """Return the limits as ``tokens`` and ``cost``; E75 if one is invalid or a price is missing."""
+    """Return the limits; E75 for an invalid one or a missing price."""
     if max_tokens is not None:
         checked_int("max_tokens", max_tokens, 1)
     if max_cost is not None:
@@ -27,8 +27,7 @@ def spending_limits(max_tokens: int | None, max_cost: float | None, prices: Pric
 class Spending(Ledger):
     """The usage of an experiment within its limits.
 
-    A kind is, for example, the runs of a variant or a judge. Each call reserves the highest usage of its kind
-    so far.
+    Each call reserves the highest usage of its kind, such as a judge, so far.
     """
 
     @property
@@ -46,7 +45,7 @@ class Spending(Ledger):
         return all(self.largest(kind) is not None for kind in kinds)
 
     def estimate(self, kinds: Iterable[Hashable]) -> Mapping[str, float]:
-        """Return the estimate of one call of each kind; unknown kinds count as 0."""
+        """Return the estimate; unknown kinds count as 0."""
         known = [one for kind in kinds if (one := self.largest(kind)) is not None]
         return {name: sum(one[name] for one in known) for name in ("tokens", "cost")}
 

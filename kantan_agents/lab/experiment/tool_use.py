@@ -1,4 +1,4 @@
-"""``ToolUse``: a tool call of a run, as evaluators and reports see it."""
+"""A tool call of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``Watch``: the actions and usage of a run, from its events."""
+"""The actions and usage of a run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def watched(prices: Prices) -> Iterator[Watch]:
 
 
 class Watch:
-    """The tool calls and usage of runs, inner ones included; no cost if a model has no price."""
+    """The tool calls and usage of runs, inner ones included."""
 
     def __init__(self, prices: Prices) -> None:
         self._prices = prices

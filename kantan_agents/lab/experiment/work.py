@@ -43,10 +43,7 @@ class Work:
         workers: int,
         is_known: Callable[[_Unit], bool] = lambda _: True,
     ) -> None:
-        """Do work items in order, ``workers`` at a time.
-
-        With a budget, items of unknown usage (``is_known``) are first, one by one.
-        """
+        """Do work items in order; with a budget, first items of unknown usage, one by one."""
         left = list(units)
         if self.spending.limits:
             waiting, left = left, []
@@ -73,7 +70,7 @@ class Work:
     async def paid(
         self, estimate: Callable[[], Amounts], used_up: Callable[[], Exception]
     ) -> AsyncIterator[bool]:
-        """Reserve an item's estimate, and yield whether it may start; if not, stop with ``used_up``."""
+        """Reserve an item's estimate, and yield whether it may start."""
         reserved = self.spending.reservation(estimate())
         while reserved is None and self._running:
             # Another item may use less than its reservation.
@@ -95,7 +92,7 @@ class Work:
 
 
 def is_fatal(error: Exception | None) -> bool:
-    """Return whether every run would have this error: no server, no access, or no such model."""
+    """Return whether every run would have this error."""
     if isinstance(error, openai.APITimeoutError):  # the next request may be in time
         return False
     kinds = (ModelNotConfiguredError, ModelNotFoundError, openai.APIConnectionError, httpx.ConnectError)

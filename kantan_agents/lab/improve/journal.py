@@ -1,7 +1,7 @@
-"""``SearchJournal``: the results of a search, one JSON object a line, so that they are paid for once.
+"""``SearchJournal``: the results of a search, so that they are paid for once.
 
-GEPA can save its state itself, but as a pickle, and loading a pickle runs code from the file. A search is
-deterministic instead: started again, it repeats its steps, and the journal answers them.
+GEPA can save its state, but as a pickle, and loading a pickle runs code. A search is deterministic instead:
+started again, it repeats its steps, and the journal answers them.
 """
 
 from __future__ import annotations
@@ -39,15 +39,10 @@ _writing = threading.Lock()
 
 
 class SearchJournal:
-    """The journal of a working folder. Open it with ``open_journal``.
+    """The journal of a working folder.
 
-    Attributes:
-        id: Unique, even among journals of the same search.
-        rated: The scores by version and case.
-        proposals: Hash of the prompt and reply of the reflection model, by round.
-        lost: Tokens and cost of runs without a result.
-        names: Names of the tested versions, by their hashes.
-        withholds: Whether it omits inputs and outputs of runs.
+    ``id`` is unique, even among journals of the same search. ``lost`` has tokens and cost of runs without a
+    result.
     """
 
     def __init__(self, path: Path, id: str, *, is_new: bool) -> None:

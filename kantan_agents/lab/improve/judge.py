@@ -15,11 +15,7 @@ from kantan_agents.support.arguments import checked_number
 
 
 def judge_of(given: Any, agent: Agent[Any], perfect: float | None) -> tuple[Evaluator, float]:
-    """Return the evaluator with its scale, and the best score.
-
-    Raises E75 for anything other than ``improve`` accepts, a judge with lower scores for better answers or a
-    scale that starts below 0, and a ``perfect`` outside of the scale.
-    """
+    """Return the evaluator with its scale, and the best score; E75 if one is unusable."""
     if given is None:
         reason = "say what gives the scores: an evaluator, a judge's agent, or a function of a FinishedCase"
         raise InvalidOptionError(option="judge", reason=reason)

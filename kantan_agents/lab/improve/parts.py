@@ -107,8 +107,7 @@ def parts_of(
 def check_sizes(parts: Parts, split: tuple[float, float, float], alpha: float) -> None:
     """Raise E121 unless the parts are large enough for a verdict.
 
-    An ``alpha`` of 0.025 needs 7 conversations: with fewer, all may favor one side by chance. Conversations
-    with the same user messages count as one.
+    With fewer conversations, all may favor one side by chance. Equal user messages count as one.
     """
     sealed = [parts.sources[case_id].case for case_id in parts.test_ids]
     have = [len(set(units_of_cases(part).values())) for part in (parts.train, parts.validation, sealed)]
@@ -167,10 +166,7 @@ def _of_trace(
 
 
 def _begun_with(case: Case, run: RunRecord) -> str | None:
-    """Return the identity of a conversation: its first item; None for a string without a session.
-
-    Later turns repeat it. So conversations without an id that start alike count as one.
-    """
+    """Return the first item, which later turns repeat; None for a string without a session."""
     items = case.whole_input
     if isinstance(items, str) and run.has_session:  # its first turn
         items = [{"role": "user", "content": items}]

@@ -29,14 +29,8 @@ RatedStatus = Literal["recorded", "same", "wording", "changed", "diverged", "fai
 class Rated:
     """One run and its score.
 
-    Attributes:
-        value: The score; 0 for a run that failed, diverged, was not run or has no score.
-        status: As for ``RunOutcome``; ``"recorded"`` for the recorded run itself, and ``"not run"`` for a
-            candidate that was rejected before.
-        feedback: The mistakes, for the reflection model.
-        ``refused``: Names of the tools whose calls were denied, and not in the recorded run.
-        is_invalid: Whether the output did not fit its schema.
-        unscored: Why the judge gave no score; None if it did, or was not called.
+    ``value`` is 0 without a score, and ``unscored`` is why the judge gave none. ``refused`` has tools whose
+    calls were denied, and not in the recorded run.
     """
 
     case_id: str

@@ -57,8 +57,7 @@ class Rater:
     async def rate(self, text: str, cases: Sequence[Case]) -> list[Rated]:
         """Run a version on recorded runs, and return the scores in their order.
 
-        Finished results are stored even if it fails: no budget, no usable scores (E125), or an error of every
-        run.
+        Finished results are stored even if it fails.
         """
         version = hash_text(text)
         missing = self._missing(version, cases)

@@ -125,10 +125,7 @@ def contents_of(improvement: Improvement) -> dict[str, bytes]:
 
 
 def rollout_code(old: Prompt, own: object, new: Prompt, file: Path) -> tuple[str, str]:
-    """Return two lines of Python: the new version, and a rollout that gives it to no one yet.
-
-    All values are Python literals, so nothing in them is code.
-    """
+    """Return Python for the new version and a rollout; values are literals, so nothing in them is code."""
     shares = f"shares={{{old.version!r}: 1, {new.version!r}: 0}}, ramp=(0, .1, .5, 1)"
     control = "agent.instructions" if old == own else _prompt(old, repr(old.text))
     versions = f"{{{old.version!r}: {control}, {new.version!r}: new}}"

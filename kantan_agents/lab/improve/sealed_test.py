@@ -39,10 +39,7 @@ async def run_held_out_test(
     new: Prompt,
     search: str,
 ) -> HeldOutResult:
-    """Open the held-out cases and compare the old version with a candidate on them.
-
-    Another ``search`` is another opening: it runs and judges both versions anew, another chance to win.
-    """
+    """Open the held-out cases and compare the old version with a candidate on them."""
     old = limits.old
     key = content_hash([search, parts.test.hash, hash_text(old.text), hash_text(candidate.text)])
     opening = await run_sync(open_held_out, store.path, key, old.name, parts.test_ids)

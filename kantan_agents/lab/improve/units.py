@@ -12,8 +12,8 @@ from kantan_agents.traces.capture.canonical import content_hash
 def units_of_cases(cases: Iterable[Case]) -> dict[str, str]:
     """Return the sampling unit of each case: the user messages and the context of its conversation.
 
-    Cases with the same one are not independent: a candidate that answers two questions better, recorded ten
-    times each, need not answer a third one better.
+    Cases with the same one are not independent: better answers to two questions, recorded ten times each,
+    prove nothing about a third.
     """
     conversations: dict[str, list[Case]] = {}
     for case in cases:

@@ -1,4 +1,4 @@
-"""Prompt templates for each stage of a ``StatusJudge``, in English and in Japanese."""
+"""Prompt templates in English and in Japanese."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def checked_templates(templates: Any, language: str) -> JudgeTemplates:
 
 
 def instructions_for(template: str, rules: Sequence[StatusRule], tag: str, language: str) -> Wording:
-    """Return a stage's instructions, with the rules inserted as data."""
+    """Return instructions with the rules as data."""
     numbered = list(enumerate(rules, start=1))
     table = [_HEADINGS[language], "| --- | --- |"]
     table += [f"| {number} | {_cell(rule.condition)} |" for number, rule in numbered]
@@ -173,7 +173,7 @@ def instructions_for(template: str, rules: Sequence[StatusRule], tag: str, langu
 
 
 def input_for(template: str, content: str) -> str:
-    """Return a stage's input: the output to judge, inside a code fence that it cannot close."""
+    """Return the output to judge, inside a code fence that it cannot close."""
     return fill(template, {"output": fenced(whole_text(content))}).text
 
 

@@ -23,7 +23,7 @@ _log = get_logger("kantan_agents.judges")
 
 @contextmanager
 def judgement_trace(judge: str, config: RunConfig) -> Iterator[str | None]:
-    """Record a judgment in the current trace or a new one; yield the id of a recorded trace."""
+    """Record a judgment in a trace; yield the id of a recorded one."""
     share_sqlite_tracers()
     outer = get_current_trace()
     if outer is not None:
@@ -43,7 +43,7 @@ def judgement_trace(judge: str, config: RunConfig) -> Iterator[str | None]:
 
 @contextmanager
 def stage_span(stage: Method, config: RunConfig) -> Iterator[Span[Any]]:
-    """Record a stage on a ``custom`` span, the parent of the judge's run."""
+    """Record a stage on a ``custom`` span."""
     with custom_span(f"judge: {stage}", {"stage": stage}, disabled=config.tracing_disabled) as span:
         try:
             yield span

@@ -1,4 +1,4 @@
-"""A judge's reply, from the result of its run or the SDK's error."""
+"""A judge's reply, even a rejected one."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ _UNREADABLE = "E40"
 class Calls:
     """The model calls of one stage.
 
-    Attributes:
-        run: The run of the stage's agent; None before its first call.
-        response: The last response; the SDK's errors do not contain it.
-        mode: The output mode; None for plain text.
+    ``response`` is the last one; the SDK's errors do not contain it.
     """
 
     run: Any = None
@@ -41,7 +38,7 @@ class Calls:
     usage: dict[str, int] | None = None
 
     def belong_to(self, call: ModelCall) -> bool:
-        """Return whether a call is the stage's own, not of an agent inside its run."""
+        """Return whether a call is the stage's own."""
         self.run = self.run or call.run
         return self.run is call.run
 
@@ -63,10 +60,7 @@ def recorded_calls() -> Iterator[Calls]:
 
 @attrs.frozen
 class JudgeReply:
-    """A judge's reply; a reply with a ``problem`` must not be read.
-
-    ``all_texts`` are all attempts, if the structured output was requested more than once.
-    """
+    """A judge's reply; a reply with a ``problem`` must not be read."""
 
     text: str | None
     output: Any = None
@@ -88,7 +82,7 @@ class ReplyRecorder(Middleware):
 
 
 class ModelRecorder(AnswerLimit):
-    """Limits the answer; records model, output mode and usage, as the innermost middleware."""
+    """Limits the answer and records it, as the innermost middleware."""
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
         """Call the model and record the call."""
@@ -118,7 +112,7 @@ def _name_of(model: Any) -> str | None:
 
 
 def reply_of(result: Any, calls: Calls) -> JudgeReply:
-    """Return the reply in a result, which may be a plain value that a middleware returned."""
+    """Return the reply in a result, perhaps a plain value from a middleware."""
     output = getattr(result, "final_output", result)
     text = ItemHelpers.text_message_outputs(getattr(result, "new_items", None) or [])
     if not text and output is not None:
@@ -127,10 +121,7 @@ def reply_of(result: Any, calls: Calls) -> JudgeReply:
 
 
 def unusable_reply(error: Exception, calls: Calls) -> JudgeReply | None:
-    """Return the reply that the SDK rejected; None if the error has another cause.
-
-    Other causes, such as a lost connection or a deadline, would affect the next stage as well.
-    """
+    """Return the reply that the SDK rejected; None for other errors, which the next stage would have too."""
     if isinstance(error, AnswerCutOffError):
         text = None if calls.response is None else text_of(calls.response)
         return JudgeReply(text or None, calls=calls, problem=f"the reply was cut off at {error.limit}")

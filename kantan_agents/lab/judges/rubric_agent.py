@@ -1,4 +1,4 @@
-"""``judge_agent``: an agent that scores the answers produced with a prompt."""
+"""An agent that scores answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``StatusRule``: the rules a ``StatusJudge`` chooses from, and their validation."""
+"""The rules of a ``StatusJudge``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StatusRule:
 
 
 def checked_rules(rules: Any) -> tuple[StatusRule, ...]:
-    """Return the rules as ``StatusRule`` objects; raise E45 with all problems."""
+    """Return the rules; E45 with all problems."""
     if not isinstance(rules, Iterable) or isinstance(rules, (str, bytes, Mapping)):
         raise InvalidJudgeRulesError(problems=[f"rules: must be a list, not {rules!r}"])
     given = list(rules)

@@ -29,7 +29,7 @@ _NUMERAL = re.compile(r"\s*(\d{1,9})(?:\.0{1,9})?\s*")
 
 
 def _whole(value: Any) -> Any:
-    """Return a whole number as an int, even from a string: models write 2, 2.0 and "2"."""
+    """Models write 2, 2.0 and "2"."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     found = _NUMERAL.fullmatch(value) if isinstance(value, str) else None
@@ -59,10 +59,9 @@ class Evaluation(BaseModel):
 
 
 def single_reply(output_type: type[BaseModel]) -> AgentOutput:
-    """Return an output type for which a stage takes one reply of the model, whether or not it fits.
+    """Return an output type for which a stage takes one reply, even if it does not fit.
 
-    An unusable reply leads to the next stage, and to another output mode in later judgments. Schemas of all
-    judges are alike, so they share their knowledge about a model.
+    Schemas of all judges are alike, so they share their knowledge about a model.
     """
     return AgentOutput.delivered(OutputSchema(output_type), _SINGLE)
 
@@ -72,7 +71,7 @@ _SINGLE = Delivery(is_single=True, memory_key="kantan_agents.judges")
 
 @attrs.frozen
 class StageResult:
-    """The result of one stage; ``step`` is the rule's number from 1, None without a decision."""
+    """The result of a stage; ``step`` counts from 1, None without a decision."""
 
     step: int | None
     method: Method
@@ -82,14 +81,14 @@ class StageResult:
 
 @attrs.frozen(eq=False)
 class JudgeStage:
-    """One stage: an agent, created once, and a reader of its replies."""
+    """An agent, created once, and a reader of its replies."""
 
     name: Method
     agent: Agent[Any]
     read: Callable[[JudgeReply], StageResult]
 
     async def run(self, content: str, context: Any, options: dict[str, Any]) -> JudgeReply:
-        """Run the agent and return its reply, even an unusable one."""
+        """Return the agent's reply, even an unusable one."""
         with recorded_calls() as calls:
             try:
                 done = await self.agent.run_async(content, context, **options)
@@ -101,7 +100,7 @@ class JudgeStage:
             return reply_of(done["result"], calls)
 
     def result(self, reply: JudgeReply) -> StageResult:
-        """Return the decision of a reply; none if it was cut off."""
+        """Return the decision, if the reply is whole."""
         if reply.problem is not None:
             return StageResult(None, self.name, problem=reply.problem)
         return self.read(reply)

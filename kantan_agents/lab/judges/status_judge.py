@@ -1,4 +1,4 @@
-"""``StatusJudge``: decides which of several rules an output meets, in up to three stages."""
+"""Decides which rule an output meets."""
 
 from __future__ import annotations
 
@@ -120,7 +120,6 @@ class StatusJudge:
         self._stages, self._fallback = self._make_stages(language, options)
 
     def _make_stages(self, language: str, options: dict[str, Any]) -> tuple[list[JudgeStage], JudgeStage]:
-        """Return the stages of ``judge``, and the fallback of ``detect_matched_rule``."""
         count, tag, texts = len(self.rules), self.tag, self._templates
         renderer = options.pop("renderer", None)
 

@@ -21,7 +21,7 @@ _LONGEST_NUMBER = 9
 
 @attrs.frozen
 class TagMatch:
-    """The number of the last valid tag, from 1, or why there is none."""
+    """The number of a tag, from 1, or why there is none."""
 
     step: int | None
     problem: str | None = None
@@ -50,7 +50,7 @@ def find_tag(content: str, count: int, tag: str = DEFAULT_TAG) -> int | None:
 
 
 def read_tags(content: str, count: int, tag: str) -> TagMatch:
-    """Return the last tag with a number from 1 to ``count``, or why there is none."""
+    """Return the last valid tag, or why there is none."""
     step, out_of_range = None, None
     wanted = _folded(tag)
     for match in _pattern(len(tag)).finditer(reply_in(content)):
@@ -76,7 +76,7 @@ def tag_text(tag: str, step: int) -> str:
 
 
 def checked_tag(tag: object) -> str:
-    """Return the name of a tag in Unicode's form NFC; E75 if it is invalid."""
+    """Return a tag in Unicode's form NFC; E75 if invalid."""
     # Vowel signs and accents (M) are part of the letters of many scripts.
     if (
         isinstance(tag, str)
@@ -89,7 +89,7 @@ def checked_tag(tag: object) -> str:
 
 
 def checked_content(content: object) -> str:
-    """Return the output to judge; E75 unless it is a str."""
+    """Return the output; E75 unless it is a str."""
     if isinstance(content, str):
         return content
     raise InvalidOptionError(option="content", reason=f"must be a str, not {type(content).__name__}")

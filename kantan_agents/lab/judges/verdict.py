@@ -1,4 +1,4 @@
-"""The result of a judgment: the matched rule, and how it was decided."""
+"""The result of a judgment."""
 
 from __future__ import annotations
 

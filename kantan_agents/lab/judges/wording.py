@@ -19,14 +19,14 @@ _SHORTEST_FENCE = 3
 
 @attrs.frozen
 class Data:
-    """A string that is never rendered: a condition, a prompt, an output."""
+    """A string that is never rendered."""
 
     text: str
 
 
 @attrs.frozen
 class Wording:
-    """Instructions in parts: templates (str), which are rendered in each run, and data."""
+    """Instructions in parts: templates (str), and data."""
 
     parts: tuple[str | Data, ...]
 

@@ -16,11 +16,7 @@ from kantan_agents.tools.coerce import for_other_agent
 
 
 class AgentCopies:
-    """Copies of the agents that lead to a changed one, with cycles of handoffs.
-
-    ``changed`` has the changed copies by the ids of their originals; ``alter`` returns a tool or its
-    replacement.
-    """
+    """Copies of the agents that lead to a changed one, with cycles of handoffs."""
 
     def __init__(
         self, reached: Reached, changed: Mapping[int, Agent[Any]], alter: Callable[[Tool], Tool], what: str

@@ -29,10 +29,7 @@ _NOWHERE = "http://replay.invalid/"
 
 
 class StrictTape:
-    """Answers the calls of one run.
-
-    ``fail`` gets the first difference, so that the replay fails even if the run continues.
-    """
+    """Answers the calls of one run; ``fail`` makes the replay fail even if the run continues."""
 
     def __init__(self, recorded: RunRecord, checks: Checks, fail: Any) -> None:
         self.recorded = recorded

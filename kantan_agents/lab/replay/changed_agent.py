@@ -48,13 +48,7 @@ class ChangedAgent:
 
 
 def changed_agent(reached: Reached, changes: Sequence[Change]) -> ChangedAgent:
-    """Return a changed copy of an agent; the given agents stay unchanged.
-
-    Raises:
-        InvalidChangeError: E94, no changes, two of the same part, an impossible one, or an unreachable agent.
-        NoChangeError: E95, a change has no effect.
-        ModelNotFoundError: E19, the model is unknown.
-    """
+    """Return a changed copy of an agent, the given agents unchanged; E19, E94 or E95 if impossible."""
     if not changes:
         raise InvalidChangeError(change="the agent", reason="give at least one change")
     start = reached.start

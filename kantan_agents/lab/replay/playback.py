@@ -79,10 +79,7 @@ class StrictPlayback:
         return self._is_done(around) if tape is None else run.parent_call in tape.played_calls
 
     def check_failure(self, error: Exception) -> None:
-        """Check that a run failed as the recorded one did, after as many model calls.
-
-        Raises E92 otherwise, or the error itself if the recorded run succeeded.
-        """
+        """Raise E92 unless a run failed as the recorded one did, after as many model calls."""
         recorded = self._recording.root.error
         if recorded is None:
             raise error

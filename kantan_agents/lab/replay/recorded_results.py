@@ -69,9 +69,8 @@ _RENAMED: Final = {
 def error_of(recorded: RecordedError) -> Exception:
     """Return a recorded error as an exception for which middleware acts as for the original.
 
-    It has the recorded class if that is a class of Python, the SDK, the OpenAI client or this library, or the
-    only loaded class of that name, and can be created from a message. Otherwise it is a subclass of
-    ``ReplayedFailureError`` with the recorded name. Attributes of this library's errors are None.
+    If its class is neither known nor uniquely named, it is a ``ReplayedFailureError`` with the recorded name.
+    Attributes of this library's errors are None.
     """
     if recorded.code is not None:
         own = getattr(kantan_agents.errors, _RENAMED.get(recorded.type, recorded.type), None)

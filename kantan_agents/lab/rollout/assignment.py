@@ -1,4 +1,4 @@
-"""Assigns users to the arms of a rollout by a keyed hash, so that every process decides alike."""
+"""Assigns users by a keyed hash, so that every process decides alike."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HALF: Final = 8
 
 @attrs.frozen
 class Assigned:
-    """The arm of a user, 0 for the control, and a pseudonym of 16 hexadecimal digits."""
+    """The arm of a user, 0 for the control, and a pseudonym."""
 
     arm: int
     unit: str
@@ -26,9 +26,8 @@ class Assigned:
 class Assignment:
     """Assigns users to arms.
 
-    A user has two fixed numbers in [0, 1). The user has a new arm if the first is below the share of all new
-    arms together; the second chooses among these. When that share grows, users move from the control to their
-    new arm, and never in any other way.
+    A user has two fixed numbers in [0, 1): one against the share of all new arms, one to choose among these.
+    When that share grows, users move from the control to their new arm, and never in any other way.
     """
 
     __slots__ = ("_bounds", "_key", "_proportions")

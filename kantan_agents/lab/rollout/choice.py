@@ -1,4 +1,4 @@
-"""Chooses the arm of a new run, and finds the arm of a resumed run."""
+"""Chooses the arms of runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class ArmChooser:
-    """Chooses the arms of the runs of one agent, which is the control."""
+    """Chooses the arms of one agent, the control."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class ArmChooser:
         return chosen
 
     def recorded(self, record: RunRecord) -> Any:
-        """Return the Agent of a recorded run. Older runs get the arm with their prompt, or the control."""
+        """Return the Agent of a recorded run, by its prompt for older ones."""
         prompt = record.agents[0].prompt if record.agents else None
         if record.arm in self._names:
             number = self._names.index(record.arm)
@@ -196,7 +196,7 @@ class Always:
 
 
 def chosen_for_state(state: RunState[Any, Any], agent: Any) -> ChosenArm | None:
-    """Return the arm of a paused run that another agent has handed over to ``agent``."""
+    """Return the arm of a paused run after a handoff."""
     recorded = chosen_in(state)
     name, arm = recorded.get(ROLLOUT), recorded.get(ARM)
     if not isinstance(name, str) or not isinstance(arm, str):

@@ -1,4 +1,4 @@
-"""Guards: metrics that a new arm must not make worse, and by how much."""
+"""Metrics that must not become worse."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KINDS: Final = "error, cost, tokens, latency_p50, latency_p95 and the like"
 class RolloutGuard:
     """A metric that a new arm must not make worse.
 
-    ``margin`` is the rise of the share of failed runs; ``factor`` is the largest ratio of other metrics.
+    ``margin`` is for the share of failed runs, ``factor`` for other metrics.
     """
 
     name: str
@@ -32,7 +32,7 @@ class RolloutGuard:
 
 
 def checked_guards(guards: Any) -> tuple[RolloutGuard, ...]:
-    """Return guards from limits by name, such as ``{"error": 0.02, "cost": "+20%"}``; E110 if invalid."""
+    """Return guards from limits by name; E110 if invalid."""
     if guards is None:
         return ()
     if not isinstance(guards, Mapping):

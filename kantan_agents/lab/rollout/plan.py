@@ -33,10 +33,7 @@ _PLURALS: Final = {
 
 @attrs.frozen
 class RolloutPlan:
-    """The stored definition of a rollout; see the arguments of ``Rollout``.
-
-    Prices are not part of the identity.
-    """
+    """The stored definition of a rollout; prices are not part of the identity."""
 
     agent: str
     arms: Mapping[str, Mapping[str, Any]]
@@ -105,7 +102,7 @@ class RolloutPlan:
 def checked_shares(
     shares: Any, ramp: Any, arms: Sequence[str]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the proportions of the new arms, and the steps of their common share."""
+    """Return the proportions of new arms, and the ramp."""
     control, *new = arms
     if shares is None:
         if ramp is None:

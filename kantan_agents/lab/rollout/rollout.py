@@ -1,4 +1,4 @@
-"""Gives a share of the users a new version of an agent, with guards."""
+"""The rollout of a new version, with guards."""
 
 from __future__ import annotations
 

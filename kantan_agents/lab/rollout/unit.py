@@ -1,4 +1,4 @@
-"""Finds the ``unit`` of a run in its context: the user, or any other owner of an arm."""
+"""Finds the ``unit`` of a run in its context."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ def shown_unit(unit: UnitSource) -> str:
 
 
 def unit_in(context: Any, unit: UnitSource) -> tuple[str | None, str]:
-    """Return the ``unit`` of a run, or None and the reason why it is missing.
-
-    ``1`` and ``"1"`` are the same. Exceptions of the function propagate.
-    """
+    """Return the ``unit`` of a run, or None and the reason. ``1`` and ``"1"`` are the same."""
     value: Any = context
     if not isinstance(unit, str):
         value = unit(context if isinstance(context, Mapping) else {})

@@ -1,4 +1,4 @@
-"""Decides about one recorded call, and aborts slow checks."""
+"""Decides about one call, and aborts slow checks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CheckFailedError(Exception):
 
 
 def depends_on_arguments(layers: RuleLayers, tool: ToolFacts) -> bool:
-    """Return whether the decision about a call depends on its arguments."""
+    """Return whether arguments influence the decision."""
     return any(
         decide_tool(rules, tool).allowed and needs_arguments(rules, tool) for rules in layers.rule_sets
     )

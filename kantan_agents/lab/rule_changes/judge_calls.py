@@ -1,4 +1,4 @@
-"""Judges one recorded call with the recorded and with other rules."""
+"""Judges one recorded call."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class NotJudgedError(Exception):
 
 @attrs.frozen
 class Judgment:
-    """The decisions of the recorded and of the other rules."""
+    """The decisions of both rules."""
 
     before: RecordedDecision
     after: RecordedDecision
@@ -139,5 +139,4 @@ class Judge:
 
 
 def _is_malformed(call: ToolCallRecord) -> bool:
-    """Return whether a function tool rejects the arguments: they are not an object."""
     return call.tool.kind == "function" and call.arguments.lstrip()[:1] not in ("", "{")

@@ -24,10 +24,7 @@ ValueT = TypeVar("ValueT")
 
 
 class Memo(dict[KeyT, ValueT]):
-    """A cache of limited size.
-
-    Keys may be ids of objects: the value then holds the objects, so that no other gets the id.
-    """
+    """A cache of limited size. If keys are ids, the value holds the objects, so that no other gets the id."""
 
     def __setitem__(self, key: KeyT, value: ValueT) -> None:
         if len(self) >= _MOST_KNOWN:
@@ -36,7 +33,7 @@ class Memo(dict[KeyT, ValueT]):
 
 
 class RecordedRules:
-    """Layers of recorded rules. Equal rules are one object, and are compiled once."""
+    """Layers of recorded rules. Equal rules are compiled once."""
 
     def __init__(self) -> None:
         self._by_id: Memo[int, tuple[RuleSet, RuleLayers]] = Memo()
@@ -44,7 +41,7 @@ class RecordedRules:
         self._sets: Memo[bytes, ToolRules] = Memo()
 
     def layers(self, recorded: RuleSet) -> RuleLayers:
-        """Return the recorded layers and limits; raise if they are damaged."""
+        """Return the recorded layers; raise if they are damaged."""
         known = self._by_id.get(id(recorded))
         if known is not None:
             return known[1]
@@ -75,13 +72,13 @@ def is_masked(recorded: RuleSet) -> bool:
 
 
 class RecordedTools:
-    """Tools of recorded calls. Equal tools are one object."""
+    """Tools of recorded calls; equal ones once."""
 
     def __init__(self) -> None:
         self._known: Memo[Any, tuple[Any, ToolFacts]] = Memo()
 
     def facts(self, call: ToolCallRecord) -> ToolFacts:
-        """Return the facts about the tool of a call, except the received arguments."""
+        """Return the facts about a tool, except the received arguments."""
         origin = call.origin
         key = (
             id(call.tool),
@@ -115,7 +112,7 @@ def _origin(recorded: Mapping[str, Any]) -> Origin:
 
 
 def with_received(tool: ToolFacts, received: Sequence[Mapping[str, Any]]) -> ToolFacts:
-    """Return the facts of a tool whose function receives other arguments than the model wrote."""
+    """Return facts about a tool whose function receives other arguments."""
     if not received:
         return tool
     readings = [dict(one) for one in received]
@@ -123,7 +120,7 @@ def with_received(tool: ToolFacts, received: Sequence[Mapping[str, Any]]) -> Too
 
 
 def asked_about(call: ToolCallRecord) -> list[Arguments]:
-    """Return the arguments that the rules checked in turn; ValueError if they are missing."""
+    """Return the arguments that the rules checked; ValueError without them."""
     if call.tool.kind == "custom":
         return [{"input": call.arguments}]
     if call.tool.kind != "apply_patch":

@@ -1,4 +1,4 @@
-"""Replaces one layer of the recorded rules, also as inherited by delegated runs."""
+"""Replaces one layer of the recorded rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kantan_agents.traces.capture import RuleSet, ToolCallRecord
 
 
 class RecordedRun(Protocol):
-    """A run with its recorded tool calls, such as ``RunRecord`` and ``RunCalls``."""
+    """A run with its recorded tool calls."""
 
     @property
     def id(self) -> str:
@@ -44,7 +44,7 @@ class UnknownLimitsError(Exception):
 
 
 class Replacement:
-    """Replaces a layer; ``layers_seen`` has the names of all recorded layers."""
+    """Replaces a layer of the rules."""
 
     def __init__(self, layer: str, rules: ToolRules, recorded: RecordedRules) -> None:
         self._layer = layer
@@ -55,11 +55,7 @@ class Replacement:
         self.layers_seen: dict[str, None] = {}
 
     def of(self, recorded: RuleSet, run: RecordedRun, above: Callers) -> RuleLayers:
-        """Return the rules of a call with the layer replaced.
-
-        Raises ``UnknownLimitsError`` if the rules of a delegating call are not recorded or have changed
-        since.
-        """
+        """Return the rules of a call with the layer replaced; raise if a caller's rules are unknown."""
         layers = self._recorded.layers(recorded)
         if not any(name == DELEGATION for name, _ in layers.limits):
             return self._alone(layers)
@@ -102,13 +98,13 @@ class Replacement:
 
 
 class Callers:
-    """The calls of a trace, to find the call inside which a run started."""
+    """The tool calls of a trace that started runs."""
 
     def __init__(self, runs: Iterable[RecordedRun]) -> None:
         self._runs = {run.id: run for run in runs}
 
     def caller_of(self, run: RecordedRun) -> tuple[ToolCallRecord, RecordedRun] | None:
-        """Return the call inside which a run started, and its run; None if unknown."""
+        """Return the call around a run, and its run, if known."""
         around = self._runs.get(run.parent_run) if run.parent_run is not None else None
         if around is None or around is run:
             return None

@@ -1,4 +1,4 @@
-"""The answer of ``what_if``: frozen values, independent of the file."""
+"""The answer of ``what_if``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``what_if``: which recorded tool calls would other rules have decided otherwise?"""
+"""Re-decides recorded tool calls."""
 
 from __future__ import annotations
 
@@ -87,7 +87,6 @@ class _Question:
         self._runs = self._judged = self._after_flip = self._invalid = 0
 
     def ask(self, trace: RecordedTrace) -> None:
-        """Judge the calls of a trace."""
         if trace.missing:
             self._incomplete.append(IncompleteTrace(trace.trace_id, tuple(trace.missing)))
         above = Callers(trace.runs)
@@ -152,19 +151,18 @@ class _Question:
 
 @attrs.frozen(eq=False)
 class _Order:
-    """Which calls follow the first flip of their run, or of a run around it."""
+    """Which calls follow the first flip of their run, or an outer one."""
 
     judged: Mapping[str, Sequence[tuple[ToolCallRecord, Judgment]]]
     above: Callers
     _first: dict[str, int | None] = attrs.field(factory=dict, init=False)
 
     def follows_flip(self, run: RecordedRun, place: int) -> bool:
-        """Return whether a flip precedes the judged call at index ``place``."""
         first = self._first_flip(run)
         return first is not None and first < place
 
     def _first_flip(self, run: RecordedRun) -> int | None:
-        """Return the first flip's index; -1 if the run itself follows one."""
+        """Return -1 if the run itself follows a flip."""
         if run.id not in self._first:
             self._first[run.id] = None  # runs around each other, in a damaged record, end here
             flips = (place for place, (_, found) in enumerate(self.judged[run.id]) if found.is_flip)

@@ -26,8 +26,8 @@ def at_any_look(
 ) -> MetricComparison:
     """Return a comparison whose p and interval hold at any look, with the p not yet adjusted.
 
-    Values from 0 to 1 count as bounded. Without bounds, a missing score has no worst value that would hold at
-    all looks, so there is no verdict. If the evidence contradicts the direction of the mean, p is 1.
+    Without bounds, a missing score has no worst value that would hold at all looks, so there is no verdict.
+    If the evidence contradicts the direction of the mean, p is 1.
     """
     if not values.cases:
         return one

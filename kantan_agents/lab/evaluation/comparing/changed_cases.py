@@ -45,7 +45,7 @@ class ChangedCase:
 def changed_cases(
     comparison: Comparison, a: VariantResults, b: VariantResults
 ) -> dict[str, tuple[ChangedCase, ...]]:
-    """Return the changed cases of each metric that has any, the largest change first."""
+    """Return changed cases by metric, the largest change first."""
     runs_a, runs_b = runs_of_cases(a), runs_of_cases(b)
     found = {}
     for one in comparison.metrics:

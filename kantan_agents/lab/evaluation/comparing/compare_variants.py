@@ -42,7 +42,7 @@ from kantan_agents.lab.evaluation.statistics import (
 )
 
 _WANTED: Final = 0.05
-"""The default relevant difference: for scores from 0 to 1, or as a share of the mean of others."""
+"""The default relevant difference, as a share of the mean for scores not from 0 to 1."""
 _AMOUNTS: Final = frozenset(FIGURES) - {"failed"}
 # The smallest p of a random test is about 1 / resamples. It must be far below the adjusted level.
 _SMALLEST: Final = 10

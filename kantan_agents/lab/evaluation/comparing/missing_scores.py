@@ -1,4 +1,4 @@
-"""Missing scores in a comparison: they count as the worst value, or are ignored."""
+"""Missing scores in a comparison."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ def checked_missing(option: str, given: Any) -> Missing:
 def worst_value(scores: Iterable[float], better: Better) -> float | None:
     """Return the value of a missing score.
 
-    Scales other than 0 to 1 have no known end: it is 0, or twice the worst score if that is worse, so that a
-    failed run is never as good as a scored one.
+    Scales other than 0 to 1 have no known end, and a failed run must never be as good as a scored one.
     """
     found = list(scores)
     if not found:
@@ -37,8 +36,7 @@ def worst_value(scores: Iterable[float], better: Better) -> float | None:
 class MissingScores:
     """Finds the runs of a variant that lack a score of a metric.
 
-    A run lacks it if it failed, if its score failed, or if its evaluator has not run yet. Evaluators that do
-    not apply to a run, or that never scored the variant, leave nothing missing.
+    Evaluators that do not apply to a run, or that never scored the variant, leave nothing missing.
     """
 
     def __init__(self, metric: str, givers: Collection[str], runs: Sequence[CaseResult]) -> None:

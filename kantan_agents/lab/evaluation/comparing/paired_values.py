@@ -28,8 +28,7 @@ class PairedValues:
     """The values of a metric on the cases that have one on both sides.
 
     ``a`` and ``b`` are means of repeats. ``conversations`` has the hash of a case outside of conversations,
-    as equal cases are one. ``worst`` is the value of missing scores, and ``left_out`` the number of omitted
-    cases.
+    as equal cases are one.
     """
 
     metric: str
@@ -52,8 +51,8 @@ def paired_values(
 ) -> PairedValues:
     """Return the values of a metric on the cases that have one on both sides.
 
-    Cases that lack a score on both sides are omitted, and evaluators that failed on all finished runs of a
-    variant: they give no evidence about the variants.
+    Evaluators that failed on all finished runs of a variant are omitted: they give no evidence about the
+    variants.
     """
     common = [key for key in a if key in b]
     sides = _sides(metric, [[side[key] for key in common] for side in (a, b)])
@@ -130,7 +129,7 @@ def runs_of_cases(results: VariantResults) -> dict[CaseKey, list[CaseResult]]:
 
 
 def better_of(metric: str, *variants: VariantResults) -> Better:
-    """Return whether a higher or a lower value of a metric is better."""
+    """Return whether higher values are better."""
     for one in variants:
         for name in (metric, *(giver for giver, _ in givers_of(metric, one))):
             if name in one.better:

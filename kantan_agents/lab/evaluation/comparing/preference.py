@@ -1,4 +1,4 @@
-"""An evaluator that lets a pairwise judge choose between the outputs of two variants."""
+"""A pairwise judge of the outputs of two variants."""
 
 from __future__ import annotations
 

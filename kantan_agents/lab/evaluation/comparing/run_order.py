@@ -1,4 +1,4 @@
-"""The order in which the cases of two variants ran, for verdicts that hold at any look."""
+"""The order in which the cases of two variants ran."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ _TIMED: Final = re.compile(r"trace_[0-9a-f]{12}7[0-9a-f]{19}")
 def run_order(a: Runs, b: Runs, *, failed_count: bool) -> tuple[dict[str, int], bool]:
     """Return the position of each common case, by its id, and whether it is known.
 
-    The start of its last run decides: before that, the difference of a case is unknown. Runs start in the
-    order of the dataset, however long each takes, so the order does not depend on scores. If a run is not
-    recorded, the order of the dataset is returned. With ``failed_count``, a repeated failed run does not move
-    its case; otherwise the case is new then.
+    The start of its last run decides, so the order does not depend on scores. With ``failed_count``, a
+    repeated failed run does not move its case; otherwise the case is new then.
     """
     last: dict[str, str] = {}
     for key in a:

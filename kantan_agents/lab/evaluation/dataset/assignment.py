@@ -1,4 +1,4 @@
-"""Assigns cases to the parts of a split by hash, so that adding cases moves no other case."""
+"""Assigns cases to parts by hash, so that adding cases moves no other."""
 
 from __future__ import annotations
 
@@ -35,10 +35,7 @@ class Fractions:
 
 
 def part_of(case: Case, fractions: Fractions, seed: int) -> Part:
-    """Return the part of a case, which depends only on the seed and the conversation, or else the input.
-
-    A corrected reference therefore does not move a case.
-    """
+    """Return the part of a case, which depends only on the seed and the conversation, or else the input."""
     key = ["conversation", case.conversation] if case.conversation is not None else ["input", case.input]
     place = int.from_bytes(digest(canonical([seed, *key]))[:8], "big") / _SPACE
     if place < fractions.train:

@@ -1,7 +1,6 @@
 """Datasets as CSV, for spreadsheets: every cell is a string.
 
-An empty cell is a missing value. Spreadsheets use a semicolon where the comma is the decimal mark. Empty
-columns at the end are ignored.
+Spreadsheets use a semicolon where the comma is the decimal mark.
 """
 
 from __future__ import annotations

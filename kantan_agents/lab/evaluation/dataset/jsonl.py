@@ -1,4 +1,4 @@
-"""Datasets as JSON Lines: one case per line, stable and readable in a git diff."""
+"""Datasets as JSON Lines, stable in a git diff."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns the values in a file into cases, with errors that name the line."""
+"""Values of a file as cases, with errors that name lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REFERENCES = ("ideal", "target")
 
 
 class LocatedCases:
-    """The cases of a file, in the order of its lines; ``unit`` names a line in errors."""
+    """The cases of a file; ``unit`` names a line in errors."""
 
     def __init__(self, path: Path, unit: str = "line") -> None:
         self._path = path
@@ -27,7 +27,7 @@ class LocatedCases:
         self.cases: list[Case] = []
 
     def add(self, line: int, values: Mapping[str, Any], *, may_repeat: bool = False) -> None:
-        """Add the case of a line; with ``may_repeat``, a repeated id gets a number instead of an error."""
+        """Add a case; with ``may_repeat``, a repeated id gets a number."""
         try:
             case = Case(**values)
         except InvalidCaseError as error:

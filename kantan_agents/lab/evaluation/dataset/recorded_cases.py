@@ -98,7 +98,7 @@ def recorded_cases(store: TraceStore, wanted: WantedCases) -> tuple[list[Case], 
 
 
 def cases_of_trace(store: TraceStore, trace_id: str) -> list[Case]:
-    """Return a case for each outermost run in a trace, even of a judge or an evaluation."""
+    """Return a case for each outermost run, even of a judge."""
     found = store.trace(trace_id).trace_id
     read = list(_read(store, found, (), _Verdicts(store, {})))
     cases = [one for one in read if isinstance(one, Case)]
@@ -254,10 +254,7 @@ def _case(
 
 
 def input_of(root: RunRecord) -> tuple[str | list[Mapping[str, Any]], list[Any]]:
-    """Return the original input of a run, and its session items.
-
-    If the original is not recorded, it is the whole conversation that the model got.
-    """
+    """Return the original input of a run, or else the whole conversation; and its session items."""
     given, earlier = root.begins_with, earlier_items(root)
     if root.given is None and root.has_session and root.model_calls:
         given, earlier = root.model_calls[0].request.input, []
@@ -265,10 +262,7 @@ def input_of(root: RunRecord) -> tuple[str | list[Mapping[str, Any]], list[Any]]
 
 
 def _context(root: RunRecord) -> dict[str, Any]:
-    """Return the values that the template has read, by path, and the caller's tool rules.
-
-    The rules prevent denied tools from running when the case runs again.
-    """
+    """Return the values that the template has read, and the rules, which deny the same tools again."""
     context = values_before(root)
     for name, rules in root.rules.layers:
         if name == EXPLICIT:

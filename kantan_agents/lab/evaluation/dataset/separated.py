@@ -26,7 +26,7 @@ _limit_of_cells: Final = Lock()
 
 @attrs.frozen
 class Table:
-    """A table: the line of its header, and its rows by line number, with None for empty cells."""
+    """A table by line number, with None for empty cells."""
 
     line: int
     columns: Sequence[str]
@@ -43,7 +43,7 @@ def read_table(
     """Return a table with a header; None if all lines are blank.
 
     A separator is right if it divides the header and each row has as many cells. If several are, the header
-    must name one of ``inputs`` with exactly one of them. Empty columns at the end are ignored.
+    must name one of ``inputs`` with exactly one of them.
     """
     marked = _SEP_LINE.match(text)
     if marked is not None:

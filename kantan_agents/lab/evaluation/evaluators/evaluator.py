@@ -1,4 +1,4 @@
-"""Functions that score the run of a case, with a name and a version."""
+"""Functions with a version that score a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a judge on a finished case, recorded so that its verdict leads to the judged answer."""
+"""Runs and records a judge on a finished case."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _DATA: Final = (
 
 @contextmanager
 def traced_judges(metadata: Mapping[str, Any], *, records_contents: bool) -> Iterator[None]:
-    """Add metadata to judge runs in this context, which record content only if the judged run does."""
+    """Add metadata to judge runs, with content only of runs that record it."""
     tokens = _METADATA.set(metadata), _RECORDS_CONTENTS.set(records_contents)
     try:
         yield
@@ -59,7 +59,7 @@ def traced_judges(metadata: Mapping[str, Any], *, records_contents: bool) -> Ite
 
 
 def shown_to_judge(*parts: tuple[str, Any]) -> str:
-    """Return the input of a judge: each part with a heading, in a fence that it cannot close."""
+    """Return headed parts, each in a fence that it cannot close."""
     texts = [f"{heading}:\n\n{fenced(_text(content))}" for heading, content in parts]
     return "\n\n".join([_DATA, *texts])
 
@@ -98,10 +98,7 @@ def judged_metadata(finished: FinishedCase) -> dict[str, Any]:
 
 
 def judge_options(judge: Agent[Any]) -> Mapping[str, Any]:
-    """Return the identity of a judge across processes.
-
-    The standard scale is omitted, as earlier versions of this library did not declare it.
-    """
+    """Return the identity of a judge; the standard scale is omitted, as earlier versions did."""
     without_scale, scale = scale_of(judge.given.output_type)
     if scale == STANDARD_SCALE:
         judge = judge.clone(output_type=without_scale)

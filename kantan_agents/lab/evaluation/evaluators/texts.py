@@ -1,4 +1,4 @@
-"""Evaluators that compare the output with an expected string: by words, by characters, by meaning."""
+"""Evaluators that compare strings by words, characters or meaning."""
 
 from __future__ import annotations
 

@@ -153,8 +153,7 @@ def _matched_in_order(wanted: Sequence[ExpectedCall], uses: Sequence[ToolUse]) -
 def _matched(wanted: Sequence[ExpectedCall], uses: Sequence[ToolUse]) -> dict[int, int]:
     """Return as many matches as possible, by index.
 
-    The first call that fits may be the only one for a later, stricter expectation. So calls are reassigned
-    along augmenting paths.
+    The first call that fits may be the only one for a later, stricter expectation.
     """
     owner: dict[int, int] = {}
 

@@ -21,7 +21,7 @@ def version_of_options(kind: str, options: Mapping[str, Any]) -> str:
 
 
 def version_of_function(function: Any, name: str) -> str:
-    """Return a hash of a function's source, its defaults, and the variables around it that are JSON data."""
+    """Return a hash of source, defaults, and outer variables of JSON data."""
     try:
         source = textwrap.dedent(_source_of(function))
     except (OSError, TypeError) as error:

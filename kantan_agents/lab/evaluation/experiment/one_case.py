@@ -55,7 +55,7 @@ class CaseRunner:
     async def run(
         self, unit: MissingRun, spend: Callable[[UsageMetrics], None]
     ) -> tuple[CaseResult, Exception | None]:
-        """Return the result, and the error of a failed run; ``spend`` gets the usage even on cancellation."""
+        """Return the result, and the error; ``spend`` gets usage even on cancellation."""
         context = {**_copies(self.context), **copied(dict(unit.case.context))}
         given = unit.case.input if isinstance(unit.case.input, str) else copied(list(unit.case.input))
         config = copy.copy(self.config)  # `replace` would read all type hints of the class
@@ -143,11 +143,7 @@ async def scores_of(
     *,
     records_contents: bool,
 ) -> list[RatedScore]:
-    """Return the scores of concurrent evaluators.
-
-    Traces of judges record content only if ``records_contents``. ``used`` gets the usage of each evaluator,
-    even on cancellation.
-    """
+    """Return the scores of concurrent evaluators; ``used`` gets their usage, even on cancellation."""
     with traced_judges(metadata, records_contents=records_contents):
         given = await _asked(finished, evaluators, prices, used)
     rated: list[RatedScore] = []
@@ -216,7 +212,7 @@ async def _asked(
 def _record(trace_id: str | None, scores: Mapping[str, Score], *, records_contents: bool) -> None:
     """Record scores of code in the trace of the run; scores of models are in the judges' traces.
 
-    kantan-llm finds verdicts below a threshold, which only makes sense from 0 to 1.
+    kantan-llm's threshold for verdicts only makes sense from 0 to 1.
     """
     if trace_id is None:
         return

@@ -58,7 +58,7 @@ async def variants_of(
 
 
 def default_name(agent: Agent[Any]) -> str:
-    """Return the name and version of the agent's prompt, or else the agent's name."""
+    """Return the prompt's name and version, or the agent's name."""
     prompt = agent.instructions
     if not isinstance(prompt, Prompt):
         return agent.name
@@ -103,8 +103,7 @@ def _invalid(reason: str) -> InvalidOptionError:
 class MissingRun:
     """One run of a case, with the evaluators that have not scored it.
 
-    ``row`` is its stored result. ``replaces`` marks a finished result that cannot be scored without its
-    content.
+    ``replaces`` marks a finished result that cannot be scored without its content.
     """
 
     case: Case
@@ -125,7 +124,7 @@ def find_missing_runs(
     """Yield the missing runs, and runs without scores of all evaluators.
 
     Variants alternate, so that a slow hour of a provider affects all of them. The first variant of each case
-    is random: concurrent runs end one after the other, which would otherwise look like a difference.
+    is random, as concurrent runs end one after the other.
     """
     done: list[tuple[Evaluator, Collection[int]]] = [
         (one, stored.scored.get((one.name, one.version), ())) for one in evaluators

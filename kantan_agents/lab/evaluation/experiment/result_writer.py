@@ -24,10 +24,7 @@ _GATHER_SECONDS = 0.1
 
 @attrs.define(eq=False)
 class UnwrittenResult:
-    """A result in the queue: first after the run, then with its scores.
-
-    ``result`` is None if it is already stored and only gets scores.
-    """
+    """A result in the queue; ``result`` is None if it is already stored and only gets scores."""
 
     unit: MissingRun
     trace_id: str | None
@@ -39,7 +36,7 @@ class UnwrittenResult:
 class ResultWriter:
     """Writes results and scores in a worker thread; whatever waits meanwhile is written together.
 
-    Run ``work`` in a separate task. A result is written before its evaluation, so that its cost is not lost.
+    A result is written before its evaluation, so that its cost is not lost.
     """
 
     def __init__(

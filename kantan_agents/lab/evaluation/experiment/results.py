@@ -1,4 +1,4 @@
-"""The results of an evaluation: one for each run of a case, by variant."""
+"""The results of an evaluation by variant."""
 
 from __future__ import annotations
 

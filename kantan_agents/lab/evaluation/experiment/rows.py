@@ -45,10 +45,7 @@ class EvaluationRow:
 
 @attrs.frozen
 class RatedScore:
-    """A score of an evaluator, or of the reviewer ``rater``.
-
-    ``score`` is None if the evaluator does not apply. ``probability`` is as in ``Label``.
-    """
+    """A score of an evaluator or a reviewer; None if the evaluator does not apply."""
 
     metric: str
     score: Score | None
@@ -65,7 +62,7 @@ class RatedScore:
 
 @attrs.frozen
 class Stored:
-    """Row numbers of finished results; ``withheld`` ones have no stored content and cannot be scored."""
+    """Row numbers of results; ``withheld`` ones cannot be scored."""
 
     rows: Mapping[ResultKey, int]
     withheld: set[int]
@@ -84,7 +81,7 @@ def read_evaluations(path: Path, name: str | None = None) -> list[EvaluationRow]
 def read_stored(
     path: Path, evaluation: EvaluationRow, scales: Mapping[tuple[str, str], tuple[float, float]]
 ) -> Stored:
-    """Return the finished and scored results; scores outside of the evaluator's scale do not count."""
+    """Return the results; scores outside of the scale do not count."""
     with reading(path, by_trace=False, with_views=False) as connection:
         query = f"""SELECT c.case_id, c.case_hash, r.variant_hash, r.repeat, r.id, r.withheld
         FROM {RESULTS} r JOIN {CASES} c ON c.id = r.case_row

@@ -39,10 +39,7 @@ _STATEMENTS: Final = (
 
 
 def open_spent(path: Path, evaluation: EvaluationRow) -> SpentBy:
-    """Return the usage of earlier starts; create the table if it is missing.
-
-    For an evaluation of an earlier version, only its stored runs are known.
-    """
+    """Return the usage of earlier starts; of an earlier version, only stored runs are known."""
     with changing(path) as connection, transaction(connection):
         for statement in _STATEMENTS:
             connection.execute(statement)

@@ -1,7 +1,7 @@
 """The tables of evaluations, next to the recorder's tables in the same file.
 
-Rows belong to the traces of the runs: deleting a trace deletes the result of its run and its scores, the case
-with its last result, and the evaluation with its last case.
+Deleting a trace deletes the result of its run. A case goes with its last result, an evaluation with its last
+case.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ RESULTS: Final = "kantan_agents_evaluation_results"
 SCORES: Final = "kantan_agents_scores"
 """One row for each result, metric and rater; the rater of an evaluator's score is ``''``.
 
-A row without value and error means that the evaluator does not apply; its metric is a space and the name of
-the evaluator. No other metric starts with a space.
+Without value and error, the evaluator does not apply, and the metric is a space and its name.
 """
 TABLES: Final = (EVALUATIONS, CASES, RESULTS, SCORES)
 

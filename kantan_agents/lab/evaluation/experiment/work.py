@@ -55,8 +55,7 @@ class Progress:
 class EvaluationWork:
     """The missing runs and scores of an evaluation.
 
-    Before a run starts, its budget is reserved: the usage of the most expensive run of its variant so far,
-    and of each of its evaluators.
+    Each run reserves the usage of the most expensive one of its variant and evaluators so far.
     """
 
     def __init__(

@@ -37,8 +37,7 @@ _FIRST_TRACE: Final = "CASE WHEN json_valid(body) THEN json_extract(body, '$.fir
 def open_evaluation(path: Path, name: str, body: Mapping[str, Any]) -> EvaluationRow:
     """Return the evaluation with this name, created if it is missing.
 
-    Variants and evaluators of earlier starts stay, unless ``body`` redefines them. ``grown`` marks cases that
-    were added after an earlier start.
+    Variants and evaluators of earlier starts stay, unless ``body`` redefines them.
     """
     now = datetime.now(timezone.utc).isoformat(timespec="microseconds")
     query = f"SELECT * FROM {EVALUATIONS} WHERE name = ?"  # noqa: S608
@@ -79,8 +78,7 @@ def write_result(
 ) -> int | None:
     """Store the result of a run, with secrets masked; return the number of its row.
 
-    It replaces a failed attempt and its scores. The finished result of another process stays, unless
-    ``replaces``: then the number is None.
+    The finished result of another process stays, unless ``replaces``: then the number is None.
     """
     evaluation_id = _id_of(connection, evaluation)
     key = (evaluation_id, case.id, case.hash)
@@ -155,9 +153,8 @@ def write_scores(
 ) -> None:
     """Store scores in place of earlier ones of the same metrics and raters, with secrets masked.
 
-    Nothing is stored if another run has replaced the result meanwhile, so that ``trace_id`` differs. With
-    ``replaces``, scores of an evaluator's earlier version are deleted, even of metrics that it no longer
-    gives.
+    Nothing is stored if another run has replaced the result meanwhile. With ``replaces``, scores of an
+    evaluator's earlier version are deleted, even of metrics that it no longer gives.
     """
     query = f"SELECT 1 FROM {RESULTS} WHERE id = ? AND trace_id IS ?"  # noqa: S608
     if connection.execute(query, (result, trace_id)).fetchone() is None:

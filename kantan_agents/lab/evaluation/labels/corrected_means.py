@@ -1,4 +1,4 @@
-"""Estimates the reviewers' mean score of all cases, from a judge's scores and a few labels."""
+"""Means of a judge's scores, corrected by a few labels."""
 
 from __future__ import annotations
 

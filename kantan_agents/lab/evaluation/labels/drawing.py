@@ -22,9 +22,8 @@ class Draw(NamedTuple):
 def draw(results: Iterable[ResultRow], sample: int | None, seed: int, by: str) -> Draw:
     """Sample runs of cases at random; the variants of a run stay together.
 
-    Each run has a random number from the seed and its key, and the lowest are sampled. A larger sample
-    therefore contains a smaller one, even after the dataset has grown, and reviewers with the same seed label
-    the same runs first. Each reviewer sees the variants in another order.
+    The lowest random numbers, from the seed and the key, are sampled. So a larger sample contains a smaller
+    one, even after the dataset has grown, and reviewers with the same seed label the same runs first.
 
     Source: Ohlsson, Coordination of samples using permanent random numbers, in Cox et al. (editors), Business
     Survey Methods (1995), chapter 9.

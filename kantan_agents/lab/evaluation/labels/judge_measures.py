@@ -36,10 +36,7 @@ _LATER: Final = {
 
 @attrs.frozen
 class Both:
-    """A result with a score of the judge and a label.
-
-    ``length`` is for the output, ``time`` for the score. Results with the same ``unit`` are not independent.
-    """
+    """A result with a score of the judge and a label; results with the same ``unit`` are not independent."""
 
     score: float
     label: float

@@ -1,4 +1,4 @@
-"""Judged cases of one or two variants, with the labels of some of them."""
+"""Judged cases, some with labels."""
 
 from __future__ import annotations
 
@@ -30,12 +30,7 @@ class _Case:
 class JudgedUnits:
     """Judged and labeled cases. The cases of a conversation are not independent.
 
-    Attributes:
-        scores: Shape (cases,): the judge's mean of each case, or the difference between two variants.
-        labels: Shape (cases,): the same of the labels; NaN unless all sides have one.
-        probabilities: Shape (cases,): the probability with which a label was sampled.
-        units: Shape (cases,): the conversation of each case, or its content.
-        bounds: The lowest and the highest possible mean.
+    ``labels`` is NaN unless all sides have one. ``probabilities`` are of sampling a label.
     """
 
     scores: Sequence[float]
@@ -79,7 +74,7 @@ class JudgedUnits:
 def judged_units(
     sides: Sequence[VariantResults], metric: str, labels: Mapping[RatedResult, Sequence[Label]]
 ) -> JudgedUnits:
-    """Return the cases of one variant, or the differences of the second to the first, repeats averaged."""
+    """Return cases of one variant, or differences of two, repeats averaged."""
     cases = list(_cases(sides, metric, labels).values())
     return JudgedUnits(
         [one.score for one in cases],

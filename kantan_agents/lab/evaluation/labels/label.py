@@ -1,4 +1,4 @@
-"""A reviewer's label of one result of an evaluation, and the labels that count."""
+"""Labels of results, and which count."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def read_labels(path: Path, evaluation: EvaluationRow, metric: str | None = None
 
 
 def read_labelled(path: Path, evaluation: EvaluationRow, metric: str, by: str) -> frozenset[int]:
-    """Return the row numbers of results that a reviewer has labeled in a queue."""
+    """Return the rows that a reviewer has labeled."""
     query = f"""SELECT s.result FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result
     WHERE r.evaluation = ? AND s.metric = ? AND s.rater = ? AND s.probability IS NOT NULL"""  # noqa: S608
     with reading(path, by_trace=False, with_views=False) as connection:
@@ -112,7 +112,7 @@ def read_metrics(path: Path, evaluation: EvaluationRow) -> list[MetricRow]:
 
 
 def read_pairs(path: Path, evaluation: EvaluationRow, metric: str, by: str) -> dict[int, tuple[float, float]]:
-    """Return the values of a reviewer and an evaluator by row number, where both exist."""
+    """Return values of a reviewer and an evaluator by row."""
     versions = {name: one["version"] for name, one in evaluation.body["evaluators"].items()}
     query = f"""SELECT s.result, s.value, j.value, j.evaluator, j.version FROM {SCORES} s
     JOIN {SCORES} j ON j.result = s.result AND j.metric = s.metric AND j.rater = ''
@@ -132,8 +132,7 @@ def write_label(
 ) -> tuple[bool, LabelRow | None]:
     """Store a label in place of an earlier one of the same reviewer; ``keep_given`` retains a queue's label.
 
-    Return whether it was stored, false if the result was deleted meanwhile; and the replaced or retained
-    label.
+    Return false if the result was deleted meanwhile, and the replaced or retained label.
     """
     with changing(path) as connection, transaction(connection):
         before = _stored(connection, result, row.metric, row.by)
@@ -143,7 +142,7 @@ def write_label(
 
 
 def take_label_back(path: Path, result: ResultRow, given: LabelRow, before: LabelRow | None) -> bool:
-    """Delete a label, or restore the label that it replaced; return whether it still existed."""
+    """Delete a label or restore an earlier one; return whether it existed."""
     with changing(path) as connection, transaction(connection):
         if _stored(connection, result, given.metric, given.by) != given:
             return False

@@ -21,8 +21,7 @@ _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U00
 def junit_xml(evaluation: Evaluation) -> bytes:
     """Return an evaluation as JUnit XML: each run of a case is a test, the variants are suites.
 
-    Failed runs and failed scores are errors; a score below 0.5, where higher is better, is a failure. If the
-    evaluation stopped early, a last test has that as its error.
+    A score below 0.5, where higher is better, is a failure.
     """
     root = ET.Element("testsuites", name=_text(evaluation.name))
     for name in evaluation.variants:

@@ -27,7 +27,7 @@ class MetricData:
 
     @property
     def is_score(self) -> bool:
-        """Whether all values are from 0 to 1, so that its differences fit into a chart with others."""
+        """Whether all values are from 0 to 1."""
         if self.compared.metric in _UNBOUNDED:
             return False
         return all(0 <= value <= 1 for value in (*self.values.a, *self.values.b))

@@ -24,7 +24,7 @@ _MOST_REPEATS: Final = 3
 def metric_section(
     number: int, data: MetricData, cases: Mapping[tuple[str, str], Case], *, of: str = ""
 ) -> str:
-    """Return the section of a metric; ``number`` is for links, ``of`` a variant if the page has several."""
+    """Return the section of a metric; ``number`` is for links."""
     one = data.compared
     variant = f": {inline(of)}" if of else ""
     chart = ""

@@ -129,7 +129,7 @@ def _table(comparison: Comparison, data: Sequence[MetricData]) -> str:
 
 
 def table_of(rows: str, a: str, b: str, level: float) -> str:
-    """Return the table of metrics; ``rows`` come from ``table_row``, ``a`` and ``b`` are markup."""
+    """Return the table; all arguments are markup."""
     columns = ["metric", a, b, "difference", f"{level:.0%} interval", "p", "cases", "verdict"]
     heads = "".join(f'<th scope="col">{column}</th>' for column in columns)
     return f"""<div class="wide" role="region" aria-label="Table of metrics" tabindex="0">

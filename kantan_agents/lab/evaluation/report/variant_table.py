@@ -1,4 +1,4 @@
-"""The table of an evaluation: scores and usage of each variant."""
+"""Scores and usage by variant."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def variant_table(evaluation: Evaluation) -> tuple[list[str], list[list[str]]]:
 
 
 def passes_of(evaluation: Evaluation) -> list[PassesAll]:
-    """Return how often all repeats of a case pass, for each variant and each metric from 0 to 1."""
+    """Return how often all repeats of a case pass, by variant and metric."""
     if evaluation.repeats == 1:
         return []
     # Imported here: it needs numpy, and most evaluations have no repeats.

@@ -1,4 +1,4 @@
-"""Simulated users: an agent that plays a person with a goal, in a whole conversation with another agent."""
+"""Simulated users, each an agent that plays a person with a goal."""
 
 from kantan_agents.lab.evaluation.simulation.simulated import SimulatedUser, goal_met, simulated
 

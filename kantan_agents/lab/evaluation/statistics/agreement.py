@@ -184,8 +184,7 @@ def krippendorff_alpha(
 class _Ratings:
     """Ratings of the distinct sampling units.
 
-    ``values`` is sorted; ``value_of`` is the index of each rating in it, item by item; ``starts`` is the
-    index of the first rating of each item.
+    ``value_of`` is the index of each rating in ``values``, item by item.
     """
 
     values: Floats

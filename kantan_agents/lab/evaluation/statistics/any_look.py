@@ -1,4 +1,4 @@
-"""A test and an interval of paired differences that hold at every look while cases are added."""
+"""A test and an interval that hold while cases are added."""
 
 from __future__ import annotations
 

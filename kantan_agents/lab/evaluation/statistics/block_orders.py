@@ -17,10 +17,7 @@ Integers = npt.NDArray[np.intp]
 
 @attrs.frozen(eq=False)
 class Blocks:
-    """Observations in blocks inside clusters, ordered so that equal shapes are adjacent.
-
-    ``size_of`` and ``shape_of`` number the sizes of blocks and the block sizes of clusters.
-    """
+    """Observations in blocks inside clusters, ordered so that equal shapes are adjacent."""
 
     order: Integers
     block_of: Integers
@@ -50,8 +47,7 @@ class Blocks:
 def blocks_of(x: Floats, y: Floats, clusters: Clusters, inside: Clusters) -> Blocks:
     """Return the blocks of observations.
 
-    ``x`` and ``y`` make the result independent of the order of the observations. ``inside`` is the block of
-    each observation in its cluster.
+    ``x`` and ``y`` make the result independent of the order of the observations.
     """
     outer, inner = (_named(given, len(x)) for given in (clusters, inside))
     members: dict[Any, dict[Any, list[int]]] = {}

@@ -66,8 +66,8 @@ def t_quantile(probability: float, freedom: float) -> float:
 def noncentral_t_quantile(probability: float, freedom: float, noncentrality: float) -> float:
     """Return an approximate quantile of the noncentral t distribution.
 
-    For usual values of power, its error is within 2 % from 5 degrees of freedom on. It is infinity for few
-    degrees of freedom and a probability near 1.
+    For usual values of power, its error is within 2 % from 5 degrees of freedom on. It may be infinity for
+    few.
 
     Source: Johnson and Welch, Applications of the non-central t-distribution, Biometrika 31 (1940).
     """

@@ -18,12 +18,8 @@ class Units:
     """Sampling units of paired differences: cases, or conversations of several cases.
 
     Order and sign are canonical, so results with a fixed seed depend neither on the order of the cases nor on
-    which side is called a.
-
-    Attributes:
-        totals: Sum of the differences of each sampling unit.
-        sizes: Number of cases of each.
-        direction: -1.0 if all signs in ``totals`` are negated, 0.0 if both signs give the same totals.
+    which side is called a. ``direction`` is -1.0 if all signs in ``totals`` are negated, 0.0 if both signs
+    give the same totals.
     """
 
     totals: Floats

@@ -21,8 +21,7 @@ def slope_of(y: Floats, f: Floats, shares: Floats) -> float:
 def slope_contributions(y: Floats, f: Floats, shares: Floats, units: npt.NDArray[np.intp]) -> Floats:
     """Return the contribution of each sampling unit to the error of the corrected mean.
 
-    The sum of their squares is its jackknife variance: each one in turn is omitted, and the slope estimated
-    anew. ``f`` is relative to the mean score of all cases.
+    The sum of their squares is its jackknife variance. ``f`` is relative to the mean score of all cases.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 11; for clusters Shao and
     Tu, The Jackknife and Bootstrap (1995), section 6.2.

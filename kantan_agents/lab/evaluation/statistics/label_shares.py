@@ -1,4 +1,4 @@
-"""Human labels of some cases, and the share of each in a mean."""
+"""The share of each human label in a mean."""
 
 from __future__ import annotations
 

@@ -118,10 +118,7 @@ def _skewness(units: Units) -> float:
 
 
 def _outer_quantiles(values: Floats, tail: float) -> tuple[float, float]:
-    """Negated values have exactly the negated quantiles.
-
-    ``np.quantile`` would import ``numpy.ma``, 5 % of the time of a comparison.
-    """
+    """``np.quantile`` would import ``numpy.ma``, 5 % of the time of a comparison."""
     index, share = divmod(tail * (len(values) - 1), 1.0)
     first, second = int(index), min(int(index) + 1, len(values) - 1)
     ordered = np.sort(values)

@@ -1,4 +1,4 @@
-"""Power of a dataset: the smallest detectable difference, and the cases that a smaller one needs."""
+"""Detectable differences and needed cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pass rate of results that may depend on one another, such as repeats of a case."""
+"""A pass rate of results that may be dependent."""
 
 from __future__ import annotations
 
@@ -68,8 +68,7 @@ def proportion(
 def interval_of_units(totals: Floats, sizes: Floats, level: float) -> tuple[Interval | None, float]:
     """Return the interval of a rate of independent sampling units, and their effective number of results.
 
-    ``totals`` are sums of values, ``sizes`` numbers of results or weights. One sampling unit of several
-    results has no interval.
+    One sampling unit of several results has no interval.
     """
     count, usual = float(sizes.sum()), float(np.sum(sizes**2) / sizes.sum())
     alike = count / usual  # as many equal clusters, each all or nothing
@@ -84,10 +83,7 @@ def interval_of_units(totals: Floats, sizes: Floats, level: float) -> tuple[Inte
 
 
 def freedom_factor(usual: float, known: float, level: float) -> float:
-    """Return the factor by which the number of results shrinks because their variance is uncertain.
-
-    ``usual`` are the degrees of freedom of results of equal weight, ``known`` of the variance.
-    """
+    """Return the factor by which the number of results shrinks because their variance is uncertain."""
     if known > usual - _ROUNDING:
         return 1.0
     probability = (1.0 + level) / 2.0

@@ -26,9 +26,8 @@ _WEIGHTS: Final = 1.0 + np.array([_P, _P, -_P + _ROOT, -_P - _ROOT])
 def resampled_sums(columns: Floats, resamples: int, seed: int) -> Floats:
     """Return the sums of the columns in each bootstrap resample, of shape (resamples, columns).
 
-    Up to `MOST_DRAWN` rows are sampled with replacement. Of more, each gets a random weight with the same
-    first three moments as the counts of a resample, so that a studentized bootstrap is as accurate, in a
-    tenth of the time. A column of ones gives the sum of the weights.
+    Of more than `MOST_DRAWN` rows, each gets a random weight with the same first three moments as the counts
+    of a resample: as accurate for a studentized bootstrap, in a tenth of the time.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 6; for the weights Barbe
     and Bertail, The Weighted Bootstrap (1995), chapter 2.
@@ -66,7 +65,7 @@ def _weighted(columns: Floats, resamples: int, random: np.random.Generator) -> F
 
 
 class Drawn(NamedTuple):
-    """Counts of distinct sampling units in resamples, the number of equal ones, and the items of each."""
+    """Counts of distinct sampling units in resamples."""
 
     counts: npt.NDArray[np.int64]
     frequencies: npt.NDArray[np.int64]
@@ -79,7 +78,7 @@ def drawn_units(
     resamples: int,
     random: np.random.Generator,
 ) -> Drawn:
-    """Resample items, or whole clusters of them. Sampling units with the same kinds of items are one."""
+    """Resample items or clusters; clusters with the same kinds are one."""
     units: list[list[int]] = [[] for _ in kinds]
     for item, unit in enumerate(numbers_of(clusters, len(kinds)).tolist()):
         units[unit].append(item)

@@ -1,4 +1,4 @@
-"""The sign-flip test: could the differences as well have had the opposite signs?"""
+"""The sign-flip test."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def skew_corrected(estimate: float, error: float, skewness: float, freedom: floa
     """Return an interval whose bounds are Hall's or Student's t, whichever is farther from the estimate.
 
     Hall's transformation suits skewed data and is too short for heavy tails, and t the other way around.
-    ``skewness`` is of the estimate, not of the data.
+    ``skewness`` is of the estimate.
 
     Source: Hall, On the removal of skewness by transformation, Journal of the Royal Statistical Society B 54
     (1992), section 2, the second transformation.

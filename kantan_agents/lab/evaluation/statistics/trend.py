@@ -1,4 +1,4 @@
-"""Trends of a judge's error with the length of its input, or over time."""
+"""Trends of a judge's error."""
 
 from __future__ import annotations
 

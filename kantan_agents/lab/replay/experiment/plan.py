@@ -77,15 +77,7 @@ class WantedExperiment:
 
 
 def plan_of(cohort: Cohort, wanted: WantedExperiment) -> ExperimentPlan:
-    """Read the cohort once and return the plan.
-
-    Raises:
-        EmptyCohortError: E97, no run can be repeated.
-        UnknownRecordedToolError: E96, the agent lacks a tool that a run called.
-        NoChangeError: E95, all runs had the changed rules.
-        InvalidChangeError: E94, the prompt reads context values that are not recorded.
-        InvalidOptionError: E75, ``live`` names an unknown tool.
-    """
+    """Read the cohort once and return the plan; E75, E94, E95, E96 or E97 if it cannot run."""
     check_agent(wanted.after, wanted.live)
     units: list[PlannedRun] = []
     skipped: list[Skipped] = []

@@ -60,10 +60,7 @@ class CounterfactualPlayback(Repetition):
 
 
 class CounterfactualTape:
-    """Calls the real models for one run, and answers its tool calls from the recording.
-
-    ``recorded`` is None for a new run, such as a new delegation.
-    """
+    """Calls the real models for one run, and answers its tool calls from the recording."""
 
     def __init__(self, playback: Repetition, recorded: RunRecord | None) -> None:
         self._playback = playback

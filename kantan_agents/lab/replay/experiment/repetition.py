@@ -30,12 +30,7 @@ _NOT_SENT: Final = ("RunStoppedError", "NotReplayableError")
 class SeenEvents:
     """The calls of a run and of the runs inside it.
 
-    Attributes:
-        simulations: Ids of the runs in which an agent plays a tool.
-        ``refusals``: Codes of the denied calls by the ids of their runs and calls.
-        played: Ids of the recorded calls that answered one.
-        simulated, live: Names of the tools that an agent played or that really ran, once for each call.
-        waits: Whether the run stopped for an approval.
+    ``refusals`` has codes of denied calls by the ids of their runs and calls.
     """
 
     def __init__(self, prices: Prices) -> None:

@@ -21,7 +21,7 @@ _MOST_EXAMPLES: Final = 5
 class ToolPool:
     """The recorded calls of a run and of the runs inside it.
 
-    Equal calls, by agent, tool and arguments, are used in their order; then the last one answers again.
+    Equal calls are used in their order; then the last one answers again.
     """
 
     def __init__(self, runs: Iterable[RunRecord]) -> None:

@@ -23,13 +23,9 @@ Outcomes = Callable[[Floats, npt.NDArray[np.intp]], Floats]
 class Bets:
     """The bets of a test on each assignment.
 
-    They depend on values of earlier assignments that are known two seconds after the assignment, and change
-    later only if a run is recorded late. Each factor of the wealth rises with the value of a new arm and
-    falls with the value of the control. A value that is not known yet may therefore be replaced by the least
-    possible one of a new arm, or the largest possible one of the control: the evidence is then a lower bound.
-    Other values of the same assignments, such as a later run's, give a separate test.
-
-    ``places`` are the positions of the assignments with a bet in ``seen``. ``margin`` is about outcomes.
+    They depend on values of earlier assignments that are known two seconds after the assignment. Each factor
+    of the wealth rises with the value of a new arm and falls with the value of the control. So the least or
+    the largest possible value may replace one that is not known yet: the evidence is a lower bound.
     """
 
     seen: Observations
@@ -69,10 +65,7 @@ _EACH, _GROWTH, _BACK = 8, 16, 16
 class Later:
     """Values after the first of an assignment, in the order in which their runs started.
 
-    Attributes:
-        draws: Shape (later values,): positions of their assignments.
-        values: Shape (later values,): NaN for a run without a value.
-        steps: Shape (assignments,): an id for each step of the rollout.
+    ``steps`` has an id of the rollout's step for each assignment.
     """
 
     draws: npt.NDArray[np.intp]
@@ -83,16 +76,11 @@ class Later:
 def strongest(bets: Bets, values: Floats, counts: Flags, later: Later, chosen: Flags) -> float:
     """Return the log of the strongest evidence of the first values and of all looks at later ones.
 
-    No bet may follow another on the same assignment. At each look, the latest values are therefore a separate
-    test, among the assignments of the current step that have one since 16 looks earlier. The first values
-    share 3/4 of the initial wealth, and look n gets 1 / (n * (n + 1)) of the rest. The probability that any
-    of them ever reaches its threshold is at most the sum of all (Bonferroni).
+    No bet may follow another on the same assignment. So at each look, the latest values are a separate test,
+    among the assignments of the current step that have one since 16 looks earlier. The first values share 3/4
+    of the initial wealth, and look n gets 1 / (n * (n + 1)) of the rest (Bonferroni).
 
-    If arms are equal, that holds whatever the users do. If an arm influences who comes back, the test is
-    about the excess over the baseline of those users.
-
-    ``values`` and ``counts`` have shape (assignments,), ``chosen`` marks them among the assignments of all
-    arms.
+    If an arm influences who comes back, the test is about the excess over the baseline of those users.
 
     Source: Dunn, Journal of the American Statistical Association 56 (1961), for the sum; Howard, Ramdas,
     McAuliffe and Sekhon, Time-uniform, nonparametric, nonasymptotic confidence sequences, Annals of

@@ -1,4 +1,4 @@
-"""Whether the mean of a bounded metric, such as a score, differs between the arms."""
+"""Whether the means of a bounded metric differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The input of the tests: for each assignment its value, its arm, and the probability of that arm."""
+"""The input of the tests: values, arms and their probabilities."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from kantan_agents.lab.betting.running import Earlier, Flags, Floats, Times
 
 @attrs.frozen(eq=False)
 class Observations:
-    """The observations whose arm was random; others carry no information.
-
-    ``used`` marks them among the given ones. ``earlier`` has the values that were known at each assignment.
-    """
+    """The observations whose arm was random; others carry no information."""
 
     values: Floats
     is_new: Flags

@@ -1,4 +1,4 @@
-"""Whether a positive metric with a heavy tail, such as cost, has grown by more than a factor."""
+"""Whether a positive metric with a heavy tail has grown."""
 
 from __future__ import annotations
 

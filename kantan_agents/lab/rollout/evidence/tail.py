@@ -1,4 +1,4 @@
-"""Whether the slow runs of a metric such as latency have become slower by more than a factor."""
+"""Whether the slow runs have become slower by a factor."""
 
 from __future__ import annotations
 

@@ -10,10 +10,7 @@ from kantan_agents.lab.betting.running import Earlier, Flags, Floats, running_me
 
 
 class Weighted(NamedTuple):
-    """Unbiased estimates of the difference, one from each observation.
-
-    ``lowest`` is the least possible value of each, ``scale`` about its standard deviation.
-    """
+    """Unbiased estimates of the difference, with the least possible value of each."""
 
     values: Floats
     lowest: Floats
@@ -33,14 +30,8 @@ def weighted(
     """Return an estimate of the new arm's mean outcome minus the control's for each observation.
 
     With u the outcome, p the share and k the baseline, it is (u - k) / p for the new arm and -(u - k) / (1 -
-    p) for the control. Its expectation, given all earlier observations, is
-
-        p * E[u_new - k] / p - (1 - p) * E[u_control - k] / (1 - p) = E[u_new] - E[u_control],
-
-    whatever k is, provided that it is known before the assignment. So k is free to make the variance small.
-    The best is (1 - p) * E[u_new] + p * E[u_control], and any mean near it is nearly as good.
-
-    The outcome of an arm may be any fixed function of its value. All tests of this package are of this form.
+    p) for the control: unbiased whatever k is, provided that k is known before the assignment. The variance
+    is least at k = (1 - p) * E[u_new] + p * E[u_control].
 
     Source: Horvitz and Thompson, Journal of the American Statistical Association 47 (1952), for the weights;
     Robins, Rotnitzky and Zhao, Journal of the American Statistical Association 89 (1994), for the baseline;
@@ -54,5 +45,5 @@ def weighted(
 
 
 def running_spread(outcomes: Floats, baseline: Floats, extent: float, earlier: Earlier) -> Floats:
-    """Return about the standard deviation around the baseline, from the outcomes known at each assignment."""
+    """Return about the standard deviation around the baseline."""
     return np.sqrt(running_mean((outcomes - baseline) ** 2, extent**2 / 4.0, earlier))

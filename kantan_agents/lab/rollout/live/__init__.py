@@ -1,1 +1,1 @@
-"""A rollout in a running process: its current state, and the check of its guards."""
+"""A rollout in a running process."""

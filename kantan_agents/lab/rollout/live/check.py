@@ -1,4 +1,4 @@
-"""Checks the evidence of a rollout: a guard that has fired returns all users to the control."""
+"""Checks a rollout: a guard that fires returns users to the control."""
 
 from __future__ import annotations
 

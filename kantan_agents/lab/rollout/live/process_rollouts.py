@@ -77,7 +77,7 @@ def limits_of(name: str, arm: str) -> Limits:
 
 
 def _same(other: SharedRollout, name: str, plan: RolloutPlan) -> SharedRollout | None:
-    """Return an equal rollout, None if the other one has ended; E111 if it differs."""
+    """Return an equal rollout, None if it has ended; E111 otherwise."""
     if other.name == name:
         different = other.plan.difference(plan)
         if different is None:

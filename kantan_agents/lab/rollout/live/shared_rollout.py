@@ -1,4 +1,4 @@
-"""The state of a rollout in this process, which all its agents share."""
+"""The state of a rollout in this process."""
 
 from __future__ import annotations
 
@@ -39,10 +39,7 @@ OnVerdict = Callable[[RolloutStatus], "str | None"]
 
 @attrs.frozen
 class Current:
-    """The current assignment rule.
-
-    ``winner`` is the promoted arm. With a ``problem``, all users get the control.
-    """
+    """The current assignment rule; with a ``problem``, all users get the control."""
 
     share: float = 0.0
     winner: int | None = None

@@ -1,4 +1,4 @@
-"""Threads that update the rollouts of a database, check their guards, and emit their changes."""
+"""Threads that follow the rollouts of a database."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ _HANDLER_SECONDS: Final = 30.0
 class Watcher:
     """Watches the rollouts in one database, until no agent uses any of them.
 
-    One thread only reads their states, so that nothing delays a stop. Another one checks the guards, and
-    calls handlers and callbacks of the application, which may take long.
+    One thread only reads their states, so that slow guards, handlers and callbacks in another delay no stop.
     """
 
     def __init__(self, path: Path) -> None:
@@ -197,7 +196,7 @@ def _after_fork() -> None:
 
 
 def _notify(shared: SharedRollout, path: Path, *, since: int) -> None:
-    """Call handlers in this thread; the coroutines of async ones run on the library's background loop."""
+    """Call handlers; async ones run on the library's background loop."""
     try:
         changes = read_history(path, shared.name)[since:]
     except KantanAgentsError as error:

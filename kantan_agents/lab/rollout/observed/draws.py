@@ -17,12 +17,8 @@ _DIGITS: Final = 12
 class Draw:
     """A random assignment of a user, and the runs that followed.
 
-    Attributes:
-        first: The first run with this arm.
-        step: The share of all new arms together.
-        chance: The probability of any new arm, given the user's earlier arms; 0 or 1 if it was certain.
-        own: Number of the only new arm that the user could get; 0 if any.
-        runs: Ids of the runs, in the order in which they started.
+    ``chance`` is the probability of any new arm, given the user's earlier arms. ``own`` is the only new arm
+    that the user could get; 0 if any.
     """
 
     first: Drawn
@@ -34,10 +30,7 @@ class Draw:
 
 @attrs.define
 class _Unit:
-    """Bounds of a user's first number, which determines all arms: ``low`` <= number < ``high``.
-
-    ``steps`` are the assignments by share; None where the arm was certain.
-    """
+    """Bounds of a user's first number, which determines all arms: ``low`` <= number < ``high``."""
 
     low: float = 0.0
     high: float = 1.0
@@ -51,10 +44,8 @@ class Draws:
     """Finds the random assignments of a rollout among its runs.
 
     A user has one fixed number in [0, 1), and a new arm if it is below the share. Each arm therefore shows
-    between which shares the number is; its exact value in between is still random. At another share p between
-    them, a new arm has the probability (p - low) / (high - low), whatever has happened. At any other share
-    the arm is certain, and the runs give no evidence: for example runs of users that had a new arm before the
-    share grew.
+    between which shares the number is. At another share p between them, a new arm has the probability (p -
+    low) / (high - low). At any other share the arm is certain, and the runs give no evidence.
     """
 
     def __init__(self) -> None:

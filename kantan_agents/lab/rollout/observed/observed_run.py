@@ -19,7 +19,7 @@ _DIGITS: Final = 12
 
 @attrs.frozen
 class Drawn:
-    """How a run got its arm; ``share`` is the share of all new arms together at that moment."""
+    """How a run got its arm; ``share`` is of all new arms."""
 
     run_id: str
     arm: int
@@ -34,10 +34,7 @@ class Drawn:
 
 @attrs.frozen
 class ObservedRun:
-    """A finished run.
-
-    ``seconds`` is None if it failed, or if the clock has jumped back. ``ended`` is not before its start.
-    """
+    """A finished run; ``seconds`` is None if it failed, or if the clock has jumped back."""
 
     drawn: Drawn
     failed: bool
@@ -74,7 +71,7 @@ def reason_not_drawn(metadata: Mapping[str, Any], name: str) -> str | None:
 
 
 def drawn_of(metadata: Mapping[str, Any], name: str, plan: RolloutPlan) -> Drawn | None:
-    """Return how a run got its arm; None unless this rollout assigned it to an ordinary run."""
+    """Return how this rollout assigned a run; None if it did not."""
     if metadata.get(ROLLOUT) != name or EXPERIMENT_KEY in metadata or NOT_DRAWN in metadata:
         return None
     run_id, unit = metadata.get("agent_run_id"), metadata.get(ROLLOUT_UNIT)

@@ -1,4 +1,4 @@
-"""Reads the runs of a rollout that have ended since the last look, and their usage."""
+"""Reads the runs that have ended since the last look."""
 
 from __future__ import annotations
 
@@ -61,10 +61,7 @@ def ended_runs(
 def begun_runs(
     connection: sqlite3.Connection, since: int, name: str, plan: RolloutPlan
 ) -> Iterator[tuple[int, Drawn]]:
-    """Yield the started runs, each with the position of its trace.
-
-    The database has runs inside another trace only when they end.
-    """
+    """Yield the started runs; runs inside another trace are in the database only when they end."""
     for row in connection.execute(_BEGUN, (since,)).fetchall():
         drawn = drawn_of(mapping_of(row["metadata_json"]), name, plan)
         if drawn is not None:

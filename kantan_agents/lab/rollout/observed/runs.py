@@ -20,11 +20,9 @@ class Runs:
     """Collects the runs of a rollout.
 
     Failing runs may end sooner than others: in the order of their ends, the slower arm would look like one
-    that fails. So a run counts from its start. While it is active, it counts as the least suspicious outcome
-    that is still possible: a run of a new arm as a free success, a run of the control as a failure of the
-    largest cost. A run that does not end has failed.
-
-    ``looked`` is the start of the last look at the database: anything missing then is later.
+    that fails. So a run counts from its start, and while it is active as the least suspicious outcome: a run
+    of a new arm as a free success, a run of the control as a failure of the largest cost.
+    A run that does not end has failed.
     """
 
     def __init__(self) -> None:
@@ -69,7 +67,7 @@ class Runs:
         return len(self._open) - len(self.under_way())
 
     def observed(self, run_ids: Iterable[str]) -> list[ObservedRun]:
-        """Return runs by their ids; active ones with their current value and an infinite end."""
+        """Return runs; active ones with an infinite end."""
         now, ended = self.clock, self.ended
         return [ended.get(run_id) or self._so_far(self._open[run_id], now) for run_id in run_ids]
 

@@ -37,15 +37,10 @@ _VALUES: Final = {
 
 @attrs.frozen(eq=False)
 class Sample:
-    """Values of one measure for each assignment, in their order.
+    """Values of one measure for each assignment, in their order; NaN without a value.
 
-    Attributes:
-        values: Shape (assignments,): values of the first runs; NaN without a value.
-        arms: Shape (assignments,): number of the arm; 0 is the control.
-        chances: Shape (assignments,): probability of any new arm; 0 while the bet is not fixed.
-        own: Shape (assignments,): number of the only possible new arm; 0 if any.
-        times: Times of the assignments, and of their values.
-        later: The values of later runs.
+    ``chances`` is the probability of any new arm; 0 while the bet is not fixed. ``own`` is the only possible
+    new arm; 0 if any.
     """
 
     values: Floats
@@ -154,7 +149,7 @@ class Samples:
         return _of_scores(self._scores.known())
 
     def held_up(self) -> tuple[int, float]:
-        """Return how many scored users wait for an earlier user's score, and until when at most."""
+        """Return how many scored users wait, and until when at most."""
         return self._scores.held_up()
 
     def under_way(self) -> int:

@@ -15,7 +15,7 @@ from kantan_agents.lab.rollout.plan import RolloutPlan
 
 
 class Scored(NamedTuple):
-    """An assignment with its first score in time, and its other scores by position."""
+    """An assignment with its first score and its others."""
 
     draw: Draw
     value: float
@@ -25,9 +25,9 @@ class Scored(NamedTuple):
 class Scores:
     """Collects the scores of a metric.
 
-    The tests need the assignments in their order. If the scores of one arm came later, and all scores rose
-    from day to day, the order of arrival would give that arm an advantage. So an assignment without a score
-    holds up later ones, until no score can come in time any more.
+    If the scores of one arm came later, and all scores rose from day to day, the order of arrival would give
+    that arm an advantage. So an assignment without a score holds up later ones, until no score can come in
+    time any more.
     """
 
     def __init__(self, plan: RolloutPlan, runs: Runs) -> None:
@@ -47,7 +47,7 @@ class Scores:
             self.add(score)
 
     def add(self, score: RecordedScore) -> None:
-        """Add a score; a judge's score inside a run comes before the end of the run."""
+        """Add a score, which may come before its run ends."""
         if score.run_id not in self._runs.ended:
             self._early.setdefault(score.run_id, []).append(score)
             return
@@ -66,7 +66,7 @@ class Scores:
         return [one for one in found if one is not None]
 
     def settled(self) -> list[Scored]:
-        """Return the assignments with a score, up to the first one whose score may still come."""
+        """Return scored assignments up to the first one still waiting."""
         draws = self._runs.draws.in_order()
         found = (self._scored(draw) for draw in draws[: self._first_open(draws)])
         return [one for one in found if one is not None]

@@ -19,7 +19,7 @@ from kantan_agents.traces.store.connection import changing, transaction
 
 
 def start(path: Path, name: str, plan: RolloutPlan, *, wait: float | None = None) -> RolloutState:
-    """Store a rollout if it is new, and return its state; E111 if another plan or rollout is running."""
+    """Store a new rollout and return its state; E111 for another one."""
     with changing(path, wait=wait) as connection:
         known = _row(connection, name) if has_tables(connection) else None
         if known is None:

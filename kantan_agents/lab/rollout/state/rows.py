@@ -109,7 +109,7 @@ def state_of(path: Path, row: sqlite3.Row) -> RolloutState:
 
 
 def read_state(path: Path, name: str) -> RolloutState | None:
-    """Return the rollout with exactly this name, even if other rows are damaged."""
+    """Return this rollout, even if other rows are damaged."""
     with reading(path, by_trace=False, with_views=False) as connection:
         if not has_tables(connection):
             return None
@@ -119,7 +119,7 @@ def read_state(path: Path, name: str) -> RolloutState | None:
 
 
 def find_state(path: Path, name: str) -> RolloutState:
-    """Return the rollout with this name, or the latest one of an agent with this name."""
+    """Return a rollout by its name, or an agent's latest."""
     found = read_state(path, name)
     if found is not None:
         return found

@@ -100,8 +100,7 @@ def metric_evidence(samples: Samples, plan: RolloutPlan, number: int) -> MetricE
 def _difference(values: Any, is_new: Any, share: Any, low: float, high: float) -> float | None:
     """Return the difference of the means, each weighted by the inverse probability of the arm.
 
-    With one share for all, it is the difference of the plain means. It stays inside the interval, unless that
-    is empty.
+    It stays inside the interval, unless that is empty.
 
     Source: Hajek (1971), the ratio estimator of a mean from a sample with unequal probabilities.
     """
@@ -115,7 +114,7 @@ def _difference(values: Any, is_new: Any, share: Any, low: float, high: float) -
 
 
 def guard_evidence(sample: Sample, plan: RolloutPlan, guard: RolloutGuard, number: int) -> GuardEvidence:
-    """Return the evidence of the runs about a guard of a new arm."""
+    """Return the evidence about a guard of an arm."""
     chosen, share = sample.against_control(number, plan.weights[number - 1])
     values, is_new = sample.values[chosen], sample.arms[chosen] == number
     counts = ~np.isnan(values)

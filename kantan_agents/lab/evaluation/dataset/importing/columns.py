@@ -16,7 +16,7 @@ _OWN: Final = {**{name: name for name in (*_PLAIN, *_GROUPS)}, **dict.fromkeys(R
 
 
 def checked_columns(columns: Any) -> Mapping[str, str | None]:
-    """Return a map of columns to parts of a case; E75 unless it is one."""
+    """Return a valid map of columns; E75 otherwise."""
     given = {} if columns is None else columns
     if not isinstance(given, Mapping):
         reason = f'must be a dict, such as {{"question": "input"}}, not {shown(columns)}'

@@ -1,4 +1,4 @@
-"""Imports datasets from tables with any columns, data frames, and exports of other tools."""
+"""Imports datasets of other tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items of a Langfuse dataset, from its API, its SDKs, or its export as CSV, JSON or JSON Lines."""
+"""Items of a Langfuse dataset, from its API, its SDKs, or exports."""
 
 from __future__ import annotations
 

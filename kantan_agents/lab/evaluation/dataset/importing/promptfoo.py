@@ -1,4 +1,4 @@
-"""Tests of promptfoo: its results, its configuration, tests as JSON or YAML, or test cases as CSV."""
+"""Tests of promptfoo: results, configuration, or test cases as CSV."""
 
 from __future__ import annotations
 

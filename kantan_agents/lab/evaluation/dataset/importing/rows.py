@@ -24,10 +24,7 @@ _MISSING: Final = ("NAType", "NaTType")
 def rows_of_data(
     found: LocatedCases, path: Path, text: str, keys: Sequence[str], inside: Callable[[Any], Any] | None
 ) -> list[Row]:
-    """Return the rows in JSON Lines, or in JSON or YAML: a list of rows, one row, or a dict around them.
-
-    ``keys`` are the names inside such a dict. ``inside`` unwraps other values.
-    """
+    """Return the rows in JSON Lines, or in JSON or YAML: a list of rows, one row, or a dict around them."""
     suffix = path.suffix.lower()
     if suffix == ".jsonl":
         lines = enumerate(text.split("\n"), 1)
@@ -67,7 +64,7 @@ def rows_of_parquet(found: LocatedCases, path: Path) -> list[Row]:
 
 
 def rows_of_frame(source: Any) -> list[Row]:
-    """Return the rows of a data frame of pandas or polars, an Arrow table, or an iterable of dicts."""
+    """Return the rows of a data frame, an Arrow table, or dicts."""
     if hasattr(source, "to_dicts"):
         rows = source.to_dicts()
     elif hasattr(source, "to_pylist"):
@@ -85,7 +82,7 @@ def rows_of_frame(source: Any) -> list[Row]:
 
 
 def plain_row(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a row as JSON data where possible: missing values as None, dates as strings."""
+    """Return JSON data, with missing values as None."""
     return {str(column): _plain(value) for column, value in row.items()}
 
 

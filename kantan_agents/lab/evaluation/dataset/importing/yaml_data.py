@@ -1,4 +1,4 @@
-"""JSON data in YAML files, with the types of YAML 1.2: ``no`` and ``12:30`` are strings."""
+"""YAML 1.2 as JSON data: ``no`` and ``12:30`` are strings."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class _Open:
 
 
 class _Reader:
-    """Turns events into data: nodes would take several times as long, and as much memory."""
+    """Turns events into data: nodes would take several times as long."""
 
     def __init__(self) -> None:
         self._open: list[_Open] = []

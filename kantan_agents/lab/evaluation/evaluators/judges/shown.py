@@ -1,4 +1,4 @@
-"""The parts of a finished case that a judge sees, each under its heading."""
+"""The parts that a judge sees."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Given:
 
 @attrs.frozen
 class Part:
-    """One part of a judge's input; ``missing`` is the error for a case that lacks it."""
+    """A part of a judge's input; ``missing`` is for a case without it."""
 
     read: Callable[[FinishedCase, Given], Texts]
     missing: str = ""
@@ -121,7 +121,7 @@ def checked_sources(value: Any) -> Sources:
 
 
 def described_tools(tools: Any) -> Mapping[str, str]:
-    """Return descriptions by name, for tools of an agent, plain functions, or such a dict."""
+    """Return descriptions by name."""
     if isinstance(tools, Mapping):
         found = {str(name): str(text) for name, text in tools.items()}
     elif isinstance(tools, Iterable) and not isinstance(tools, str):

@@ -28,7 +28,7 @@ def drawing(title: str, description: str, height: float, content: str) -> str:
 
 
 def label(value: str, y: float, note: str = "") -> str:
-    """Return the label of a row; a truncated one has the whole string as its title."""
+    """Return the label of a row, with the whole string as its title."""
     shown = value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"
     below = f'<tspan class="tick" x="0" dy="14">{text(note)}</tspan>' if note else ""
     base = y - 3 if note else y + 4

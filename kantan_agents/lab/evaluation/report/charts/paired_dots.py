@@ -17,7 +17,7 @@ _Row = tuple[str, float, float]
 
 
 def paired_dots(data: MetricData) -> str:
-    """Return the chart of a metric; of many cases, the ones with the largest changes."""
+    """Return the chart, of many cases with the largest changes."""
     one = data.compared
     rows = sorted(
         zip(data.values.cases, data.values.a, data.values.b, strict=True),
