@@ -1,4 +1,4 @@
-"""Git repositories in a project, and the files that git executes or reads."""
+"""Git repositories in a project."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _worktrees(repository: Repository) -> Iterator[str]:
 
 
 def used_by_git(repository: Repository) -> Iterator[str]:
-    """Yield the files that git executes or reads its configuration from."""
+    """Yield the files that git executes or reads."""
     root = repository.folder
     if os.path.isfile(f"{root}/.git"):  # a worktree or a submodule: it names the folder
         yield f"{root}/.git"
