@@ -95,7 +95,7 @@ _ACTED: Final = ("mcp_call", "mcp_approval_request", "code_interpreter_call")
 
 @attrs.frozen
 class StoredAnswer:
-    """A stored answer. Its usage is zero; ``tokens`` is the original usage."""
+    """A stored answer. Its usage is zero; ``tokens`` is the original usage. ``stored_at`` is Unix time."""
 
     answer: ModelAnswer
     stored_at: float

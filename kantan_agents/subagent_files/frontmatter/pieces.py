@@ -45,7 +45,10 @@ _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 
 @attrs.frozen
 class Piece:
-    """Consecutive lines of one field; comments and lines without a key have no ``key``."""
+    """Consecutive lines of one field; comments and lines without a key have no ``key``.
+
+    ``colon`` is the index after the colon.
+    """
 
     key: str | None
     start: int
@@ -64,8 +67,8 @@ class Pieces:
 def split_fields(front: str) -> Pieces:
     """Return the fields of a frontmatter, and the lines before and between them.
 
-    Only a known key at column 0 ends a field with prose, so that a description may contain unindented lines
-    such as ``user: ...``.
+    Only a known key at column 0 ends unindented prose, so that a description may contain lines such as
+    ``user: ...``.
     """
     lines = list(lines_of(front))
     matches = (KNOWN.match(line) for line, _, _ in lines)

@@ -1,4 +1,4 @@
-"""Reads a file in blocks."""
+"""Reads a file in blocks, within bounded memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs file work in threads."""
+"""Runs file work in threads, which end when no one waits for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walks through the files below a folder."""
+"""Walks through the files below a folder, within bounded memory and time."""
 
 from __future__ import annotations
 

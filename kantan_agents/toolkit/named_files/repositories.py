@@ -54,7 +54,7 @@ def _worktrees(repository: Repository) -> Iterator[str]:
 
 
 def used_by_git(repository: Repository) -> Iterator[str]:
-    """Yield the files that git executes or reads."""
+    """Yield the files that git executes or reads its configuration from."""
     root = repository.folder
     if os.path.isfile(f"{root}/.git"):  # a worktree or a submodule: it names the folder
         yield f"{root}/.git"

@@ -1,4 +1,4 @@
-"""The environment of a command, without secrets."""
+"""The environment of a command: a few variables without secrets, and the caller's."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ _PAUSE = 0.01
 
 @attrs.frozen
 class Launch:
-    """How to start a command; ``pinned`` paths must not be created or replaced."""
+    """How to start a command."""
 
     argv: Sequence[str]
     root: str

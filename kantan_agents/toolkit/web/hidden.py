@@ -115,7 +115,7 @@ def without_comments(html: str) -> str:
 
 
 class OpenElements:
-    """The open elements at a position in a page, as in a browser."""
+    """The open elements at a position in a page."""
 
     def __init__(self) -> None:
         self._stack: list[_Element] = []
