@@ -1,4 +1,4 @@
-"""``KeyOf``: finds the key of a run, such as its tenant."""
+"""Finds the key of a run."""
 
 from __future__ import annotations
 

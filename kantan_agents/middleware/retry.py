@@ -200,8 +200,7 @@ def _spread_delay(asked: float | None, backoff: ModelRetryBackoffSettings, attem
     """Return the delay with jitter.
 
     If a server requests the same wait from many clients, they must not all return at the same time, and none
-    too early. So up to a quarter of the requested time or the usual delay, whichever is longer, is added to
-    it, at most ``max_delay``.
+    too early.
     """
     usual, longest = _backoff_delay(backoff, attempt), backoff.max_delay or 0.0
     if asked is None or asked <= 0:

@@ -1,7 +1,4 @@
-"""Sends all requests to models, and fits requests and answers.
-
-See ``whole_text.py``, ``call_ids.py`` and ``tool_names.py``.
-"""
+"""Sends all requests to models, and fits requests and answers."""
 
 from __future__ import annotations
 

@@ -216,8 +216,7 @@ _NotRepeatedError.__name__ = _NotRepeatedError.__qualname__ = ClientLoopError.__
 def _fail_across_loops(http_client: Any, base_url: str) -> None:
     """Raise E46 where a transport of one event loop fails on another; once per client.
 
-    The HTTP library's pools separate the loops. A transport without such a pool may reuse a closed loop's
-    connection: the answer is not read, OpenAI's client repeats the request, and the user pays twice.
+    `PoolPerLoop` separates the loops. A transport without such a pool may reuse a closed loop's connection.
     """
     send = getattr(http_client, "send", None)
     others = transports_of_one_loop(http_client)

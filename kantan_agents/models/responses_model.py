@@ -21,8 +21,7 @@ _SETTINGS = 2
 class ResponsesModel(OpenAIResponsesModel):
     """The SDK's Responses API model, which returns and marks cut-off answers.
 
-    It has the names of the SDK's class, by which the SDK orders agents when it stores a paused run. The
-    websocket model gets this for streams only.
+    It has the names of the SDK's class, as `ChatModel`. The websocket model gets this for streams only.
     """
 
     __module__ = OpenAIResponsesModel.__module__

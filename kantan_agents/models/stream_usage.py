@@ -43,7 +43,7 @@ def stream_with_usage(
 class AskingChatModel(ChatModel):
     """The chat completions model of kantan-llm's clients, which requests usage under any runner.
 
-    It has the names of the SDK's class, by which the SDK orders agents when it stores a paused run.
+    It has the names of the SDK's class, as `ChatModel`.
     """
 
     __module__ = ChatModel.__module__

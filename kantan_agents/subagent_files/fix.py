@@ -23,9 +23,8 @@ _YAML_BREAK: Final = re.compile("[\x85\u2028\u2029]")
 def fixed_text(text: str) -> str | None:
     """Return a repaired file as valid YAML with the same content; raise E30 and E31.
 
-    Only invalid fields change. Ignored content becomes a comment: lines that belong to no field, and all but
-    one of several invalid values for one field. None without a repair, and for an invalid data field, whose
-    meaning is unknown.
+    Ignored content becomes a comment. None without a repair, and for an invalid data field, whose meaning is
+    unknown.
     """
     parsed = parse_file(text, None)
     repair = parsed.repair

@@ -1,7 +1,4 @@
-"""Translates the tool lists of a definition into tool rules; unclear entries grant less, never more.
-
-Files name tools as Claude Code does: ``Read``, ``Bash(git diff:*)``, ``mcp__github``, ``Agent(tester)``.
-"""
+"""Translates the tool lists of a definition into tool rules; unclear entries grant less, never more."""
 
 from __future__ import annotations
 

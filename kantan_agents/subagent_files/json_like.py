@@ -1,4 +1,4 @@
-"""Copies JSON-like data, and finds values that YAML cannot represent."""
+"""Copies and checks JSON-like data."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ def is_text(value: Any) -> bool:
 
 
 def copy_data(value: Any, *, as_dict: Callable[..., Any] = dict, as_list: Callable[..., Any] = list) -> Any:
-    """Return a copy of JSON-like data with tuples as lists.
-
-    `find_invalid_value` reports other values, which are not copied.
-    """
+    """Return a copy of JSON-like data with tuples as lists."""
     counter = itertools.count(1)
 
     def copied(value: Any, depth: int) -> Any:

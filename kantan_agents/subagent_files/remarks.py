@@ -1,4 +1,4 @@
-"""Remarks on settings that have no effect here, or another one than in other programs."""
+"""Remarks on settings that have another effect here, or none."""
 
 from __future__ import annotations
 

@@ -16,5 +16,5 @@ def mark_of_file(tool: Any) -> None:
 
 
 def is_of_file(tool: Any) -> bool:
-    """Return whether a tool is for the skills of an agent file."""
+    """Return whether `mark_of_file` has marked a tool."""
     return getattr(tool, _OF_FILE, False) is True

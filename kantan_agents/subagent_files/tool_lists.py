@@ -39,11 +39,7 @@ def split_items(items: Iterable[str]) -> tuple[str, ...]:
 
 
 def split_denied(items: Iterable[str]) -> tuple[str, ...]:
-    """Split a list of denied tools generously.
-
-    An entry that names no tool denies nothing. So blanks, semicolons and the commas of other scripts separate
-    as well, and quotes, braces and bullets are removed.
-    """
+    """Split a list of denied tools generously, because an entry that names no tool denies nothing."""
     parts = (strip_wrapping(part) for item in items for part in _parts(item, _ANY))
     return _unique(part for part in parts if part not in _BULLETS)
 

@@ -30,8 +30,7 @@ class UnknownTool:
 def local_tools(definition: AgentDefinition) -> tuple[str, ...]:
     """Return the allowed tools that must exist in the program itself.
 
-    These exclude the delegation tool, MCP servers' tools, which may connect later, and the tools for the
-    definition's skills.
+    MCP servers may connect later.
     """
     if not isinstance(definition.tools, tuple):
         return ()

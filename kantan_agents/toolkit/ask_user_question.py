@@ -1,4 +1,4 @@
-"""``AskUserQuestion``: the model asks the user, through a function of the application."""
+"""The tool ``AskUserQuestion``."""
 
 from __future__ import annotations
 

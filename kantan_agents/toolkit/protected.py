@@ -38,11 +38,8 @@ _BESIDE_DATABASES: Final = ("-wal", "-shm", "-journal", ".key")
 class ProtectedName:
     """A protected file or folder, anywhere below the root.
 
-    Attributes:
-        pattern: Its name or last path parts, in lower case, with ``*`` and ``?``; a folder includes its
-            content.
-        in_sandbox: Whether it is read-only in a sandbox. Programs must write some: ``git`` its index, ``npm``
-            the installed packages.
+    ``pattern`` has its last path parts in lower case. With ``in_sandbox``, it is read-only in a sandbox;
+    programs must write the others: ``git`` its index, ``npm`` the installed packages.
     """
 
     pattern: str

@@ -1,4 +1,4 @@
-"""``TodoWrite``: the model's to-do list, stored in the context of the run."""
+"""The tool ``TodoWrite``."""
 
 from __future__ import annotations
 

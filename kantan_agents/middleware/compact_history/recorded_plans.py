@@ -63,10 +63,7 @@ def _as_recorded(call: ModelCall, items: Sequence[Any]) -> list[Any]:
 
 
 def plan_between(items: Sequence[Any], whole: Sequence[bytes], sent: Any) -> CompactionPlan | None:
-    """Return the plan that turns a conversation into the recorded request, if any.
-
-    ``whole`` has the canonical form of each item as it would be recorded.
-    """
+    """Return the plan that turns a conversation into the recorded request, if any."""
     if isinstance(sent, str) or sent is None:
         return None
     recorded = [canonical(item) for item in sent]

@@ -71,10 +71,9 @@ def shortened(
     ratio: float,
     summarizes: bool,
 ) -> CompactionPlan:
-    """Return a plan for a conversation that has become too long.
+    """Return a plan for a conversation that has become too long, or the plan before if little can be saved.
 
-    It is the plan before if the target is out of reach, little can be saved, and the request may be sent
-    without it. Newly removed items count as unread. ``ratio`` is counted tokens for each estimated one.
+    ``ratio`` is counted tokens for each estimated one.
     """
     draft = _Draft(conversation, before, limits, size, ratio, limits.summary if summarizes else 0)
     draft.cut_giants()
@@ -208,7 +207,7 @@ def _newest_turns(turns: Sequence[ConversationTurn], count: int) -> list[Convers
 
 
 def _common_length(sizes: list[float], needed: float) -> float:
-    """Return the length to which sizes must be cut to save ``needed``."""
+    """Return the length to which sizes must be cut."""
     sizes = sorted(sizes, reverse=True)
     total = 0.0
     for count, size in enumerate(sizes, 1):

@@ -152,7 +152,7 @@ def _fitting(text: str, most: int) -> str:
 
 
 def transcript_of(items: Iterable[Any]) -> list[str]:
-    """One entry for each item; results of tools are cut."""
+    """Return one entry for each item."""
     return [entry for entry in map(_entry, items) if entry]
 
 

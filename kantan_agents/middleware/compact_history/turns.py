@@ -26,7 +26,7 @@ class ConversationTurn:
     """``items[start:stop]``, which belong together.
 
     ``"user"`` has a message of the user. ``"fixed"`` must stay: instructions, and calls or results without a
-    counterpart, such as a call that waits for an approval.
+    counterpart.
     """
 
     start: int

@@ -1,4 +1,4 @@
-"""``Hedge``: a second request when the first one is slow."""
+"""The middleware ``Hedge``."""
 
 from __future__ import annotations
 

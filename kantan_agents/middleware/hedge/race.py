@@ -15,16 +15,8 @@ from kantan_agents.core.interception import ModelCall, ModelNext
 class Contender:
     """One of the requests.
 
-    Attributes:
-        race: The race.
-        call: The call that it makes.
-        scope: Cancels it.
-        answer: Its answer.
-        error: Its error.
-        claimed_at: When its answer started to arrive, if it was the first.
-        is_lost: Whether another answer counts.
-        late_answer: Its answer, if another one counted already.
-        is_over: Whether it has ended.
+    ``claimed_at`` is when its answer started to arrive, if it was the first. ``late_answer`` is its answer if
+    another one counted already.
     """
 
     race: Race

@@ -110,8 +110,7 @@ class Places:
     def leave(self, place: HeldPlace, *, is_overloaded: bool | None, pause: float = 0.0) -> None:
         """Take a slot back, and give it to the next task.
 
-        The window learns whether the provider was overloaded; None if unknown. No call of this key may start
-        for ``pause`` seconds.
+        No call of this key may start for ``pause`` seconds.
         """
         with self._lock:
             place.is_open = False

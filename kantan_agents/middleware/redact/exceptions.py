@@ -19,9 +19,8 @@ _CHANGED_TYPES = (str, bytes, bytearray, dict, list, tuple, set, frozenset)
 def redacted_exception(error: BaseException, change: Change) -> BaseException:
     """Return ``error``, or a copy of it if ``change`` changes any of its strings.
 
-    The class is a subclass with the same name, of the nearest base class that allows subclasses. Arguments,
-    attributes, notes, cause, context and group members are redacted as well. ``change`` returns the same
-    object if there is nothing to redact.
+    The class is a subclass with the same name, of the nearest base class that allows subclasses. ``change``
+    returns the same object if there is nothing to redact.
     """
     copies: dict[int, BaseException] = {}
     reachable = [*_reachable(error)]

@@ -1,4 +1,4 @@
-"""``SlashCommands``: users run tools with ``/name``, without the model (spec protocol 1)."""
+"""The middleware ``SlashCommands`` (spec protocol 1)."""
 
 from __future__ import annotations
 

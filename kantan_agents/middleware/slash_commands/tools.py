@@ -27,7 +27,7 @@ _CACHE = "_kantan_commands"
 
 
 class AgentCommands:
-    """Caches the commands for an agent's own tools until the tools change."""
+    """Caches the commands for an agent's own tools."""
 
     def __init__(self, aliases: Mapping[str, str], prefix: str, files: CommandLoader | None = None) -> None:
         self._aliases = aliases

@@ -16,10 +16,7 @@ _COLON: Final = re.compile(r": |:\s*(?:[\r\n]|\Z)")
 
 
 def explain_invalid_field(key: str, source: str, value: str, reason: str) -> tuple[int, str]:
-    """Return the mistake in a field as (index in ``source``, message).
-
-    ``reason``, from the YAML parser, explains an unknown mistake.
-    """
+    """Return the mistake in a field as (index in ``source``, message)."""
     offset = len(source) - len(value)
     text = value.strip()
     at_start = _explain_start(key, value, text)

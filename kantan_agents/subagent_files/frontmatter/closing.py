@@ -25,12 +25,8 @@ _RULE: Final = re.compile(r"[ \t]*(?:[-\u2013\u2014]{2,}|\.{3}|={3,}|\*{3,}|_{3,
 def end_frontmatter(document: Document, *, has_dash_line: bool) -> Document:
     """Return the document, split where its frontmatter most probably ends.
 
-    That is at a misspelled closing line, at a heading, or at the first blank line before anything but a known
-    key, an indented line or a list item. A line with ``#`` is a comment directly above a known key, and if
-    the next key limits the tools. Such a key stays in the frontmatter, or the file is rejected.
-
-    With ``has_dash_line``, a line of dashes follows, perhaps a horizontal rule. Then the frontmatter ends
-    only after a field without prose, and only if no known key follows.
+    A key that limits the tools stays in the frontmatter, or the file is rejected. With ``has_dash_line``, a
+    line of dashes follows, perhaps a horizontal rule.
     """
     front = document.front
     finder = _EndFinder(has_dash_line=has_dash_line)
@@ -68,7 +64,7 @@ def _next_texts(lines: list[str]) -> list[tuple[str, bool]]:
 
 
 class _EndFinder:
-    """Looks for the end of the frontmatter, line by line; ``end`` is the result so far."""
+    """Looks for the end of the frontmatter, line by line."""
 
     def __init__(self, *, has_dash_line: bool) -> None:
         self.end: tuple[int, int] | None = None

@@ -35,13 +35,7 @@ _FLAGS: Final = (
 
 @attrs.frozen(slots=False)
 class Document:
-    """The parts of a file.
-
-    Attributes:
-        head: Everything before the frontmatter, without a BOM.
-        line: The first line of ``front`` in the file, from 1.
-        tail: The closing line with the blank line after it, or None.
-    """
+    """The parts of a file; ``line`` is the first line of ``front``, from 1."""
 
     head: str
     front: str
@@ -116,8 +110,7 @@ def decode(text: str | bytes, path: Path | None) -> str:
 def lacks_frontmatter(data: bytes) -> bool:
     """Return whether a file is ordinary Markdown, such as a README.
 
-    A file in another encoding is meant as an agent, and so is one that lacks only the opening line: a key
-    comes before the first heading and the first code block.
+    A file in another encoding is meant as an agent, and so is one that lacks only the opening line.
     """
     head = data[:_HEAD_BYTES]
     text = head.decode("utf-8", "replace").removeprefix("\ufeff")

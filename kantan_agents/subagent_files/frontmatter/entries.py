@@ -1,4 +1,4 @@
-"""Translates the keys of a frontmatter into the fields of a definition."""
+"""Translates keys into the fields of a definition."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ REQUIRED: Final = ("name", "description")
 
 
 def parse_fields(entries: Iterable[Entry], required: Sequence[str] = REQUIRED) -> ParsedFields:
-    """Return the fields in the entries of one file, with all errors."""
+    """Return the fields of one file, with all errors."""
     parsed = ParsedFields()
     grouped: dict[str, list[Entry]] = {}
     entries = list(entries)

@@ -1,4 +1,4 @@
-"""The keys of a subagent file, and the fields that they set."""
+"""The keys of a subagent file."""
 
 from __future__ import annotations
 

@@ -26,13 +26,9 @@ _NOT_PRINTABLE: Final = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U000
 
 @attrs.frozen
 class Scalar:
-    """A scalar.
+    """An unescaped scalar; a plain one has no ``style``.
 
-    Attributes:
-        text: The unquoted and unescaped value.
-        style: None for plain, else ``'``, ``"``, ``|`` or ``>``.
-        keeps_backslashes: Whether a literal ``\\n`` is intended: in block scalars, and if the source writes
-            backslashes as ``\\x5c``.
+    If ``keeps_backslashes``, a literal ``\\n`` is intended.
     """
 
     text: str
@@ -80,10 +76,7 @@ class RefusedYamlError(Exception):
 
 
 def parse(source: str) -> Node | None:
-    """Return the root node, None if ``source`` is empty.
-
-    A second document is not YAML; a tag, a key that is not a str, and too many values are rejected.
-    """
+    """Return the root node, None if ``source`` is empty."""
     unreadable = _NOT_PRINTABLE.search(source)
     if unreadable:
         raise NotYamlError(

@@ -45,12 +45,9 @@ _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 
 @attrs.frozen
 class Piece:
-    """Consecutive lines of one field.
+    """Consecutive lines of one field; comments and lines without a key have no ``key``.
 
-    Attributes:
-        key: None for comments and lines without a key.
-        colon: Index after the colon.
-        end: Index after the last character.
+    ``colon`` is the index after the colon.
     """
 
     key: str | None
@@ -70,9 +67,8 @@ class Pieces:
 def split_fields(front: str) -> Pieces:
     """Return the fields of a frontmatter, and the lines before and between them.
 
-    A field runs from a known key at column 0 to the next one, so that a description may contain unindented
-    lines such as ``user: ...``. After a field without prose and after an indented block, any key starts a
-    field. Comments directly before a key are separate pieces.
+    Only a known key at column 0 ends unindented prose, so that a description may contain lines such as
+    ``user: ...``.
     """
     lines = list(lines_of(front))
     matches = (KNOWN.match(line) for line, _, _ in lines)

@@ -1,4 +1,4 @@
-"""Reads a subagent file into a definition; repairs invalid YAML."""
+"""Reads a subagent file into a definition."""
 
 from __future__ import annotations
 
@@ -41,12 +41,7 @@ _NOT_CLOSED: Final = "the frontmatter has no closing line '---'"
 
 @attrs.frozen
 class ParsedFile:
-    """The parts and entries of a file.
-
-    Attributes:
-        repair: None for valid YAML.
-        repairs: (index in the frontmatter, reason).
-    """
+    """The parts and entries of a file; valid YAML has no ``repair``."""
 
     document: Document
     entries: list[Entry]
@@ -57,10 +52,7 @@ class ParsedFile:
 def read_definition(
     make: Callable[..., D], text: str | bytes, path: Path | None, required: Sequence[str] = REQUIRED
 ) -> D:
-    """Return the definition in a file with frontmatter; the error lists all mistakes.
-
-    ``make`` gets the fields by name, and raises E31 for invalid ones.
-    """
+    """Return the definition in a file with frontmatter; the error lists all mistakes."""
     parsed = parse_file(text, path)
     document = parsed.document
     fields = parse_fields(parsed.entries, required)

@@ -1,7 +1,4 @@
-"""Repairs invalid frontmatter: each invalid field becomes a string.
-
-Tool lists stay lists, with unusual bullets, and with unclosed brackets and quotes.
-"""
+"""Repairs invalid frontmatter: each invalid field except tool lists becomes a string."""
 
 from __future__ import annotations
 
@@ -251,10 +248,7 @@ def _unescape(text: str, quote: str) -> str:
 
 
 def _parse_broken_list(text: str, *, is_denied: bool) -> Node:
-    """For denied tools every word is an entry, since entries that are not names are rejected later.
-
-    A ``*`` on the key's own line means all tools.
-    """
+    """For denied tools every word is an entry, since entries that are not names are rejected later."""
     first, *below = (line.strip(SPACES) for line in _COMMENT.sub("", text).split("\n"))
     lines = [line for line in (first, *below) if not line.startswith("#")]
     if is_denied and _STAR.match(first) and not any(map(_STAR.match, below)):

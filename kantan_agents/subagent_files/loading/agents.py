@@ -272,11 +272,9 @@ class SearchIndex:
         return cls(tuple(map(_entry, definitions)))
 
     def search(self, text: str) -> tuple[AgentDefinition, ...]:
-        """Return the definitions that contain every word of ``text`` in name or description.
+        """Return the definitions with every word of ``text`` in name or description, best match first.
 
-        Case and Unicode normalization do not matter. The order: the name equals, starts with, or contains
-        ``text`` (regardless of separators); every word in the name; some words in the name; ``text`` as a
-        whole in the description; all words in the description.
+        Case and Unicode normalization do not matter, and neither do separators in a name.
         """
         folded = " ".join(_folded(text).split())
         words, key = folded.split(), name_key(text)

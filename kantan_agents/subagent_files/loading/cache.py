@@ -51,10 +51,8 @@ class _CacheEntry(Generic[T]):
 class ParsedFiles(Generic[T]):
     """Caches the results of the most recently used files; thread-safe.
 
-    A result is valid while the file has the same signature. A file so new that a later change could leave its
-    signature the same is read again. The same bytes give the same result object.
-
-    With ``size`` None, ``keep_only`` bounds the cache.
+    A file so new that a later change could leave its signature the same is read again. The same bytes give
+    the same result object. With ``size`` None, ``keep_only`` bounds the cache.
     """
 
     def __init__(

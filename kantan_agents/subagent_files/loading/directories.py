@@ -1,4 +1,4 @@
-"""The directories to search for subagent files, in order of priority."""
+"""The directories to search for subagent files."""
 
 from __future__ import annotations
 
@@ -86,8 +86,7 @@ def default_directories(
 ) -> SearchPath:
     """Return the directories of a project and of its user (spec subagents, search order).
 
-    Outside a repository, the project has only the working directory. Without a home directory, the user's
-    directories are skipped. ``KODE_CONFIG_DIR`` and ``CLAUDE_CONFIG_DIR`` replace them.
+    Outside a repository, the project has only the working directory.
     """
     found: dict[Path, AgentDirectory] = {}
     skipped = []

@@ -1,4 +1,4 @@
-"""Loads files of one kind, caches them until they change, and can pin them."""
+"""Loads files of one kind."""
 
 from __future__ import annotations
 
@@ -42,13 +42,7 @@ def monotonic() -> float:
 class FileKind:
     """The differences between agents, skills and commands.
 
-    Attributes:
-        folder: The directory in ``.kode`` and ``.claude``.
-        made: Its ``loads`` parses a file.
-        errors: The errors of ``loads``; the first also reports an unreadable file.
-        log_line: The message about files that cannot be loaded.
-        values: The name of the built-in values in errors.
-        read: None to follow links.
+    The first of ``errors`` also reports an unreadable file. ``read`` is None to follow links.
     """
 
     folder: str
@@ -63,12 +57,7 @@ class FileKind:
 
 @attrs.frozen(eq=False)
 class Loaded(Generic[CatalogT]):
-    """The result of a load.
-
-    Attributes:
-        source: The results and problems behind the catalog.
-        new_errors: Errors that the previous load did not have.
-    """
+    """The result of a load; the previous load did not have ``new_errors``."""
 
     catalog: CatalogT
     source: tuple[Results, tuple[Problem, ...]]

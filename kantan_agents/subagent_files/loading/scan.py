@@ -1,4 +1,4 @@
-"""Lists Markdown files below directories, and the paths to watch for changes."""
+"""Lists Markdown files below directories."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def identity_of(signature: Signature) -> tuple[int, int]:
 def is_racy(signature: Signature, now: int) -> bool:
     """Return whether a change right after ``now`` could leave this signature the same.
 
-    File times advance in ticks of some milliseconds, on old file systems of two seconds. A file that changed
-    in the current tick can change again without a new signature. ``now`` is from before the signature.
+    File times advance in ticks of some milliseconds, on old file systems of two seconds. ``now`` is from
+    before the signature.
     """
     modified, changed, *_ = signature
     tick = _TICK if modified % _SECOND or changed % _SECOND else _COARSE_TICK
@@ -78,9 +78,7 @@ def is_racy(signature: Signature, now: int) -> bool:
 class Search:
     """Selects files below a directory; more or deeper directories are errors.
 
-    Attributes:
-        choose: Returns the entries that count.
-        follows_links: If False, links are warnings, except for the directory that the caller named.
+    Without ``follows_links``, links are warnings, except for the directory that the caller named.
     """
 
     choose: Callable[[Entries], Chosen]
@@ -122,9 +120,7 @@ class FoundFile:
 class Listing:
     """The files found in directories, in order of priority.
 
-    Attributes:
-        watched: Every path that affects the list, with its state from before the listing.
-        racy: Whether a path is so new that a further change might go unnoticed.
+    ``watched`` has states from before the listing. If ``racy``, a further change might go unnoticed.
     """
 
     files: tuple[FoundFile, ...]
@@ -143,10 +139,9 @@ class Listing:
 
 
 def list_files(directories: Iterable[AgentDirectory], search: Search = SUBAGENT_FILES) -> Listing:
-    """List the files that count in directories and their subdirectories.
+    """List the files that count in directories and their subdirectories, each once.
 
-    A directory reached twice, by a loop of links for example, is listed once. Dotfiles are skipped: editors
-    use them for temporary and lock files.
+    Dotfiles are skipped: editors use them for temporary and lock files.
     """
     walk = _Walk(search)
     for directory in directories:

@@ -1,4 +1,4 @@
-"""Runs work in a thread, once for all callers that requested it in time."""
+"""Runs work in a thread for all callers."""
 
 from __future__ import annotations
 

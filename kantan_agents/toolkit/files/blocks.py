@@ -1,4 +1,4 @@
-"""Reads an open file as UTF-8 in blocks, within bounded memory."""
+"""Reads a file in blocks, within bounded memory."""
 
 from __future__ import annotations
 

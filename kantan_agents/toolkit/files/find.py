@@ -1,4 +1,4 @@
-"""``Glob``: the files whose paths match, latest change first."""
+"""The tool ``Glob``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _inside(root: Root, pattern: str, path: str | None) -> str:
 
 
 def find_files(root: Root, wanted: Glob, path: str, may_read: MayRead | None, stop: SearchStop) -> str:
-    """Return the paths of matching files, one per line."""
+    """Return the paths of matching files."""
     base = root.parts(path)
     start = root.parts("/".join((*base, *wanted.folder))) if wanted.folder else base
     with opened_root(root) as top:

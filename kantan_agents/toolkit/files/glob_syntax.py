@@ -20,10 +20,7 @@ _BRACES = {"{": "(?:", "}": ")"}
 
 
 def translated(text: str, *, braces: bool = True) -> str:
-    """Return the regular expression of a glob pattern.
-
-    ``*``, ``?`` and ``[...]`` match no ``/``; ``**`` matches any number of whole steps.
-    """
+    """Return the regular expression of a glob pattern."""
     out: list[str] = []
     depth = 0
     for token in _TOKEN.finditer(text):

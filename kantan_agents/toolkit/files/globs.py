@@ -17,12 +17,7 @@ _LONGEST = 1_000
 
 @attrs.frozen
 class Glob:
-    """A compiled glob pattern.
-
-    Attributes:
-        folder: The literal folders at the start of every match.
-        depth: Maximum number of path parts of a match; None with ``**``.
-    """
+    """A compiled glob pattern; every match is in ``folder``. With ``**``, ``depth`` is None."""
 
     pattern: str
     folder: tuple[str, ...]
@@ -36,7 +31,7 @@ class Glob:
 
 @lru_cache(maxsize=64)
 def compiled_glob(pattern: str, *, any_depth: bool = False) -> Glob:
-    """Compile a glob pattern with ``*``, ``?``, ``[...]``, ``{a,b}`` and ``**``.
+    """Compile a glob pattern.
 
     With ``any_depth``, a pattern without ``/`` matches in any folder, as ripgrep's ``--glob`` does.
     """

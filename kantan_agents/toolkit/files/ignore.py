@@ -1,4 +1,4 @@
-"""The files that ``.gitignore`` files exclude, as git reads them."""
+"""Reads ``.gitignore`` files as git does."""
 
 from __future__ import annotations
 

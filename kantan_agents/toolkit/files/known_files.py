@@ -1,4 +1,4 @@
-"""The files that the tools have read, and their state then."""
+"""The files that the tools have read."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def state_of(found: os.stat_result) -> State:
 
 
 class KnownFiles:
-    """The most recently read or written files of a toolkit."""
+    """The most recently used files of a toolkit."""
 
     def __init__(self) -> None:
         self._states: LRUCache[tuple[str, ...], State] = LRUCache(_MOST)
         self._lock = Lock()
 
     def note(self, parts: tuple[str, ...], found: os.stat_result) -> None:
-        """Record the state of a read or written file."""
+        """Record the state of a file."""
         with self._lock:
             self._states[parts] = state_of(found)
 

@@ -30,10 +30,7 @@ def escaped(text: str) -> str:
 
 
 def compiled_set(patterns: list[str]) -> Any:
-    """Compile expressions to match together against whole strings; invalid ones match nothing.
-
-    ``.Match(text)`` returns the indexes of the matching ones, or None.
-    """
+    """Compile expressions to match together against whole strings; invalid ones match nothing."""
     found = _full_match_set(_options())
     for pattern in patterns:
         _add(found, pattern)

@@ -41,7 +41,7 @@ def ls_tool(root: Root, rules: ReadRules) -> FunctionTool:
 
 
 def list_folder(root: Root, path: str, ignore: list[Glob], may_read: MayRead | None, stop: SearchStop) -> str:
-    """Return the entries of a folder, one per line."""
+    """Return the entries of a folder."""
     parts = root.parts(path)
     skipped: Counter[str] = Counter()
     with opened_root(root) as top:

@@ -28,7 +28,7 @@ _UTF8_BYTES = 4
 
 
 def read_tool(root: Root, known: KnownFiles | None = None) -> FunctionTool:
-    """Return the tool ``Read``, which records its files in ``known``."""
+    """Return the tool ``Read``."""
 
     async def read(
         _context: ToolContext[Any],

@@ -1,4 +1,4 @@
-"""Determines which files the rules of the current run permit to read."""
+"""Determines which files the rules permit to read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The root folder of a toolkit, and the paths below it."""
+"""The root folder of a toolkit."""
 
 from __future__ import annotations
 
@@ -32,13 +32,9 @@ def _anything(_: str) -> bool:
 class Root:
     """A folder that the tools cannot leave.
 
-    Attributes:
-        path: Without symbolic links.
-        given: The user's path, made absolute.
-        folds_names: Whether the file system accepts several spellings of a name.
-        names: The absolute paths by which rules may name the folder.
-        hidden: Device and inode number of the library's data folder below it, which stays closed.
-        may_name: Whether an error may name a path unknown to the model.
+    ``path`` has no symbolic links; ``given`` is the user's absolute path. Rules may name the folder by
+    ``names``. ``hidden`` identifies the library's data folder below it, which stays closed. ``may_name``: an
+    error may name a path unknown to the model.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""The decoded content of a file with its format."""
+"""The content of a file."""
 
 from __future__ import annotations
 
@@ -26,12 +26,7 @@ def marked_encoding(data: bytes) -> tuple[bytes, str | None]:
 
 @attrs.frozen
 class FileText:
-    """The content of a file with ``\\n`` as its only line end, and everything to write it back.
-
-    Attributes:
-        ends: ``"\\n"`` or ``"\\r\\n"`` for each line that has one.
-        mark: The byte order mark.
-    """
+    """The content of a file with ``\\n`` as its only line end, and everything to write it back."""
 
     text: str
     ends: tuple[str, ...] = attrs.field(repr=False)
@@ -81,5 +76,5 @@ class FileText:
 
 
 def unified(text: str) -> str:
-    """Return a model's string with ``\\n`` as its only line end."""
+    """Return a string with ``\\n`` as its only line end."""
     return text.replace("\r\n", "\n")

@@ -34,10 +34,7 @@ class WalkedFile:
 class Walk:
     """One walk through the files that are neither ignored nor forbidden by the run's rules.
 
-    Attributes:
-        may_read: None if all files may be read.
-        depth: Maximum number of path parts below ``start``.
-        skipped: Number of omitted files or folders by reason.
+    ``depth`` counts path parts below ``start``.
     """
 
     root: Root

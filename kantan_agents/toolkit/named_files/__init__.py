@@ -1,1 +1,1 @@
-"""Files of a project that the configurations of git and MCP servers name."""
+"""Files that configurations in a project name."""

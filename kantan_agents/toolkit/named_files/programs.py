@@ -28,7 +28,7 @@ _OF_NODE = ("node_modules", "package.json")
 
 
 def used_by_servers(folder: str) -> Iterator[str]:
-    """Yield the programs in the configuration of a folder's MCP servers."""
+    """Yield the programs of a folder's MCP servers."""
     for name in _SERVERS:
         words = words_of(f"{folder}/{name}")
         if not words:

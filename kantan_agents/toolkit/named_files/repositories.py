@@ -1,4 +1,4 @@
-"""Git repositories in a project, and the files that git executes or reads."""
+"""Git repositories in a project."""
 
 from __future__ import annotations
 

@@ -33,14 +33,10 @@ _PATIENCE_SECONDS = 12.0  # more than a supervisor takes to give up
 class CommandEnding:
     """How a command ended.
 
-    Attributes:
-        limit: The exceeded limit: ``"time"``, ``"output"``, ``"memory"``, ``"cpu"``, ``"disk"`` or
-            ``"processes"``; ``"kept"`` if it created something forbidden; ``"replaced"`` and ``"way"`` if a
-            protected file was or is about to be replaced.
-        moved: Protected paths that it created or replaced, each with its new name; "" for a restored link.
-        replaced: Protected paths that others replaced meanwhile, so that it could write there.
-        left: Number of processes left behind, which are killed.
-        problem: Why it could not be started or watched.
+    ``limit`` is what it exceeded; ``"kept"`` if it created something forbidden; ``"replaced"`` and ``"way"``
+    if a protected file was or is about to be replaced. ``moved`` has protected paths that it created or
+    replaced, each with its new name; "" for a restored link. Others have replaced the paths in ``replaced``
+    meanwhile, so that it could write there.
     """
 
     code: int | None = None

@@ -30,7 +30,7 @@ _MIB = 1024 * 1024
 
 
 def bash_description(limits: ShellLimits, place: str) -> str:
-    """Return the description of ``Bash``; ``place`` is a sentence about the sandbox."""
+    """Return the description of ``Bash``."""
     return (
         "Run a command in a shell and get what it prints, standard error included. Each command is a shell "
         "of its own: it begins in the project's directory, and variables and directories of earlier commands "

@@ -44,11 +44,8 @@ _OF_ENVIRONMENTS = ("bin", "lib", "lib64", "include", "pyvenv.cfg", "conda-meta"
 class Pinned:
     """Paths that a command cannot change. The last three are relative to the project.
 
-    Attributes:
-        folders: They must not move, because something in them is read-only.
-        absent: They must not be created.
-        links: Symbolic links that must not be replaced, with their targets.
-        indexes: Repository folders with their indexes, in which other repositories may appear.
+    Something in ``folders`` is read-only, so they must not move. ``absent`` must not be created. Other
+    repositories may appear in the folders of ``indexes``.
     """
 
     folders: tuple[str, ...] = ()

@@ -59,7 +59,7 @@ class ShellOptions:
 
 
 class ShellTools:
-    """Runs commands for any number of agents and runs."""
+    """Runs commands for agents."""
 
     def __init__(self, options: ShellOptions) -> None:
         self._options = options

@@ -1,4 +1,4 @@
-"""The background shells of a run, and their end."""
+"""The background shells of a run."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ _MOST_ENDED = 32
 class BackgroundShell:
     """A background command.
 
-    Attributes:
-        is_known_to_end: Whether the model has read that it ended, or has ended it.
-        is_stopped: Whether a person has ended it.
+    The model knows its end if ``is_known_to_end``; a person has ended it if ``is_stopped``.
     """
 
     id: str

@@ -55,7 +55,7 @@ _PAUSE = 0.01
 
 @attrs.frozen
 class Launch:
-    """How to start a command; ``pinned`` paths must not be created or replaced."""
+    """How to start a command."""
 
     argv: Sequence[str]
     root: str
@@ -69,10 +69,7 @@ class Launch:
 class Supervised:
     """The process of ``supervisor.py``, and its pipes.
 
-    Attributes:
-        is_closed: Whether it has ended and was waited for.
-        makes_way: Whether it was ended because a protected file is about to be written.
-        session: None until the supervisor reports it.
+    If ``makes_way``, it was ended because a protected file is about to be written.
     """
 
     def __init__(self, launch: Launch) -> None:
@@ -245,10 +242,7 @@ class _SystemProcess:
 
 
 def _end_leftovers(mark: str, session: int | None, supervisor: int | None = None) -> None:
-    """Without ``/proc``, only the group of the command, which is its ``session``, is killed.
-
-    ``supervisor`` is None if it was waited for.
-    """
+    """Without ``/proc``, only the group of the command, which is its ``session``, is killed."""
     deadline = time.monotonic() + _SECONDS
     while True:
         if session is not None:

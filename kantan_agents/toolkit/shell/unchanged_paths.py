@@ -60,7 +60,7 @@ class UnchangedPaths:
         return next(self._offending(), None) is not None
 
     def replaced(self) -> list[str]:
-        """Return the mounted paths that someone has replaced or removed."""
+        """Return the mounted paths that were replaced or removed."""
         return [path for path, before in self._mounted.items() if _identity(path) != before]
 
     def restore(self) -> None:

@@ -134,12 +134,8 @@ def _seen(body: Body, url: str) -> Body:
 class Body:
     """The body of a response.
 
-    Attributes:
-        kind: Its media type; may be empty.
-        text: None if it is binary.
-        size: Bytes read; for a binary body the size that the server states.
-        hidden: Number of omitted characters that readers do not see.
-        invisible: Number of omitted invisible characters.
+    A binary body has no ``text``, and the size that the server states. ``hidden`` and ``invisible`` count
+    omitted characters.
     """
 
     kind: str

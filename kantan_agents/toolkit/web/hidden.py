@@ -79,15 +79,9 @@ _FORMATTING: Final = frozenset(
 
 @attrs.frozen
 class _Element:
-    """An open element.
+    """An open element; ``tag`` is empty after its end tag, while inner elements are open.
 
-    Attributes:
-        tag: Empty after its end tag, while inner elements are open.
-        hides: Whether its own attributes hide it.
-        is_apart: Whether it never shows its content.
-        is_gone: Whether nothing inside is visible.
-        is_tiny: Whether its font size is 0; inner elements may differ.
-        is_veiled: Whether it is invisible; inner elements may differ.
+    Nothing inside is visible if it ``is_gone``; inner elements may differ if it ``is_tiny`` or ``is_veiled``.
     """
 
     tag: str = ""
@@ -121,7 +115,7 @@ def without_comments(html: str) -> str:
 
 
 class OpenElements:
-    """The open elements at a position in a page, as in a browser."""
+    """The open elements at a position in a page."""
 
     def __init__(self) -> None:
         self._stack: list[_Element] = []

@@ -54,7 +54,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def is_gone(style: dict[str, str]) -> bool:
-    """Return whether declarations hide an element with everything in it."""
+    """Return whether declarations hide a whole element."""
     if style.get("display") == "none" or style.get("content-visibility") == "hidden":
         return True
     if _is_zero(style.get("opacity")) or _CLIPPED.fullmatch(style.get("clip-path", style.get("clip", ""))):

@@ -1,4 +1,4 @@
-"""Checks the URLs to fetch, and normalizes hosts for tool rules."""
+"""Checks the URLs to fetch."""
 
 from __future__ import annotations
 

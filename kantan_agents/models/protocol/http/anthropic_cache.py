@@ -14,11 +14,7 @@ _UNMARKABLE: Final = ("thinking", "redacted_thinking")
 
 
 def with_breakpoints(body: Mapping[str, Any], ttl: CacheTtl) -> dict[str, Any]:
-    """Return a request with at most four cache breakpoints.
-
-    They mark the end of conversation, instructions, tools, and the last user message before the model's
-    latest.
-    """
+    """Return a request with at most four cache breakpoints."""
     control = {"type": "ephemeral", **({"ttl": ttl} if ttl != "5m" else {})}
     free = _MOST - _count(body)
     marked = dict(body)

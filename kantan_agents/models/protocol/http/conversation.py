@@ -22,17 +22,8 @@ _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 def fit_conversation(prompt: str, context: ProviderContext, owner: str) -> tuple[Message, ...]:
     """Return the messages to send; only the prompt if the conversation is empty.
 
-    Translations raise an error for every loss, which would abort a run. Therefore
-
-    - other APIs' fields of ``extra`` are removed;
-    - tool arguments that are not an object, about which the model got an error, move to ``not_an_object``;
-    - another model's invalid call id becomes a digest;
-    - a later system message becomes a user message;
-    - ``ui`` is removed; media that an assistant message may not have become their type in brackets;
-    - a file of text becomes plain text for Anthropic, and loses its name for Gemini;
-    - in a tool result for Gemini, text moves to the front, and URLs of media become text.
-
-    E52 for tool results without their calls.
+    Translations raise an error for every loss, which would abort a run. So everything that the API or its
+    translation does not accept is removed or rewritten here. E52 for tool results without their calls.
     """
     if not context.messages:
         return (Message("user", (ContentSegment.of_text(prompt),)),)

@@ -152,11 +152,8 @@ class TokenSource:
     def string(self, pos: int, *, in_object: bool) -> tuple[Any, int]:
         """Return the string value at its opening quote, and its end.
 
-        A quote closes it only if the next characters can follow a value.
-
-        Returns:
-            ``NOTHING`` and the end of the reply if no quote closes it; ``NOTHING`` and ``pos`` + 1 if it
-            seems to contain a key; ``AMBIGUOUS`` and its end if it has more than one reading.
+        A quote closes it only if the next characters can follow a value. ``NOTHING`` and ``pos`` + 1 if it
+        seems to contain a key; ``AMBIGUOUS`` if it has more than one reading.
         """
         quote = QUOTES[self.text[pos]]
         place = self._closing(quote, pos + 1)

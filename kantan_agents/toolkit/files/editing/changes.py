@@ -28,11 +28,7 @@ ToolT = TypeVar("ToolT", bound=FunctionTool)
 class FileChange:
     """The effect of a call on a file. Equal changes have the same effect.
 
-    Attributes:
-        path: Relative to the root.
-        protected: Why the path is protected, or None.
-        before: None for a new file.
-        problem: Why the call would fail; then the content is empty.
+    ``before`` is None for a new file. With a ``problem``, the call would fail.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""``Consent``: whether a call may change a file, and whether a person has approved its current state."""
+"""Whether a call may change a file."""
 
 from __future__ import annotations
 

@@ -18,11 +18,7 @@ _CREATED = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) |
 def replace_file(
     folder: int, parts: Parts, data: bytes, before: os.stat_result | None, mode: int | None = None
 ) -> None:
-    """Write a new file next to a file, and replace it.
-
-    E163 reports another state than ``before``, which is None for a missing file. ``mode`` None preserves the
-    permissions.
-    """
+    """Write a new file next to a file, and replace it; E163 reports another state than ``before``."""
     name = parts[-1]
     part = f".{secrets.token_hex(8)}.part"
     try:

@@ -1,4 +1,4 @@
-"""Finds the matching lines of one file, with context."""
+"""Finds the matching lines of one file."""
 
 from __future__ import annotations
 
@@ -27,12 +27,7 @@ class Line:
 
 @attrs.define(eq=False)
 class LineSearch:
-    """Searches one file, block by block; ``check`` may raise.
-
-    Attributes:
-        show: Called with each line of the result; None to count only.
-        matches: Matching lines, or matches of a pattern that spans lines.
-    """
+    """Searches one file, block by block; ``check`` may raise. Without ``show``, it only counts."""
 
     pattern: SearchPattern
     check: Callable[[], None]

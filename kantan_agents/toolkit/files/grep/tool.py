@@ -131,10 +131,7 @@ class GrepSearch:
 def search_files(
     root: Root, search: GrepSearch, path: str, may_read: MayRead | None, answer: GrepOutput, stop: SearchStop
 ) -> Walk:
-    """Add the matches in a file or folder to the answer.
-
-    The returned walk counts the omitted files.
-    """
+    """Add the matches in a file or folder to the answer."""
     parts = root.parts(path)
     with opened_root(root) as top:
         walk = Walk(root, top, stop, may_read)

@@ -104,10 +104,7 @@ def _digest(call_id: str) -> str:
 def segments_of_item(
     item: Mapping[str, Any], path: str, losses: Losses, *, keep_unknown: bool = False
 ) -> list[ContentSegment] | None:
-    """Return the segments of an assistant's item; None for another item.
-
-    ``keep_unknown``: ``extra`` gets fields that the protocol does not define.
-    """
+    """Return the segments of an assistant's item; None for another item."""
     kind = item.get("type")
     if kind == "function_call":
         return [_call(item, path, losses, keep_unknown=keep_unknown)]

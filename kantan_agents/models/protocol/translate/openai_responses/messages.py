@@ -1,4 +1,4 @@
-"""Messages in the Responses API: the input items of a request."""
+"""The input items of a request."""
 
 from __future__ import annotations
 

@@ -37,10 +37,7 @@ _TEXTS = ("input_text", "output_text", "text", "summary_text")
 def segments_of_content(
     content: Any, path: str, losses: Losses, *, keep_unknown: bool = False
 ) -> list[ContentSegment]:
-    """Return the segments of a message's content.
-
-    ``keep_unknown``: ``extra`` gets undefined fields.
-    """
+    """Return the segments of a message's content."""
     if isinstance(content, str):
         return [ContentSegment.of_text(content)]
     if content is None:
