@@ -1,4 +1,4 @@
-"""Kinds and text of conversation items: dicts or objects of the OpenAI client.
+"""Kinds and text of conversation items.
 
 Add a new kind of tool call here, with the kind of its result.
 """
@@ -23,7 +23,7 @@ CALL_OF: Final[Mapping[str, str]] = {
 """Item types of results, each with the type of its call."""
 
 IN_ANSWER: Final = frozenset({"tool_search_output", "program_output"})
-"""Result types in a model's answer: the provider itself may run these calls."""
+"""The provider itself may run these calls."""
 
 CALLS_FOR_SDK: Final = frozenset(call for result, call in CALL_OF.items() if result not in IN_ANSWER)
 """Call types that the SDK handles: tools, handoffs, approvals."""
@@ -33,7 +33,7 @@ NAMED_CALLS: Final = ("function_call", "custom_tool_call")
 
 
 def get(item: Any, name: str) -> Any:
-    """Return a field of a dict or pydantic model, or None."""
+    """None if missing."""
     return item.get(name) if isinstance(item, dict) else getattr(item, name, None)
 
 

@@ -31,10 +31,7 @@ _USED: Final = (
 
 
 def local_app(state: PageState, place: ListeningPlace, token: str, ticket: str | None = None) -> Starlette:
-    """Return the page for a socket.
-
-    Requests need the token, or once the ticket; other host names are rejected.
-    """
+    """Return the page; requests need the token, or once the ticket, and an accepted host name."""
     return guarded_app(
         state,
         Middleware(

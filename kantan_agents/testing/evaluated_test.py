@@ -1,4 +1,4 @@
-"""``evaluated``: turns an evaluation into a test."""
+"""``evaluated``: an evaluation as a test."""
 
 from __future__ import annotations
 
@@ -151,7 +151,6 @@ class _Check:
             warnings.warn_explicit(warning, UncertainPassRateWarning, code.co_filename, code.co_firstlineno)
 
     def _failing(self, results: tuple[CaseResult, ...]) -> list[str]:
-        """One line for each failing case, about its first failing run."""
         failing: dict[str, list[CaseResult]] = {}
         for one in results:
             if passes(one, self.threshold, is_scored=self.is_scored) is False:

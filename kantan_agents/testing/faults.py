@@ -1,4 +1,4 @@
-"""Failures of a model call, as errors of the client and as HTTP replies."""
+"""Failures of a model call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fails(reply: Reply) -> bool:
 
 
 def error_of(reply: Reply, where: str) -> Exception:
-    """Return the OpenAI client's error for a failure, without HTTP."""
+    """Return the client's error, without HTTP."""
     if reply.error is not None:
         return reply.error
     if reply.status == OK:
@@ -49,7 +49,7 @@ def breaks_connection(error: Exception) -> bool:
 
 
 def http_reply(error: Exception) -> Reply:
-    """An API error's own response, else status 500 with its message."""
+    """Without its own response: status 500 with its message."""
     if isinstance(error, openai.APIStatusError):
         body = {"error": error.body if isinstance(error.body, dict) else {"message": error.message}}
         kept = {

@@ -1,4 +1,4 @@
-"""Parses a tool call's arguments strictly, so that no other parser can read different values."""
+"""Parses tool arguments strictly, so that no other parser can read different values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NON_OBJECT = "they are not a JSON object"
 # JSON parsers disagree about half a surrogate pair.
 _MAYBE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 MARKED_HALF = "\\u{d"
-"""Start of half a surrogate pair; no parser accepts it, see ``models/whole_text.py``."""
+"""Half a surrogate pair; no parser accepts it, see ``models/whole_text.py``."""
 _NOT_UNICODE = "a text in them is not valid Unicode"
 
 

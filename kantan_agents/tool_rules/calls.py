@@ -57,12 +57,7 @@ Checked = TypeVar("Checked")
 
 @attrs.frozen(slots=False)
 class CallPattern:
-    """One ``Tool(param pattern)`` entry.
-
-    Attributes:
-        argument: The value, prefix or pattern; repeated blanks count as one.
-        form: ``"any"``, ``"prefix"``, ``"exact"``, ``"path"`` or ``"domain"``.
-    """
+    """One ``Tool(param pattern)`` entry; repeated blanks in ``argument`` count as one."""
 
     entry: str
     tool: str
@@ -159,7 +154,7 @@ def _read(value: str) -> tuple[Reading, ...]:
 
 
 def is_call_pattern(entry: str) -> bool:
-    """Return whether an entry of allow or deny is meant as ``Tool(param pattern)``."""
+    """Return whether an entry is meant as ``Tool(param pattern)``."""
     return "(" in entry or ")" in entry
 
 
@@ -194,13 +189,13 @@ def parse_call_pattern(entry: str) -> CallPattern:
 
 
 def is_about_path_or_host(tool: str, argument: str) -> bool:
-    """Return whether a file's entry is about a path or a host."""
+    """Return whether an entry is about a path or a host."""
     name = tool.strip().casefold()
     return name in _PATH_TOOLS or (name in _DOMAIN_TOOLS and argument.strip().startswith(DOMAIN_PREFIX))
 
 
 def as_path_or_host(tool: str, argument: str) -> str:
-    """Return the argument of such an entry in a form that can mean nothing else."""
+    """Return the argument in a form that can mean nothing else."""
     argument = argument.strip()
     if tool.strip().casefold() in _DOMAIN_TOOLS or _is_path(argument):
         return argument
@@ -225,7 +220,7 @@ def _checked(entry: str, check: Callable[[str], Checked], argument: str) -> Chec
 
 
 def texts_to_match(value: Any) -> list[str] | None:
-    """Return the strings to match, from a string or a list of commands; None without any."""
+    """Return the strings to match; None without any."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):

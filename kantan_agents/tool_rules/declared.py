@@ -1,4 +1,4 @@
-"""Finds the JSON types and defaults that a tool's schema declares for a parameter."""
+"""JSON types and defaults that a tool's schema declares."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Declarations:
 
     @cached_property
     def positions(self) -> int:
-        """The number of array positions that may have dedicated schemas."""
+        """Count the array positions with dedicated schemas."""
         most = 0
         waiting = [self._root]
         seen: set[int] = set()
@@ -142,7 +142,7 @@ def is_key(step: Step) -> bool:
 
 
 def inner_schemas(schema: Mapping[str, Any], step: Step) -> Iterator[Any]:
-    """Yield the schemas of a property or item."""
+    """Yield schemas of a property or item."""
     if isinstance(step, str) and step != ITEMS:
         yield from _of_property(schema, step)
         return
@@ -226,7 +226,7 @@ def _join(parts: list[Types | None]) -> Types | None:
 
 
 def listed(value: Any) -> list[Any]:
-    """Return ``value`` if it is a list, else an empty list."""
+    """Return a list unchanged, else an empty one."""
     return value if isinstance(value, list) else []
 
 

@@ -1,4 +1,4 @@
-"""Glob patterns in the names of tools."""
+"""Glob patterns in names."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _GLOB = re.compile(r"[*?\[]")
 
 
 def is_glob(name: str) -> bool:
-    """Return whether a name contains ``*``, ``?`` or ``[``."""
+    """Return whether it contains ``*``, ``?`` or ``[``."""
     return _GLOB.search(name) is not None
 
 
 def literal_beginning(name: str) -> str:
-    """Return the part of a name before its first wildcard."""
+    """Return the part before the first wildcard."""
     return _GLOB.split(name, maxsplit=1)[0]
 
 

@@ -1,4 +1,4 @@
-"""Whether a tool may have the parameter that a rule names, to report misspelled ones."""
+"""Finds misspelled parameters in rules."""
 
 from __future__ import annotations
 

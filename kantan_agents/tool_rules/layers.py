@@ -1,4 +1,4 @@
-"""Layers of rule sets, base, providers and explicit, and limits on them (spec 9.2, 9.3, 9.7)."""
+"""Layers of rule sets, and limits on them (spec 9.2, 9.3, 9.7)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kantan_agents.tool_rules.rules import NO_RULES, ToolRules
 BASE = "base"
 EXPLICIT = "explicit"
 DEFINITION = "definition"
-"""The limit from the tool lists of a subagent file."""
+"""From the tool lists of a subagent file."""
 
 
 DELEGATION = "delegation"
-"""The limit that a delegation sets; prefix of inherited limits."""
+"""Also the prefix of inherited limits."""
 USER = "user"
-"""The layer of the rules for users' slash commands."""
+"""For users' slash commands."""
 
 
 def merge(*layers: ToolRules) -> ToolRules:

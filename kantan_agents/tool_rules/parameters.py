@@ -63,8 +63,7 @@ class ParameterRule:
 class Breach:
     """A parameter rule that a call breaks.
 
-    Attributes:
-        entry: ``tool.parameter.keyword``, or ``tool.parameter`` for a type that the tool does not declare.
+    ``entry`` lacks the keyword if the tool does not declare the type.
     """
 
     entry: str

@@ -1,4 +1,4 @@
-"""Commands that run another command, and where that starts."""
+"""Commands that run another command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 import attrs
 
 SEPARATOR: Final = ";"
-"""Separates two commands in a list of words."""
 
 
 @attrs.frozen(eq=False)
@@ -148,10 +147,8 @@ WRAPPERS: Final = (
     _row("command builtin nohup setsid busybox chronic unbuffer noglob nocorrect"),
     _row("! if then elif else while until do coproc and or not begin"),
 )
-"""The known commands that run another command."""
 
 GIT: Final = _row("git", "-C -c --attr-source --config-env --git-dir --namespace --super-prefix --work-tree")
-"""The options of git before its subcommand."""
 
 _BY_NAME: Final = {name: wrapper for wrapper in WRAPPERS for name in wrapper.names}
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=.*", re.DOTALL)
@@ -160,7 +157,7 @@ _NO_WRAPPERS: Final[frozenset[Wrapper]] = frozenset()
 
 
 def _with_option(options: Callable[[Wrapper], tuple[str, ...]]) -> dict[str, frozenset[Wrapper]]:
-    """Return the wrappers by option; long options may be abbreviated."""
+    """Return the wrappers by option; long ones may be abbreviated."""
     found: dict[str, frozenset[Wrapper]] = {}
     for wrapper in (*WRAPPERS, GIT):
         for option in options(wrapper):
@@ -189,7 +186,6 @@ class Place(NamedTuple):
 
 
 AT_BEGIN: Final = frozenset([Place()])
-"""The positions before the first word."""
 
 
 class Word(NamedTuple):
@@ -208,7 +204,7 @@ class Word(NamedTuple):
 
 
 def word_of(text: str) -> Word:
-    """Return the meaning of a word for wrappers."""
+    """Return a word's meaning."""
     return _word_of.__wrapped__(text) if len(text) > _LONGEST_CACHED else _word_of(text)
 
 
@@ -235,7 +231,7 @@ def _wrappers_with(word: str, options: dict[str, frozenset[Wrapper]]) -> frozens
 
 @lru_cache(maxsize=1024)
 def places_after(places: frozenset[Place], word: Word) -> frozenset[Place]:
-    """Return the positions after ``word``, one for each reading."""
+    """Return one position for each reading."""
     return frozenset(after for place in places for after in _after(place, word))
 
 

@@ -1,4 +1,4 @@
-"""The common attributes of events, and their JSON."""
+"""The common attributes of events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal
 import attrs
 
 Outcome = Literal["finished", "failed", "cancelled"]
-"""How a stage, a model call or a tool call ended."""
 
 
 @attrs.frozen(kw_only=True)

@@ -1,4 +1,4 @@
-"""Subscriptions of event handlers, to an agent or the process."""
+"""Subscriptions of event handlers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class WithRawEvents:
 
 @attrs.frozen
 class OnlyKinds:
-    """A handler of some event classes; others are not created."""
+    """Events that no handler receives are not created."""
 
     handler: Handler
     kinds: frozenset[type]

@@ -1,4 +1,4 @@
-"""Run state that the SDK does not pass on: active agent, pending error, open calls."""
+"""Run state that the SDK does not pass on."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, Protocol
 from kantan_agents.core.pipeline import Run
 
 active_agent: ContextVar[str | None] = ContextVar("kantan_agents_active_agent", default=None)
-"""Name of the agent whose turn it is, set when the SDK lists its tools."""
+"""Set when the SDK lists the agent's tools."""
 
 active_sdk_agent: ContextVar[Any] = ContextVar("kantan_agents_active_sdk_agent", default=None)
-"""The SDK's agent whose turn it is, set like ``active_agent``."""
+"""Set like ``active_agent``."""
 
 _PENDING = object()
 _REDACTORS = object()

@@ -1,4 +1,4 @@
-"""``Run``: the complete state of one run."""
+"""The complete state of one run."""
 
 from __future__ import annotations
 
@@ -197,4 +197,4 @@ def loggable(error: BaseException, text: str | None = None) -> str:
 
 
 current_run: ContextVar[Run | None] = ContextVar("kantan_agents_current_run", default=None)
-"""The run of the current task, for the SDK's callbacks."""
+"""For the SDK's callbacks."""

@@ -1,4 +1,4 @@
-"""Stages, their names, and the rules for ``call_next``."""
+"""Stages."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ async def _observed(run: Run, name: str, stage: Stage, call_next: Next) -> None:
 
 
 class _CallNext:
-    """The ``call_next`` of one stage in one run; rejects calls that would corrupt the run."""
+    """Rejects calls that would corrupt the run."""
 
     def __init__(self, name: str, following: Next) -> None:
         self._name = name
@@ -144,7 +144,7 @@ class _CallNext:
             self._open = False
 
     def give_back(self) -> None:
-        """Restore the result of a run whose failure the stage passes on."""
+        """Restore the result of a failure that the stage passes on."""
         if self._rejected is not None:
             run, result, before = self._rejected
             if run.result is before:
@@ -155,7 +155,7 @@ class _CallNext:
         return self._before is not None
 
     def abandon(self) -> bool:
-        """Cancel a call that outlives its stage; return whether one did."""
+        """Return whether a call outlived its stage."""
         if not self._open:
             return False
         if self._task is None:
@@ -167,7 +167,7 @@ class _CallNext:
 
 
 class _Relay:
-    """Defers the call of a stage that calls ``call_next`` last until it has returned."""
+    """Defers the call of a stage that calls ``call_next`` last."""
 
     def __init__(self, name: str) -> None:
         self._name = name

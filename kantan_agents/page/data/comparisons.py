@@ -18,11 +18,11 @@ from kantan_agents.traces.store import TraceStore
 
 _MOST: Final = 100
 _MOST_CASES: Final = 2_000
-"""Shown cases: those with the largest differences. The verdict is about all cases."""
+"""Those with the largest differences; the verdict is about all."""
 
 
 def comparison_list(store: TraceStore) -> dict[str, Any]:
-    """The latest evaluations and changed replays."""
+    """The latest first."""
     return {
         "evaluations": [_evaluation(one) for one in Evaluation.load_all(store)[:_MOST]],
         "experiments": [_experiment(one) for one in islice(Experiment.load_all(store), _MOST)],
