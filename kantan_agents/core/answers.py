@@ -1,4 +1,4 @@
-"""Answers of models as output items with a finish reason.
+"""Answers of models as output items.
 
 Spans have items, text, a message or, for streamed chat completions, a whole response. All readers of spans
 use this module.
@@ -141,7 +141,7 @@ def _text(text: str) -> dict[str, Any]:
 
 
 def is_item(item: Any) -> bool:
-    """Return whether this is a conversation item."""
+    """Whether this is a conversation item."""
     if not isinstance(item, Mapping):
         return False
     return "role" in item if is_message(item) else isinstance(item["type"], str)

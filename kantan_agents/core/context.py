@@ -27,7 +27,7 @@ Code that writes foreign data (of a subagent file, a model, a middleware) checks
 
 
 def is_reserved(key: object) -> bool:
-    """Return whether ``key`` is reserved, or resembles a permission key (``userRules``)."""
+    """Whether ``key`` is reserved, or resembles a permission key (``userRules``)."""
     return isinstance(key, str) and (key in RESERVED_KEYS or meant_permission(key) is not None)
 
 
@@ -97,7 +97,7 @@ def store(context: Context, key: str, value: Any) -> Undo:
 
 
 def append_history(history: list[Any], entries: list[dict[str, str]], limit: int) -> Undo:
-    """Retain the latest ``limit`` entries; return an undo (spec 10.2)."""
+    """Append ``{"role", "text"}`` entries, retain ``limit``; return an undo (spec 10.2)."""
     history.extend(entries)
     dropped = history[: max(0, len(history) - limit)]
     del history[: len(dropped)]

@@ -33,32 +33,32 @@ NAMED_CALLS: Final = ("function_call", "custom_tool_call")
 
 
 def get(item: Any, name: str) -> Any:
-    """None if missing."""
+    """Return a field; None if missing."""
     return item.get(name) if isinstance(item, dict) else getattr(item, name, None)
 
 
 def is_call(item: Any) -> bool:
-    """Return whether an item calls a function tool."""
+    """Whether an item calls a function tool."""
     return bool(get(item, "type") == "function_call")
 
 
 def is_result(item: Any) -> bool:
-    """Return whether an item is a tool's result."""
+    """Whether an item is a tool's result."""
     return bool(get(item, "type") == "function_call_output")
 
 
 def is_message(item: Any) -> bool:
-    """Return whether an item is a message, with or without a type."""
+    """Whether an item is a message, with or without a type."""
     return get(item, "type") in (None, "message")
 
 
 def is_answer(item: Any) -> bool:
-    """Return whether an item is a model's message."""
+    """Whether an item is a model's message."""
     return is_message(item) and get(item, "role") == "assistant"
 
 
 def is_reasoning(item: Any) -> bool:
-    """Return whether an item is a model's reasoning."""
+    """Whether an item is a model's reasoning."""
     return bool(get(item, "type") == "reasoning")
 
 

@@ -151,7 +151,7 @@ def _is_list(value: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def compile_template(text: str) -> tuple[str | Marker, ...]:
-    """Cached."""
+    """Split ``text`` into strings and placeholders; cached."""
     parts: list[str | Marker] = []
     end = 0
     for match in _MARKER.finditer(text):

@@ -16,7 +16,7 @@ NO_USAGE: Final[Mapping[str, int]] = dict.fromkeys(
 
 
 def usage_numbers(usage: Any) -> dict[str, int]:
-    """Omit zero details."""
+    """Return usage without zero details."""
     # In every run's path: one function, without a loop.
     numbers = {
         "requests": usage.requests,
@@ -34,7 +34,7 @@ def usage_numbers(usage: Any) -> dict[str, int]:
 
 
 def tokens_of(counted: Any) -> tuple[int, int]:
-    """0 if missing."""
+    """Return input and output tokens; 0 if missing."""
     usage = get(counted, "usage") or {}
     return max(0, whole_number(usage.get("input_tokens"))), max(0, whole_number(usage.get("output_tokens")))
 
@@ -52,7 +52,7 @@ def used_tokens(usages: Iterable[Any]) -> dict[str, int]:
 
 
 def whole_number(value: Any) -> int:
-    """0 if invalid."""
+    """Return a recorded count; 0 if invalid."""
     if type(value) is int:  # almost all are, and a search has many
         return value
     if isinstance(value, float):

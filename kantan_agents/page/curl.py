@@ -1,4 +1,4 @@
-"""A recorded model call as a ``curl`` command."""
+"""A recorded model call as a ``curl`` command, with a variable instead of the key."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class StoreToCome(TraceStore):
 
 
 def store_at(place: str | os.PathLike[str]) -> TraceStore:
-    """It may be created later; E60 for another file."""
+    """The database may be created later; E60 for another file."""
     try:
         return TraceStore(place)
     except TraceDatabaseError:

@@ -17,7 +17,7 @@ _NOTHING: Final[Mapping[str, float]] = {}
 
 @attrs.define
 class LimitReachedError(Exception):
-    """``taken`` is used or reserved."""
+    """A reservation would exceed a limit; ``taken`` is used or reserved."""
 
     name: str
     limit: float

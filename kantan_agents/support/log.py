@@ -1,4 +1,4 @@
-"""The library's loggers: structlog on top of ``logging``.
+"""The library's loggers.
 
 They are silent without the application's logging configuration. structlog is imported on first use: the
 import takes half as long as a list of traces, which logs nothing.

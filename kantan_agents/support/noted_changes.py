@@ -17,7 +17,7 @@ class ChangeNotes(Protocol):
     def file_changes(
         self, root: str, parts: tuple[str, ...], folder: int, before: os.stat_result | None, data: bytes
     ) -> None:
-        """A file is about to change; its root has no symbolic links."""
+        """A file is about to change; ``before`` is None for a new one."""
         ...
 
     def command_starts(self, command: str) -> None:

@@ -30,7 +30,7 @@ def is_token(given: str, token: str) -> bool:
 
 
 def checked_token(token: str, option: str = "token") -> str:
-    """The message of E75 does not contain it."""
+    """The message of E75 does not contain the token."""
     if not isinstance(token, str):
         reason = f"must be a str, not {type(token).__name__}"
     elif len(token) < SHORTEST_TOKEN:

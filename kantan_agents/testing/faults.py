@@ -49,7 +49,7 @@ def breaks_connection(error: Exception) -> bool:
 
 
 def http_reply(error: Exception) -> Reply:
-    """Without its own response: status 500 with its message."""
+    """An API error's own response, else status 500 with its message."""
     if isinstance(error, openai.APIStatusError):
         body = {"error": error.body if isinstance(error.body, dict) else {"message": error.message}}
         kept = {

@@ -1,4 +1,7 @@
-"""Profiles of providers, which reject the requests that the provider rejects."""
+"""Profiles of providers.
+
+A profile rejects the requests that the provider rejects, and formats structured answers as its models do.
+"""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class _Counts:
 
 _example: ContextVar[_Example | None] = ContextVar("kantan_agents_example", default=None)
 _running: list[_Example] = []
-"""In all threads."""
+"""The innermost examples, in all threads."""
 _lock = Lock()
 
 

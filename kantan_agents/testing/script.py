@@ -51,7 +51,7 @@ def returned_by(name: str) -> str:
 
 
 async def resolve(step: Reply | ReplyFunction, call: Any) -> Reply:
-    """A function may be async."""
+    """A step may be an async function."""
     while not isinstance(step, Reply):
         name = getattr(step, "__name__", type(step).__name__)
         answer = step(call)

@@ -183,7 +183,7 @@ class Reading(NamedTuple):
                 yield " ".join(codes.get(word, word) for word in rest)
 
     def holds(self, command: list[str], *, more: bool) -> bool:
-        """Return whether the words contain a command; options may precede all its words but the first."""
+        """Whether the words contain a command; options may precede all its words but the first."""
         if not self.is_complete:
             return True
         begins = [place for place in self.starts if f"/{self.words[place]}".endswith(f"/{command[0]}")]

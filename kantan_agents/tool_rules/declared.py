@@ -27,8 +27,8 @@ _CYCLE: Final[Types] = frozenset({"a reference to itself"})
 class Declarations:
     """A tool's declarations about the values at a path.
 
-    All keywords that can describe a value count: references, tuples, patterns of keys, alternatives,
-    conditions. If a keyword cannot be evaluated without the value, every type that it may permit counts.
+    All keywords that can describe a value count. If one cannot be evaluated without the value, every type
+    that it may permit counts.
     """
 
     def __init__(self, schema: Any) -> None:
@@ -137,7 +137,7 @@ class Declarations:
 
 
 def is_key(step: Step) -> bool:
-    """Return whether a step leads into an object."""
+    """Whether a step leads into an object."""
     return isinstance(step, str) and step != ITEMS
 
 
@@ -269,7 +269,7 @@ def first_of_other_type(
 ) -> Types | None:
     """Return the permitted types at the first step to a parameter whose value has another type.
 
-    ``permitted`` returns the types at a path; ``positions`` counts array positions with dedicated types.
+    ``positions`` counts array positions with dedicated types.
     """
     container = None if not steps else "array" if steps[0] == ITEMS else "object"
     types = permitted(path, container) if path else None

@@ -8,7 +8,7 @@ _GLOB = re.compile(r"[*?\[]")
 
 
 def is_glob(name: str) -> bool:
-    """Return whether it contains ``*``, ``?`` or ``[``."""
+    """Whether it contains ``*``, ``?`` or ``[``."""
     return _GLOB.search(name) is not None
 
 
@@ -18,7 +18,7 @@ def literal_beginning(name: str) -> str:
 
 
 def may_match_beginning(entry: str, beginning: str) -> bool:
-    """Return whether an entry may match a name with this prefix."""
+    """Whether an entry may match a name with this prefix."""
     tool = entry.partition("(")[0]
     literal = literal_beginning(tool)
     return literal.startswith(beginning) or (is_glob(tool) and beginning.startswith(literal))

@@ -122,7 +122,7 @@ def _wrong_pattern(value: Any) -> Iterator[str]:
 
 
 def is_json(value: Any) -> bool:
-    """Return whether a value has JSON types, finite numbers and valid Unicode only."""
+    """Whether a value has JSON types, finite numbers and valid Unicode only."""
     try:
         json.dumps(value, allow_nan=False)
         jsonschema_rs.is_valid({"const": value}, value)

@@ -35,12 +35,12 @@ _HERE = re.compile(r"(?:\./)+(?=/)")
 
 
 def is_path_pattern(argument: str) -> bool:
-    """Return whether it has wildcards."""
+    """Whether it has wildcards."""
     return "*" in argument or "?" in argument
 
 
 def is_rooted(path: str) -> bool:
-    """Return whether a path is absolute or starts with ``..``."""
+    """Whether a path is absolute or starts with ``..``."""
     return _ROOTED.match(path) is not None
 
 
@@ -60,7 +60,7 @@ def check_path(argument: str) -> None:
 
 
 def grants_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
-    """Return whether a pattern of allow covers ``path``, which is relative to the root.
+    """Whether a pattern of allow covers ``path``, which is relative to the root.
 
     A single leading slash in ``pattern`` means the root.
     """
@@ -71,7 +71,7 @@ def grants_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
 
 
 def denies_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
-    """Return whether a pattern of deny covers a path or a folder above it, ignoring case.
+    """Whether a pattern of deny covers a path or a folder above it, ignoring case.
 
     All readings of the pattern count: a file system may map two spellings to one file.
     """
@@ -95,7 +95,7 @@ def _denied(pattern: str, roots: tuple[str, ...]) -> list[tuple[str, list[str]]]
 
 
 def is_outside(pattern: str, roots: tuple[str, ...], *, grants: bool) -> bool:
-    """Return whether nothing below the roots matches.
+    """Whether nothing below the roots matches.
 
     In allow (``grants``), a single leading slash does not make a pattern absolute.
     """
@@ -113,7 +113,7 @@ def is_outside(pattern: str, roots: tuple[str, ...], *, grants: bool) -> bool:
 
 
 def is_likely_outside(pattern: str, roots: tuple[str, ...]) -> bool:
-    """Return whether it probably is absolute: it starts with a folder above a root, or a rare one."""
+    """Whether it probably is absolute: it starts with a folder above a root, or a rare one."""
     if not pattern.startswith("/") or pattern.startswith("//"):
         return False
     first = pattern.split("/")[1]
@@ -207,13 +207,13 @@ def canonical_host(host: str) -> str | None:
 
 
 def grants_domain(pattern: str, host: str) -> bool:
-    """Subdomains only with ``*.``."""
+    """Subdomains match only with ``*.``."""
     if pattern.startswith(_SUBDOMAINS):
         return host.endswith(pattern[1:])
     return host == pattern
 
 
 def denies_domain(pattern: str, host: str) -> bool:
-    """Also covers subdomains."""
+    """A denied domain covers its subdomains."""
     domain = pattern.removeprefix(_SUBDOMAINS)
     return host == domain or host.endswith(f".{domain}")

@@ -174,8 +174,7 @@ _CODE: Final = _with_option(lambda wrapper: wrapper.code)
 class Place(NamedTuple):
     """A position in a list of words, by one reading of the words before it.
 
-    Attributes:
-        is_text: Whether the command may end before the words do.
+    ``is_text``: the command may end before the words do.
     """
 
     wrapper: Wrapper | None = None
@@ -189,12 +188,7 @@ AT_BEGIN: Final = frozenset([Place()])
 
 
 class Word(NamedTuple):
-    """A word, as far as it affects later positions.
-
-    Attributes:
-        valued: The wrappers for which its value may follow.
-        code: The wrappers for which the command follows.
-    """
+    """A word: the wrappers whose value (``valued``) or command (``code``) may follow."""
 
     is_option: bool = False
     is_assignment: bool = False
@@ -237,7 +231,7 @@ def places_after(places: frozenset[Place], word: Word) -> frozenset[Place]:
 
 @lru_cache(maxsize=1024)
 def begins_command(places: frozenset[Place]) -> bool | None:
-    """Return whether a command here may end before the words do; None if none starts."""
+    """Whether a command here may end before the words do; None if none starts."""
     return max((place.is_text for place in places if place.is_command), default=None)
 
 

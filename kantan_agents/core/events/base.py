@@ -50,7 +50,7 @@ class EventBase:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether a str is valid UTF-8 without Unicode line breaks."""
+    """Whether a str is valid UTF-8 without Unicode line breaks."""
     if text.isascii():  # JSON escapes the ASCII line breaks
         return True
     try:

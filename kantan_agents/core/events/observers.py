@@ -29,7 +29,7 @@ class WithRawEvents:
 
 @attrs.frozen
 class OnlyKinds:
-    """Events that no handler receives are not created."""
+    """A handler of some event classes; others are not created."""
 
     handler: Handler
     kinds: frozenset[type]

@@ -1,4 +1,4 @@
-"""Stages."""
+"""Stages, and the rules for ``call_next``."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class _CallNext:
         return self._before is not None
 
     def abandon(self) -> bool:
-        """Return whether a call outlived its stage."""
+        """Cancel a call that outlives its stage; return whether one did."""
         if not self._open:
             return False
         if self._task is None:
@@ -167,7 +167,7 @@ class _CallNext:
 
 
 class _Relay:
-    """Defers the call of a stage that calls ``call_next`` last."""
+    """Defers the call of a stage that calls ``call_next`` last until it has returned."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -28,7 +28,8 @@ def state_of(request: Request) -> PageState:
 def json_endpoint(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     """Turn a function that returns JSON data into an endpoint.
 
-    Errors of this library have status 404 for missing things and 400 otherwise.
+    Errors of this library become ``{"error": {"code", "message"}}``, with status 404 for missing things and
+    400 otherwise.
     """
 
     @functools.wraps(endpoint)

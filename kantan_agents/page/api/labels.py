@@ -29,7 +29,7 @@ Change = Callable[[Request, Mapping[str, Any]], Awaitable[Any]]
 
 
 class RefusedChange(Exception):  # noqa: N818 - a response, not an error of the library
-    """``code`` and ``details`` are for programs."""
+    """A change that was not made; ``code`` and ``details`` are for programs."""
 
     def __init__(self, status: HTTPStatus, code: str, message: str, **details: Any) -> None:
         super().__init__(message)

@@ -35,7 +35,7 @@ def count_of(query: QueryParams, name: str, default: int, most: int) -> int:
 
 
 def number_of(query: QueryParams, name: str) -> float | None:
-    """Finite."""
+    """A finite number, or None."""
     value = query.get(name)
     if not value:
         return None

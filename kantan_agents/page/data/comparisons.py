@@ -22,7 +22,7 @@ _MOST_CASES: Final = 2_000
 
 
 def comparison_list(store: TraceStore) -> dict[str, Any]:
-    """The latest first."""
+    """The latest evaluations and changed replays."""
     return {
         "evaluations": [_evaluation(one) for one in Evaluation.load_all(store)[:_MOST]],
         "experiments": [_experiment(one) for one in islice(Experiment.load_all(store), _MOST)],

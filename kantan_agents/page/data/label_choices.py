@@ -15,7 +15,7 @@ _MOST: Final = 100
 
 
 def label_choices(store: TraceStore, by: str | None) -> dict[str, Any]:
-    """The latest, with the number of results that wait for ``by``."""
+    """The latest evaluations, with the number of results that wait for ``by``."""
     found = Evaluation.load_all(store)
     return {
         "evaluations": [_evaluation(one, by) for one in found[:_MOST]],

@@ -40,7 +40,7 @@ PASSES: Final = 0.5
 
 _LONGEST: Final = 20_000
 _MOST: Final = 200
-"""The last ones."""
+"""Shown parts, the last ones."""
 
 
 @attrs.frozen
@@ -79,7 +79,7 @@ class Given:
 
 @attrs.frozen(slots=False)
 class WaitingResults:
-    """The secret creates their names."""
+    """The results of a sample; the secret creates their names."""
 
     evaluation: Evaluation
     asked: QueueRequest
@@ -93,7 +93,7 @@ class WaitingResults:
         return cls(evaluation, asked, secret)
 
     def next(self, skipped: Collection[str]) -> dict[str, Any]:
-        """At the end, return the agreement with the judge."""
+        """Return the next result, or at the end the agreement with the judge."""
         left = [row for row in self._drawn.results if row.number not in self._labelled]
         waiting = [row for row in left if self._name(row) not in skipped]
         for row in waiting:
@@ -185,7 +185,7 @@ class WaitingResults:
 
 
 def take_back(store: TraceStore, receipt: list[Any]) -> bool:
-    """Return whether the label was still stored."""
+    """Remove a label; return whether it was still stored."""
     number, trace_id, given, before = receipt
     # The label depends only on the number and the trace of its result.
     result = ResultRow(number, ("", "", "", 0), trace_id)

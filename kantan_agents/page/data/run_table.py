@@ -25,7 +25,7 @@ ON s.trace_id = t.id WHERE s.span_type = 'function' AND s.name IS NOT NULL"""  #
 
 
 def run_row(trace: TraceSummary) -> dict[str, Any]:
-    """Return the start of its strings."""
+    """Return a run's facts, and the start of its strings."""
     metadata = trace.metadata
     return {
         "id": trace.trace_id,
