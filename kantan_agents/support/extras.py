@@ -52,7 +52,6 @@ class extra:  # noqa: N801 - reads as a statement
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Name the extra if an import has failed."""
         if isinstance(error, ImportError) and not isinstance(error, ExtraMissingError):
             raise _missing(self._name, str(error).partition("\n")[0]) from error
 

@@ -133,7 +133,6 @@ class _Check:
     is_scored: bool
 
     def __call__(self, evaluation: Evaluation, node: Any, function: Any) -> None:
-        """Fail the test, warn, or do nothing."""
         if evaluation.stopped is not None:
             raise evaluation.stopped
         results = evaluation.results

@@ -69,7 +69,6 @@ class PassRate:
         return high - self.cases
 
     def _interval(self, cases: int) -> Interval:
-        """For so many cases with the same rate and dependence."""
         worth = self.effective * cases / self.cases
         return exact_bounds(self.rate * worth, worth)
 

@@ -207,7 +207,6 @@ def _completion_chunks(
 
 
 def _chat_message(reply: Reply) -> tuple[str | None, str | None, list[ScriptedToolCall]]:
-    """In this API's order."""
     if reply.events is not None:
         raise NotSendableError("exact stream events are those of the Responses API")
     if not reply.items:

@@ -14,7 +14,7 @@ NON_OBJECT = "they are not a JSON object"
 # JSON parsers disagree about half a surrogate pair.
 _MAYBE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 MARKED_HALF = "\\u{d"
-"""Half a surrogate pair; no parser accepts it, see ``models/whole_text.py``."""
+"""Start of half a surrogate pair; no parser accepts it, see ``models/whole_text.py``."""
 _NOT_UNICODE = "a text in them is not valid Unicode"
 
 

@@ -15,13 +15,13 @@ from kantan_agents.tool_rules.rules import NO_RULES, ToolRules
 BASE = "base"
 EXPLICIT = "explicit"
 DEFINITION = "definition"
-"""From the tool lists of a subagent file."""
+"""The limit from the tool lists of a subagent file."""
 
 
 DELEGATION = "delegation"
-"""Also the prefix of inherited limits."""
+"""The limit that a delegation sets; prefix of inherited limits."""
 USER = "user"
-"""For users' slash commands."""
+"""The layer of the rules for users' slash commands."""
 
 
 def merge(*layers: ToolRules) -> ToolRules:

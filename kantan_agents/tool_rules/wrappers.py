@@ -157,7 +157,6 @@ _NO_WRAPPERS: Final[frozenset[Wrapper]] = frozenset()
 
 
 def _with_option(options: Callable[[Wrapper], tuple[str, ...]]) -> dict[str, frozenset[Wrapper]]:
-    """Return the wrappers by option; long ones may be abbreviated."""
     found: dict[str, frozenset[Wrapper]] = {}
     for wrapper in (*WRAPPERS, GIT):
         for option in options(wrapper):

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 import attrs
 
 Outcome = Literal["finished", "failed", "cancelled"]
+"""How a stage, a model call or a tool call ended."""
 
 
 @attrs.frozen(kw_only=True)

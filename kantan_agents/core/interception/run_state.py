@@ -9,10 +9,10 @@ from typing import Any, Protocol
 from kantan_agents.core.pipeline import Run
 
 active_agent: ContextVar[str | None] = ContextVar("kantan_agents_active_agent", default=None)
-"""Set when the SDK lists the agent's tools."""
+"""Name of the agent whose turn it is, set when the SDK lists its tools."""
 
 active_sdk_agent: ContextVar[Any] = ContextVar("kantan_agents_active_sdk_agent", default=None)
-"""Set like ``active_agent``."""
+"""The SDK's agent whose turn it is, set like ``active_agent``."""
 
 _PENDING = object()
 _REDACTORS = object()

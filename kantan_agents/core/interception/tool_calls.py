@@ -23,6 +23,7 @@ from kantan_agents.errors import code_of
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts
 
 current_tool_call: ContextVar[ToolCall | None] = ContextVar("kantan_agents_current_tool_call", default=None)
+"""The tool call this task is in."""
 
 _checked_call: ContextVar[ToolCall | None] = ContextVar("kantan_agents_checked_call", default=None)
 """The tool call whose rules this task checks."""

@@ -197,4 +197,4 @@ def loggable(error: BaseException, text: str | None = None) -> str:
 
 
 current_run: ContextVar[Run | None] = ContextVar("kantan_agents_current_run", default=None)
-"""For the SDK's callbacks."""
+"""The run of the current task, for the SDK's callbacks."""

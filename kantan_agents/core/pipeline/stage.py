@@ -89,7 +89,6 @@ def _is_observed(run: Run) -> bool:
 
 
 async def _observed(run: Run, name: str, stage: Stage, call_next: Next) -> None:
-    """Run a stage between its two events."""
     events = cast("Emitter", run.events)
     watch = Stopwatch()
     error: BaseException | None = None

@@ -59,7 +59,6 @@ def _run_view(trace: StoredTrace, scores: Sequence[Mapping[str, Any]], prices: P
 
 
 def _cost(trace: StoredTrace, prices: Prices) -> float | None:
-    """None if the cost of a call is unknown."""
     costs = [cost_of(call, prices) for call in trace.model_calls]
     known = [cost for cost in costs if cost is not None]
     # The tokens of a call without a record are in the spans only.
