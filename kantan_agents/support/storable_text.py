@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def whole_text(text: str) -> str:
-    """Replace half a pair with U+FFFD."""
+    """Join surrogate pairs, and replace half a pair with U+FFFD."""
     try:
         text.isascii() or text.encode()
     except UnicodeEncodeError:

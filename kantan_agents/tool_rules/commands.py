@@ -142,7 +142,7 @@ def _unquoted(found: re.Match[str]) -> str:
 
 
 def without_quotes(text: str) -> str:
-    """Also without backslashes and line continuations."""
+    """Remove quotes, backslashes and line continuations."""
     text = _DOLLAR_OF_QUOTE.sub("", _CONTINUED.sub("", text))  # `$'push'` and `$"push"` are quotes too
     return text.replace("'", "").replace('"', "").replace("\\", "")
 
