@@ -1,4 +1,4 @@
-"""Answers of models as output items with a finish reason.
+"""Answers of models as output items.
 
 Spans have items, text, a message or, for streamed chat completions, a whole response. All readers of spans
 use this module.
@@ -12,13 +12,12 @@ from typing import Any, Final, Literal
 from kantan_agents.core.items import CALLS_FOR_SDK, get, is_answer, is_message
 
 FinishReason = Literal["stop", "tool_call", "length", "content_filter"]
-"""Finish reasons in OpenTelemetry's vocabulary."""
+"""In OpenTelemetry's vocabulary."""
 
 CUT_OFF: Final = ("length", "content_filter")
-"""Finish reasons that are not the model's decision."""
+"""Not the model's decision."""
 
 CUT_SPAN: Final = "answer_cut_off"
-"""Name of a cut-off answer's ``custom`` span and warning."""
 
 _INCOMPLETE: Final = "incomplete"
 _MARKED: Final = ("message", "reasoning", "function_call")
@@ -39,12 +38,12 @@ _REASONS: Final[Mapping[str, FinishReason]] = {
 
 
 def why_cut_off(said: Any) -> FinishReason | None:
-    """Return why an answer was cut off, for a provider's finish reason such as ``"MAX_TOKENS"``."""
+    """Translate a provider's finish reason, such as ``"MAX_TOKENS"``."""
     return _REASONS.get(said.lower()) if isinstance(said, str) else None
 
 
 def finish_reason_of(items: Iterable[Any]) -> FinishReason:
-    """Return the finish reason of output items."""
+    """Return the finish reason."""
     found: FinishReason = "stop"
     for item in items:
         kind = get(item, "type")
@@ -56,7 +55,7 @@ def finish_reason_of(items: Iterable[Any]) -> FinishReason:
 
 
 def last_marked(items: Sequence[Any]) -> int | None:
-    """Return the index of the item whose ``status`` marks a cut-off, if any."""
+    """Return the index of a cut-off item, if any."""
     places = (place for place in reversed(range(len(items))) if get(items[place], "type") in _MARKED)
     return next(places, None)
 
@@ -99,7 +98,6 @@ def _items_of(one: Any) -> list[Any]:
 
 
 def _ended(items: list[Any], said: Any) -> list[Any]:
-    """Mark the last item if the answer was cut off."""
     if why_cut_off(said) is None or finish_reason_of(items) == "length":
         return items
     place = last_marked(items)
@@ -143,7 +141,7 @@ def _text(text: str) -> dict[str, Any]:
 
 
 def is_item(item: Any) -> bool:
-    """Return whether this is a conversation item."""
+    """Whether this is a conversation item."""
     if not isinstance(item, Mapping):
         return False
     return "role" in item if is_message(item) else isinstance(item["type"], str)

@@ -17,7 +17,7 @@ Undo = Callable[[], None]
 _ABSENT: Any = object()
 
 PERMISSIONS: Final = ("tool_rules", "user_rules")
-"""The keys of permissions: rules for models and for users."""
+"""For models and for users."""
 
 RESERVED_KEYS: Final = (*PERMISSIONS, "result", "history")
 """Keys that only the library and the caller's own code may write.
@@ -27,7 +27,7 @@ Code that writes foreign data (of a subagent file, a model, a middleware) checks
 
 
 def is_reserved(key: object) -> bool:
-    """Return whether ``key`` is reserved, or resembles a permission key (``userRules``)."""
+    """Whether ``key`` is reserved, or resembles a permission key (``userRules``)."""
     return isinstance(key, str) and (key in RESERVED_KEYS or meant_permission(key) is not None)
 
 
@@ -38,7 +38,7 @@ def meant_permission(key: str) -> str | None:
 
 
 def reserved_in(keys: Iterable[object]) -> list[str]:
-    """Return the reserved keys among ``keys``, sorted."""
+    """Return reserved keys, sorted."""
     return sorted(key for key in keys if isinstance(key, str) and is_reserved(key))
 
 
@@ -48,14 +48,14 @@ def _folded(key: str) -> str:
 
 
 def check_context(context: object) -> Context:
-    """Return ``context`` if it is a dict, else raise E5."""
+    """E5 unless it is a dict."""
     if not isinstance(context, dict):
         raise ContextTypeError(got=type(context).__name__)
     return context
 
 
 def check_history(history: object) -> list[Any]:
-    """Return ``history`` if it is a list, else raise E6."""
+    """E6 unless it is a list."""
     if not isinstance(history, list):
         raise HistoryTypeError(got=type(history).__name__)
     return history
@@ -97,11 +97,7 @@ def store(context: Context, key: str, value: Any) -> Undo:
 
 
 def append_history(history: list[Any], entries: list[dict[str, str]], limit: int) -> Undo:
-    """Append ``entries``, retain the latest ``limit``; return an undo (spec 10.2).
-
-    Their shape is ``{"role": "user"
-     "assistant", "text": str}``.
-    """
+    """Append ``{"role", "text"}`` entries, retain ``limit``; return an undo (spec 10.2)."""
     history.extend(entries)
     dropped = history[: max(0, len(history) - limit)]
     del history[: len(dropped)]

@@ -1,4 +1,4 @@
-"""Kinds and text of conversation items: dicts or objects of the OpenAI client.
+"""Kinds and text of conversation items.
 
 Add a new kind of tool call here, with the kind of its result.
 """
@@ -23,7 +23,7 @@ CALL_OF: Final[Mapping[str, str]] = {
 """Item types of results, each with the type of its call."""
 
 IN_ANSWER: Final = frozenset({"tool_search_output", "program_output"})
-"""Result types in a model's answer: the provider itself may run these calls."""
+"""The provider itself may run these calls."""
 
 CALLS_FOR_SDK: Final = frozenset(call for result, call in CALL_OF.items() if result not in IN_ANSWER)
 """Call types that the SDK handles: tools, handoffs, approvals."""
@@ -33,32 +33,32 @@ NAMED_CALLS: Final = ("function_call", "custom_tool_call")
 
 
 def get(item: Any, name: str) -> Any:
-    """Return a field of a dict or pydantic model, or None."""
+    """Return a field; None if missing."""
     return item.get(name) if isinstance(item, dict) else getattr(item, name, None)
 
 
 def is_call(item: Any) -> bool:
-    """Return whether an item calls a function tool."""
+    """Whether an item calls a function tool."""
     return bool(get(item, "type") == "function_call")
 
 
 def is_result(item: Any) -> bool:
-    """Return whether an item is a tool's result."""
+    """Whether an item is a tool's result."""
     return bool(get(item, "type") == "function_call_output")
 
 
 def is_message(item: Any) -> bool:
-    """Return whether an item is a message, with or without a type."""
+    """Whether an item is a message, with or without a type."""
     return get(item, "type") in (None, "message")
 
 
 def is_answer(item: Any) -> bool:
-    """Return whether an item is a model's message."""
+    """Whether an item is a model's message."""
     return is_message(item) and get(item, "role") == "assistant"
 
 
 def is_reasoning(item: Any) -> bool:
-    """Return whether an item is a model's reasoning."""
+    """Whether an item is a model's reasoning."""
     return bool(get(item, "type") == "reasoning")
 
 

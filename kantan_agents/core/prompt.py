@@ -13,7 +13,7 @@ from kantan_agents.support.arguments import checked_bool
 
 
 def hash_text(text: str) -> str:
-    """Return the SHA-256 of ``text`` in UTF-8 as 64 hexadecimal digits (spec 3.2)."""
+    """SHA-256 of UTF-8 as 64 hexadecimal digits (spec 3.2)."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -20,7 +20,7 @@ from kantan_agents.support.log import get_logger
 from kantan_agents.support.nearest import near_keys, nearest
 
 KEY_VARIABLE = "KANTAN_AGENTS_KEY"
-"""The key that signs paused runs; no template reads it."""
+"""It signs paused runs; no template reads it."""
 
 # Paths contain no braces, so the scan is linear.
 _MARKER = re.compile(r"\{\{\s*\$(ctx|env)(?:\.([^{}]*)|\s*)\}\}")
@@ -63,7 +63,7 @@ class Marker:
             raise RenderError(expression=self.expression, reason=reason) from error
 
     def problem(self, context: Mapping[str, Any], allow_env: bool) -> str | None:
-        """Return why the value is missing, with the nearest name."""
+        """Return why the value is missing."""
         if self.source == "env":
             if self.path.upper() == KEY_VARIABLE:
                 return "this variable is never readable"
@@ -107,7 +107,7 @@ def _nearest(name: str, names: list[str]) -> str | None:
 
 
 def _warn_if_mistyped(marker: Marker, context: Mapping[str, Any]) -> None:
-    """Log once that a placeholder's key is almost an existing key; missing keys are allowed (spec 8.1)."""
+    """Log once that a key is almost an existing one; missing keys are allowed (spec 8.1)."""
     if marker in _warned or (stop := _stop(context, marker.path)) is None:
         return
     value, segment, place = stop
@@ -178,7 +178,7 @@ def values_read(text: str, context: Mapping[str, Any]) -> dict[str, Any]:
 def render_strictly(
     text: str, context: Mapping[str, Any] | None, allow_env: bool = False, *, prompt: str = "the text"
 ) -> str:
-    """Like ``render_template``, but raise E48 for a placeholder without a value."""
+    """Raise E48 for a placeholder without a value."""
     values = context if context is not None else {}
     for part in compile_template(text):
         if isinstance(part, str):
@@ -197,7 +197,7 @@ def render_template(text: str, context: Mapping[str, Any] | None, allow_env: boo
     """Fill the placeholders of ``text``; the default renderer of an Agent (spec 8.1).
 
     ``{{ $ctx.a.b.0 }}`` follows mapping keys and list indexes; ``{{ $env.NAME }}`` needs ``allow_env``, or is
-    empty. Other braces stay. E77 if reading or converting a value fails.
+    empty. E77 if reading or converting a value fails.
     """
     parts = compile_template(text)
     if len(parts) == 1 and isinstance(parts[0], str):

@@ -13,11 +13,10 @@ TOKENS: Final = ("input_tokens", "output_tokens", "total_tokens")
 NO_USAGE: Final[Mapping[str, int]] = dict.fromkeys(
     ("requests", *TOKENS, "cached_tokens", "reasoning_tokens"), 0
 )
-"""All numbers of a usage, with their defaults."""
 
 
 def usage_numbers(usage: Any) -> dict[str, int]:
-    """Return the SDK's usage as numbers, without zero details."""
+    """Return usage without zero details."""
     # In every run's path: one function, without a loop.
     numbers = {
         "requests": usage.requests,
@@ -35,13 +34,13 @@ def usage_numbers(usage: Any) -> dict[str, int]:
 
 
 def tokens_of(counted: Any) -> tuple[int, int]:
-    """Return input and output tokens of ``counted.usage`` or ``counted["usage"]``; 0 if missing."""
+    """Return input and output tokens; 0 if missing."""
     usage = get(counted, "usage") or {}
     return max(0, whole_number(usage.get("input_tokens"))), max(0, whole_number(usage.get("output_tokens")))
 
 
 def used_tokens(usages: Iterable[Any]) -> dict[str, int]:
-    """Sum tokens of model calls by kind."""
+    """Sum tokens by kind."""
     given, answered, total = 0, 0, 0
     for usage in usages:
         if isinstance(usage, dict):
@@ -53,7 +52,7 @@ def used_tokens(usages: Iterable[Any]) -> dict[str, int]:
 
 
 def whole_number(value: Any) -> int:
-    """Return a recorded count as an int; 0 if invalid."""
+    """Return a recorded count; 0 if invalid."""
     if type(value) is int:  # almost all are, and a search has many
         return value
     if isinstance(value, float):

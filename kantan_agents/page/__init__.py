@@ -1,4 +1,4 @@
-"""Shows a trace database in a browser, on your machine: runs, prompts, comparisons and labels."""
+"""Shows a trace database in a browser."""
 
 from __future__ import annotations
 

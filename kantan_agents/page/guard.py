@@ -33,7 +33,6 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""The headers of every response."""
 
 _OTHER_HOST: Final = "refused: this page has another host name; traces_app(hosts=[...]) gives it one"
 _OTHER_SITE: Final = "refused: the request comes from another site"

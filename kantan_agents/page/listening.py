@@ -1,4 +1,4 @@
-"""The page's socket, host names and URL."""
+"""The page's socket."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class ListeningPlace:
 
     @property
     def address(self) -> str:
-        """The URL of the page, such as ``http://127.0.0.1:4711/``."""
+        """Such as ``http://127.0.0.1:4711/``."""
         # A socket on all addresses has no specific one.
         host = (socket.gethostname() if is_remote(self.host) else LOOPBACK) if self._is_any else self.host
         return f"http://{self._netloc(host)}/"
 
     def address_for(self, token: str, trace_id: str | None) -> str:
-        """The URL to open, optionally of a run."""
+        """The URL to open."""
         run = "" if trace_id is None else f"#/run/{quote(trace_id, safe='')}"
         return f"{self.address}?token={quote(token, safe='')}{run}"
 
     @property
     def hosts(self) -> frozenset[str] | None:
-        """Accepted values of ``Host``; None on all addresses of the machine, whose names are unknown.
+        """Return accepted values of ``Host``; None on all addresses, whose names are unknown.
 
         A token is required, and a browser sends its cookie only to the name that set it.
         """
@@ -64,7 +64,7 @@ class ListeningPlace:
 
 
 def listen(host: str, port: int) -> ListeningPlace:
-    """Listen on a port, 0 for a free one; E75 if that is impossible."""
+    """Port 0 is a free one; E75 if that is impossible."""
     if not 0 <= port <= _MOST_PORTS:
         raise InvalidOptionError(option="--port", reason=f"must be from 1 to {_MOST_PORTS:,}, not {port}")
     try:

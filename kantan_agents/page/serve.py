@@ -31,10 +31,7 @@ _USED: Final = (
 
 
 def local_app(state: PageState, place: ListeningPlace, token: str, ticket: str | None = None) -> Starlette:
-    """Return the page for a socket.
-
-    Requests need the token, or once the ticket; other host names are rejected.
-    """
+    """Return the page; requests need the token, or once the ticket, and an accepted host name."""
     return guarded_app(
         state,
         Middleware(
@@ -69,10 +66,9 @@ async def _everybody(_: HTTPConnection) -> bool:
 class TokenGate:
     """Middleware that rejects requests without a token.
 
-    A program sends it as ``Authorization: Bearer``. A person opens the page once with ``?token=``; the
-    browser gets a cookie and a URL without the token, so that it is neither in the history nor in
-    screenshots. The cookie is random, ends with the process, and does not reveal the token. A browser sends
-    it to all ports of a host, so two pages need two names.
+    A person opens the page once with ``?token=``; the browser gets a cookie and a URL without the token, so
+    that it is neither in the history nor in screenshots. The cookie is random, ends with the process, and
+    does not reveal the token. A browser sends it to all ports of a host, so two pages need two names.
 
     The ticket is accepted once. It may be in the command line of a browser, which others can see: if someone
     uses it first, the browser is rejected, so the user notices.

@@ -1,4 +1,4 @@
-"""The state that all requests share."""
+"""Shared by all requests."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class StoreToCome(TraceStore):
 
 
 def store_at(place: str | os.PathLike[str]) -> TraceStore:
-    """Open a database, which may be created later; E60 for another file."""
+    """The database may be created later; E60 for another file."""
     try:
         return TraceStore(place)
     except TraceDatabaseError:

@@ -1,1 +1,1 @@
-"""Shared by three or more packages: checked arguments, secrets in text, private files, waiting, loggers."""
+"""Shared by three or more packages."""

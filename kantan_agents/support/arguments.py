@@ -1,4 +1,4 @@
-"""Checks arguments of the public API."""
+"""Checks public arguments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def checked_number(option: str, value: Any, *, above_zero: bool = False) -> floa
 
 
 def checked_scale(option: str, value: Any) -> tuple[float, float]:
-    """Return the lowest and the highest score; E75 unless they are finite and in order."""
+    """E75 unless both are finite and in order."""
     ends = value if isinstance(value, (tuple, list)) else ()
     are_numbers = all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends)
     if are_numbers and len(ends) == 2 and -_HUGE < ends[0] < ends[1] < _HUGE:  # noqa: PLR2004 - both ends

@@ -9,16 +9,12 @@ from pathlib import Path
 
 
 def data_folder() -> Path:
-    """The folder need not exist.
-
-    Raises:
-        RuntimeError: The user has no home folder.
-    """
+    """The folder need not exist; RuntimeError without a home folder."""
     return _of_user() / "kantan-agents"
 
 
 def data_folder_near(root: str) -> str | None:
-    """Return the folder if it is below a root, or the root in it. No path has links.
+    """Return the folder if it is below a root, or the root in it.
 
     A missing one is created, so that neither a tool nor a command can create it.
     """

@@ -1,4 +1,4 @@
-"""The extras of this package, and the error if one is missing."""
+"""The extras of this package."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kantan_agents.errors import (
 
 @attrs.frozen
 class Extra:
-    """An extra: its feature, the importable modules, and the error."""
+    """An extra: its feature, modules and error."""
 
     feature: str
     modules: tuple[str, ...]
@@ -41,14 +41,7 @@ EXTRAS: Final[Mapping[str, Extra]] = {
 
 
 class extra:  # noqa: N801 - reads as a statement
-    """A block whose imports need an extra; a failed import names it.
-
-        with extra("postgres"):
-            import psycopg
-
-    Raises:
-        ExtraMissingError: E198, or E124, E130, E140, an import in the block has failed.
-    """
+    """A block whose imports need an extra; a failed import raises an error that names it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -59,7 +52,6 @@ class extra:  # noqa: N801 - reads as a statement
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Name the extra if an import has failed."""
         if isinstance(error, ImportError) and not isinstance(error, ExtraMissingError):
             raise _missing(self._name, str(error).partition("\n")[0]) from error
 

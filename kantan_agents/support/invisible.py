@@ -1,4 +1,4 @@
-"""Invisible characters, which can hide text or make it look like another.
+"""Invisible characters.
 
 A test compares ``javascript()`` with ``page/static/lib/invisible.js``.
 """
@@ -33,7 +33,6 @@ INVISIBLE: Final = (
     "1D173-1D17A",  # layout of music
     "E0000-E0FFF",  # tags, which spell ASCII, and variation selectors
 )
-"""Code points that no font renders: default ignorables, formats, controls and separators."""
 
 JOINERS: Final = ("200C-200D", "FE0E-FE0F")
 """Emoji and words of some scripts need these."""
@@ -45,7 +44,7 @@ EMOJI: Final = (
 """Variation selectors and joiners combine these into emoji."""
 
 JOINED: Final = ("0620-08FF", "0900-0DFF", "1000-109F", "1780-17B3", "17B6-17FF", "1820-18AA")
-"""Letters of scripts in which joiners change the rendering, such as Arabic and Devanagari."""
+"""Scripts in which joiners change the rendering, such as Arabic."""
 
 
 def _class(ranges: tuple[str, ...], form: str) -> str:
@@ -53,7 +52,7 @@ def _class(ranges: tuple[str, ...], form: str) -> str:
 
 
 def _pattern(form: str) -> str:
-    """Return the pattern of characters that are shown by code; ``form`` formats a code.
+    """Return the pattern of characters that are shown by code.
 
     A joiner is not shown where it has an effect. Two in a row, or one elsewhere, have none.
     """
@@ -83,8 +82,8 @@ _UNDECIDED: Final = re.compile("[\r\u200c\u200d\ufe0f]\\Z")
 def by_code(text: str, *, strict: bool = False) -> str:
     """Show each invisible character as its code, such as ``[U+202E]``.
 
-    With ``strict``, for text on which the user bases a decision, joiners that emoji and words need are shown
-    too, and unassigned and private-use characters, which fonts may lack.
+    ``strict`` is for text on which the user bases a decision: it also shows joiners that emoji and words
+    need, and unassigned and private-use characters, which fonts may lack.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -97,7 +96,7 @@ def by_code(text: str, *, strict: bool = False) -> str:
 
 
 def without_invisible(text: str) -> tuple[str, int]:
-    """Return the rest, and the number of invisible characters."""
+    """Also return the number of removed characters."""
     return SHOWN_BY_CODE.subn("", text.replace("\r\n", "\n"))
 
 

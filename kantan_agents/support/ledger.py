@@ -1,4 +1,4 @@
-"""``Ledger``: used and reserved amounts with limits."""
+"""``Ledger``: amounts with limits."""
 
 from __future__ import annotations
 
@@ -26,16 +26,13 @@ class LimitReachedError(Exception):
 
 @attrs.frozen(eq=False)
 class Reservation:
-    """The reserved amounts of a call."""
+    """A call's reserved amounts."""
 
     amounts: Mapping[str, float] = attrs.field(factory=dict)
 
 
 class Ledger:
-    """Enforces limits by reservation. Thread-safe.
-
-    Missing limits and None are unlimited.
-    """
+    """Thread-safe. Missing limits and None are unlimited."""
 
     def __init__(self, limits: Amounts) -> None:
         self.limits: Mapping[str, float] = {name: most for name, most in limits.items() if most is not None}
@@ -81,8 +78,8 @@ class Ledger:
     ) -> Reservation:
         """Reserve amounts, or raise ``LimitReachedError`` without a change.
 
-        An amount of None is allowed while anything is left, and reserves the ``assumed`` amount, 0 if
-        missing. The new reservation replaces ``instead_of``.
+        None is allowed while anything is left, and reserves the ``assumed`` amount. The new reservation
+        replaces ``instead_of``.
         """
         with self._lock:
             for name, more in wanted.items():
@@ -116,13 +113,13 @@ class Ledger:
             self._used = {}
 
     def learn(self, kind: Hashable, used: Amounts) -> None:
-        """Record the amounts of one call of a kind."""
+        """Record the amounts of one call."""
         with self._lock:
             before = self._largest.get(kind, _NOTHING)
             self._largest[kind] = {name: max(before.get(name, 0), more or 0) for name, more in used.items()}
 
     def largest(self, kind: Hashable) -> Mapping[str, float] | None:
-        """Return the maximum of each amount of one call of a kind."""
+        """Return the maximum of each amount."""
         return self._largest.get(kind)
 
     def _taken(self, name: str, without: Reservation | None = None) -> float:

@@ -1,4 +1,4 @@
-"""The library's loggers: structlog on top of ``logging``.
+"""The library's loggers.
 
 They are silent without the application's logging configuration. structlog is imported on first use: the
 import takes half as long as a list of traces, which logs nothing.
@@ -25,8 +25,6 @@ def _rename_taken(_: Any, __: str, values: MutableMapping[str, Any]) -> MutableM
 
 
 class _Logger:
-    """Creates the structlog logger on first use."""
-
     _made: structlog.stdlib.BoundLogger | None = None
 
     def __init__(self, name: str) -> None:
@@ -41,9 +39,8 @@ class _Logger:
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
     """Return the logger ``kantan_agents.<package>``.
 
-    Values become attributes of the log record; a key that collides with a standard attribute gets a trailing
-    ``_``. The processors are fixed, because structlog's global configuration belongs to the application, and
-    its default prints.
+    A key that collides with an attribute of the log record gets a trailing ``_``. The processors are fixed,
+    because structlog's global configuration belongs to the application, and its default prints.
     """
     return cast("structlog.stdlib.BoundLogger", _Logger(name))
 

@@ -1,4 +1,4 @@
-"""Finds the name that the user probably meant."""
+"""Finds similar names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 def near_keys(keys: Iterable[Any], reserved: str) -> list[str]:
-    """Return keys that differ only by one letter, by case, or by ``-`` and ``_``."""
+    """Return keys that differ by one letter, by case, or by ``-`` and ``_``."""
     return [key for key in keys if isinstance(key, str) and _is_near(key, reserved)]
 
 
@@ -35,7 +35,6 @@ def _is_near(key: str, reserved: str) -> bool:
 
 
 def _is_one_edit_away(one: str, other: str) -> bool:
-    """One insertion, deletion, replacement or swap of neighbors."""
     short, long = sorted((one, other), key=len)
     while short and short[0] == long[0]:
         short, long = short[1:], long[1:]
@@ -47,8 +46,7 @@ def _is_one_edit_away(one: str, other: str) -> bool:
 def most_similar(text: str, others: Sequence[str], limit: int, least: float = 0.0) -> list[int]:
     """Return the indexes of the most similar strings, in order.
 
-    Similarity is 2 * LCS / (sum of lengths), with the length of the longest common subsequence: 1 for equal
-    strings, even if empty. Equally similar strings stay in order.
+    Similarity is 2 * LCS / (sum of lengths); LCS is the longest common subsequence.
     """
     count_common, length = common_letters_with(text), len(text)
     without_letters = str.maketrans("", "", text)
@@ -70,7 +68,7 @@ def most_similar(text: str, others: Sequence[str], limit: int, least: float = 0.
 
 
 def common_letters_with(text: str) -> Callable[[str], int]:
-    """Return a function: the length of the longest common subsequence with another string.
+    """Return a function: the length of the longest common subsequence.
 
     Each position of ``text`` is a bit of an integer (Hyyrö, "Bit-parallel LCS-length computation revisited",
     2004).

@@ -1,4 +1,4 @@
-"""``changes_noted``: notified of changes by tools, as for a chat that can undo them."""
+"""Notifies of changes by tools."""
 
 from __future__ import annotations
 
@@ -17,11 +17,7 @@ class ChangeNotes(Protocol):
     def file_changes(
         self, root: str, parts: tuple[str, ...], folder: int, before: os.stat_result | None, data: bytes
     ) -> None:
-        """A file is about to get new content.
-
-        ``parts`` are the names from the root, which has no symbolic links, to the file in ``folder``, a
-        descriptor. ``before`` is None for a new file.
-        """
+        """A file is about to change; ``before`` is None for a new one."""
         ...
 
     def command_starts(self, command: str) -> None:

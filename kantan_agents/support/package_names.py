@@ -1,4 +1,4 @@
-"""Packages with lazy names (PEP 562), and callable packages."""
+"""Lazy names (PEP 562), and callable packages."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package that imports its modules on first use.
 
-    Importing a module of the package then does not import its neighbors, which may need the SDK. ``homes``
-    has the names in each module. A name whose extra is missing is a ``MissingName``.
+    Importing a module then does not import its neighbors, which may need the SDK.
     """
     home_of = {name: home for home, names in homes.items() for name in names}
 
@@ -74,8 +73,7 @@ class MissingName(type):
 def make_callable(package: str) -> None:
     """Make a package callable as the function in it that has its name.
 
-    Importing a package binds it to its name in the parent. ``from kantan_agents.lab import replay`` then
-    finds the package instead of the function.
+    ``from kantan_agents.lab import replay`` finds the package, because importing it binds it in the parent.
     """
     name = package.rpartition(".")[2]
 

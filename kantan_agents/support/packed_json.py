@@ -1,4 +1,4 @@
-"""``packed_json``: data as JSON, even with invalid Unicode."""
+"""Data as JSON, even with invalid Unicode."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from kantan_agents.support.private_files import open_private
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """A new file is for its owner only; an existing one keeps its mode, and after an error its content."""
+    """An existing file keeps its mode, and after an error its content."""
     part = path.parent / f".{secrets.token_hex(8)}.part"
     try:
         # In the same directory, so that it can be moved.

@@ -1,4 +1,4 @@
-"""Checks of a request's token, host name and origin."""
+"""Checks of requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_token(given: str, token: str) -> bool:
 
 
 def checked_token(token: str, option: str = "token") -> str:
-    """Return a usable token, or raise E75, whose message does not contain it."""
+    """The message of E75 does not contain the token."""
     if not isinstance(token, str):
         reason = f"must be a str, not {type(token).__name__}"
     elif len(token) < SHORTEST_TOKEN:
@@ -83,7 +83,7 @@ def _name_of(host: str) -> str | None:
 
 
 def has_one_host(values: Callable[[str], Sequence[str]], accepts: Callable[[str], bool] | None) -> bool:
-    """Two headers are rejected, because a proxy may use either of them."""
+    """Two headers are rejected, because a proxy may use either."""
     found = values("host")
     return accepts is None or (len(found) == 1 and accepts(found[0]))
 

@@ -13,6 +13,6 @@ def whole_text(text: str) -> str:
 
 
 def storable_text(text: str) -> str:
-    """As ``whole_text``, with U+2400 instead of a null character."""
+    """Also replace null characters with U+2400."""
     text = whole_text(text)
     return text.replace("\0", "\N{SYMBOL FOR NULL}") if "\0" in text else text

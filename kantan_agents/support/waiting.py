@@ -1,4 +1,4 @@
-"""Waits for tasks even if the waiting task is canceled."""
+"""Waits even if the waiting task is canceled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 async def wait_for_end(*tasks: asyncio.Task[Any]) -> None:
-    """Wait until all tasks have ended; only then raise a cancellation."""
+    """Raise a cancellation only after the end."""
     # Imported here, as below: commands without an event loop import this module too.
     import asyncio
 
@@ -29,7 +29,7 @@ async def wait_for_end(*tasks: asyncio.Task[Any]) -> None:
 
 
 async def run_to_end(function: Callable[[], object]) -> None:
-    """Call a function in a dedicated thread; raise a cancellation only after its end."""
+    """Call it in a dedicated thread; raise a cancellation only after its end."""
     import asyncio
 
     # Not one of the shared threads: in a busy service, they may all be taken.

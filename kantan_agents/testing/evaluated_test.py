@@ -1,4 +1,4 @@
-"""``evaluated``: turns an evaluation into a test."""
+"""``evaluated``: an evaluation as a test."""
 
 from __future__ import annotations
 
@@ -133,7 +133,6 @@ class _Check:
     is_scored: bool
 
     def __call__(self, evaluation: Evaluation, node: Any, function: Any) -> None:
-        """Fail the test, warn, or do nothing."""
         if evaluation.stopped is not None:
             raise evaluation.stopped
         results = evaluation.results
@@ -151,7 +150,6 @@ class _Check:
             warnings.warn_explicit(warning, UncertainPassRateWarning, code.co_filename, code.co_firstlineno)
 
     def _failing(self, results: tuple[CaseResult, ...]) -> list[str]:
-        """One line for each failing case, about its first failing run."""
         failing: dict[str, list[CaseResult]] = {}
         for one in results:
             if passes(one, self.threshold, is_scored=self.is_scored) is False:

@@ -1,4 +1,4 @@
-"""Failures of a model call, as errors of the client and as HTTP replies."""
+"""Failures of a model call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fails(reply: Reply) -> bool:
 
 
 def error_of(reply: Reply, where: str) -> Exception:
-    """Return the OpenAI client's error for a failure, without HTTP."""
+    """Return the client's error, without HTTP."""
     if reply.error is not None:
         return reply.error
     if reply.status == OK:

@@ -1,4 +1,4 @@
-"""A model server on 127.0.0.1 that sends scripted replies over HTTP."""
+"""A model server on 127.0.0.1 that sends scripted replies."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _REPEATED = "x-stainless-retry-count"  # OpenAI client: how often it has sent th
 _GRACE_SECONDS = 1
 _POLL_SECONDS = 0.002
 _UNTIL_CONNECTED = 3
-"""Event loop iterations from accepting a connection to ``connection_made``."""
+"""Iterations from accepting a connection to ``connection_made``."""
 
 
 class OfflineServer:
@@ -218,7 +218,6 @@ class OfflineServer:
         return await resolve(step, recorded)
 
     def _abort(self, request: Request) -> None:
-        """Close a connection without a response."""
         client = request.client
         connections: list[Any] = (
             list(self._server.server_state.connections) if self._server is not None else []
@@ -287,7 +286,7 @@ class PromptServer(uvicorn.Server):
             await self._end.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Give open connections a second to finish."""
+        """Give connections a second to finish."""
         # asyncio does not close a connection that it accepts while its server closes: accept no more first.
         loop = asyncio.get_running_loop()
         for server in self.servers:

@@ -1,4 +1,4 @@
-"""``PassRate``: the fraction of passing cases."""
+"""The fraction of passing cases."""
 
 from __future__ import annotations
 
@@ -28,12 +28,7 @@ class PassRate:
     effective number of cases: with Wilson's, up to 1 of 5 sessions on a handful of cases would fail. If all
     cases must pass, one failing run is enough.
 
-    Attributes:
-        passed: A case that passes in one of two repeats is half a case.
-        cases: Number of cases that have passed or not.
-        independent: Number of cases, or conversations of several cases.
-        effective: The effective number of cases for the interval.
-        min_pass: The required rate.
+    A case that passes in one of two repeats is half a case; ``independent`` counts a conversation once.
     """
 
     passed: float
@@ -74,13 +69,12 @@ class PassRate:
         return high - self.cases
 
     def _interval(self, cases: int) -> Interval:
-        """For so many cases with the same rate and dependence."""
         worth = self.effective * cases / self.cases
         return exact_bounds(self.rate * worth, worth)
 
     @property
     def text(self) -> str:
-        """The rate, its interval, and the required rate."""
+        """Describe the rate."""
         low, high = self.interval
         passed = f"{self.passed:.10g} of {self.cases} cases pass"
         rate = f"{self.rate:.1%} (95% interval {low:.1%} to {high:.1%})"
@@ -122,10 +116,7 @@ def passes(result: CaseResult, threshold: float, *, is_scored: bool) -> bool | N
 
 
 def shortfall(score: Score, threshold: float) -> str | None:
-    """Describe an insufficient score.
-
-    A failed assertion in an evaluator is the score 0, with its message as the comment.
-    """
+    """Describe an insufficient score; a failed assertion in an evaluator is the score 0."""
     if is_failed_check(score):
         message = (score.error or "").partition(": ")[2].partition("\n")[0]
         return f"0, {message or 'an assertion has failed'}"

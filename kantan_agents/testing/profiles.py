@@ -1,7 +1,6 @@
-"""Profiles of providers for ``OfflineServer``.
+"""Profiles of providers.
 
-A profile rejects the requests that the provider rejects, and formats structured answers of the script (a dict
-or a pydantic object) as its models do. All others are sent unchanged.
+A profile rejects the requests that the provider rejects, and formats structured answers as its models do.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ _FINAL = "final_answer"
 
 
 def _format_type(body: Body) -> str | None:
-    """For either API."""
     requested = body.get("response_format") or (body.get("text") or {}).get("format") or {}
     return requested.get("type") if isinstance(requested, dict) else None
 
@@ -128,7 +126,6 @@ def _wrong_name(body: Body) -> Reply | None:
 
 
 def _names_of_tools(body: Body) -> Iterator[tuple[str, str]]:
-    """In either API, in its tools and its earlier calls."""
     found: list[tuple[str, Any]] = []
     for number, tool in enumerate(body.get("tools") or ()):
         inner = "function" in tool and isinstance(tool["function"], Mapping)
@@ -237,7 +234,7 @@ PROFILES: Mapping[str, Profile] = {
 
 
 def profile_named(profile: str | Profile | None) -> Profile | None:
-    """Return a profile by name; ValueError for an unknown one."""
+    """ValueError if unknown."""
     if profile is None or isinstance(profile, Profile):
         return profile
     try:

@@ -1,4 +1,4 @@
-"""Events in the examples of a property test."""
+"""Events in property tests."""
 
 from __future__ import annotations
 
@@ -36,8 +36,6 @@ _FAILED = default_tool_error_function(None, ValueError("\0")).split("\0")[0]  # 
 
 @attrs.define(eq=False)
 class _Example:
-    """The events of one example; ``outer`` contains it."""
-
     outer: _Example | None = None
     events: set[str] = attrs.field(factory=set)
     is_over: bool = False
@@ -45,8 +43,6 @@ class _Example:
 
 @attrs.define
 class _Counts:
-    """The events of all examples of a test."""
-
     examples: int = 0
     events: Counter[str] = attrs.field(factory=Counter)
     settings: settings | None = None
@@ -199,7 +195,6 @@ class expect_events:  # noqa: N801 - a decorator
 
 
 def _counted(inner: Callable[..., Any], running: list[_Counts]) -> Callable[..., Any]:
-    """Counts the events of an example if it succeeds."""
     if inspect.iscoroutinefunction(inner):
 
         @functools.wraps(inner)

@@ -1,4 +1,4 @@
-"""The pytest plugin: ``replayed``, ``--update-recordings``, and pass rates.
+"""The pytest plugin.
 
 pytest imports this module in every session, so it imports the library only when the fixture is used.
 """
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 UPDATE = "--update-recordings"
 PASS_RATE = "kantan_agents_pass_rate"  # noqa: S105 - not a secret
-"""``evaluated`` stores the pass rate in this property of a report."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -105,7 +104,7 @@ def replayed(pytestconfig: pytest.Config) -> Replayed:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Show pass rates; pytest-xdist sends them with the reports."""
+    """pytest-xdist sends pass rates with the reports."""
     lines = [
         f"{report.nodeid}: {value}"
         for outcome in ("passed", "failed")

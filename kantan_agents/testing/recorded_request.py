@@ -1,4 +1,4 @@
-"""A request to an ``OfflineServer``, for both APIs of OpenAI."""
+"""A request to an ``OfflineServer``."""
 
 from __future__ import annotations
 

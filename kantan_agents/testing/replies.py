@@ -1,4 +1,4 @@
-"""The replies of a script, and their parser."""
+"""Replies of a script."""
 
 from __future__ import annotations
 
@@ -98,7 +98,6 @@ class Reply:
 
 
 PartLike: TypeAlias = str | ScriptedToolCall | Mapping[str, Any] | openai.BaseModel
-"""A part of a list: the text, a tool call, or an output item of the SDK."""
 
 ReplyLike: TypeAlias = (
     str
@@ -134,7 +133,7 @@ ALLOWED = (
 
 
 def read_reply(value: object, where: str) -> Reply | ReplyFunction:
-    """Parse a value of a script; E75 with the position for an invalid one."""
+    """E75 with the position for an invalid one."""
     match value:
         case Reply():
             return value
@@ -168,7 +167,7 @@ def is_step_fields(value: object) -> bool:
 
 
 def read_item(item: object, where: str) -> Any:
-    """A dict becomes the SDK's object that it describes."""
+    """A dict becomes the SDK's object."""
     if isinstance(item, openai.BaseModel):
         return item
     if isinstance(item, Mapping) and isinstance(item.get("type"), str):
@@ -285,7 +284,7 @@ def _not_a_part(value: object, where: str) -> InvalidScriptError:
 
 
 def texts_of(item: ResponseOutputMessage) -> tuple[str | None, str | None]:
-    """Return the text and the ``refusal`` of a message."""
+    """Return a message's text and ``refusal``."""
     texts = [part.text for part in item.content if part.type == "output_text"]
     refusals = [part.refusal for part in item.content if part.type == "refusal"]
     return "".join(texts) if texts else None, "".join(refusals) if refusals else None

@@ -1,4 +1,4 @@
-"""A whole script: a list of replies, or a function."""
+"""A whole script."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Script: TypeAlias = (
 
 
 def checked_script(script: object, name: str) -> Iterable[object]:
-    """E75 for a single reply or something else than an iterable."""
+    """E75 for a single reply or no iterable."""
     single = isinstance(script, (str, bytes, Mapping, Reply, ScriptedToolCall, Exception, pydantic.BaseModel))
     if isinstance(script, Iterable) and not single:
         return script
@@ -40,7 +40,7 @@ def checked_script(script: object, name: str) -> Iterable[object]:
 
 
 def read_script(script: object, name: str) -> list[Reply | ReplyFunction]:
-    """E75 with the position of the first invalid reply."""
+    """E75 with the first invalid reply's position."""
     replies = enumerate(checked_script(script, name))
     return [read_reply(value, f"{name}[{index}]") for index, value in replies]
 
@@ -51,7 +51,7 @@ def returned_by(name: str) -> str:
 
 
 async def resolve(step: Reply | ReplyFunction, call: Any) -> Reply:
-    """Return the reply of a step, which may be a sync or async function."""
+    """A step may be an async function."""
     while not isinstance(step, Reply):
         name = getattr(step, "__name__", type(step).__name__)
         answer = step(call)

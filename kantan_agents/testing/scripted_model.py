@@ -84,7 +84,7 @@ class ScriptedModel(StepModel):
                 yield event
 
     def _ask(self) -> None:
-        """Call the function of the script, unless added replies come first."""
+        """Added replies come first."""
         if self._answer is not None and not self.remaining_steps:
             super().extend([_asking(self._answer)])
 
@@ -125,7 +125,6 @@ def _delayed(step: ModelStep, seconds: float) -> ModelStep:
 
 
 def _answered(reply: Reply, *, streamed: bool) -> ModelStep | ModelResponse:
-    """Play the response of ``OfflineServer``."""
     if streamed:
         events = [_EVENT.validate_python(event) for event in response_events(reply, _NAME)]
         return ModelStep(stream_events=events)

@@ -36,7 +36,7 @@ def chunks(text: str, size: int = 16) -> list[str]:
 
 
 def response_body(reply: Reply, model: str, *, with_usage: bool = True) -> dict[str, Any]:
-    """The JSON body of ``POST /v1/responses``."""
+    """For ``POST /v1/responses``."""
     return {
         "id": f"resp_{uuid4().hex[:12]}",
         "object": "response",
@@ -53,7 +53,6 @@ def response_body(reply: Reply, model: str, *, with_usage: bool = True) -> dict[
 
 
 def _parts(reply: Reply) -> list[Any]:
-    """Strings, content parts, calls, and SDK items."""
     if reply.items:
         return list(reply.items)
     if reply.refusal is not None:
@@ -114,7 +113,7 @@ def _tokens(given: Usage | None) -> tuple[int, int, int, int]:
 
 
 def response_events(reply: Reply, model: str, *, with_usage: bool = True) -> Iterator[dict[str, Any]]:
-    """The events of a streamed ``POST /v1/responses``."""
+    """For a streamed ``POST /v1/responses``."""
     body = response_body(reply, model, with_usage=with_usage)
     number = 0
 
@@ -158,7 +157,7 @@ def response_events(reply: Reply, model: str, *, with_usage: bool = True) -> Ite
 
 
 def completion_body(reply: Reply, model: str, *, with_usage: bool = True) -> dict[str, Any]:
-    """The JSON body of ``POST /v1/chat/completions``, or ``NotSendableError``."""
+    """For ``POST /v1/chat/completions``, or ``NotSendableError``."""
     text, refusal, calls = _chat_message(reply)
     message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": refusal}
     if calls:
@@ -169,10 +168,9 @@ def completion_body(reply: Reply, model: str, *, with_usage: bool = True) -> dic
 
 
 def completion_events(reply: Reply, model: str, *, with_usage: bool = False) -> Iterator[dict[str, Any]]:
-    """The chunks of a streamed ``POST /v1/chat/completions``, or ``NotSendableError``.
+    """Yield the chunks of a stream, or raise ``NotSendableError``.
 
-    With ``with_usage``, as for ``include_usage``, a last chunk without choices reports the tokens, and
-    ``usage`` of all others is null.
+    With ``with_usage``, a last chunk without choices reports the tokens, and ``usage`` of all others is null.
     """
     chunks_of_reply = _completion_chunks(reply, model, *_chat_message(reply))
     return _with_usage(chunks_of_reply, reply) if with_usage else chunks_of_reply
@@ -209,7 +207,6 @@ def _completion_chunks(
 
 
 def _chat_message(reply: Reply) -> tuple[str | None, str | None, list[ScriptedToolCall]]:
-    """In the order of this API's message."""
     if reply.events is not None:
         raise NotSendableError("exact stream events are those of the Responses API")
     if not reply.items:

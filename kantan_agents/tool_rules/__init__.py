@@ -1,4 +1,4 @@
-"""Tool rules as pure functions and values: which tools a run may use, and with which arguments."""
+"""Tool rules as pure functions and values."""
 
 from kantan_agents.tool_rules.arguments import MARKED_HALF, parse_arguments, read_json
 from kantan_agents.tool_rules.decide import (

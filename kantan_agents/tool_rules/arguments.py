@@ -1,4 +1,4 @@
-"""Parses a tool call's arguments strictly, so that no other parser can read different values."""
+"""Parses tool arguments strictly, so that no other parser can read different values."""
 
 from __future__ import annotations
 

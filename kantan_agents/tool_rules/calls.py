@@ -1,8 +1,7 @@
 """The entry form ``Tool(param pattern)`` in allow and deny: some calls of a tool instead of all.
 
-``Bash(git status)`` matches exactly that call, ``Bash(git:*)`` every call whose first word is ``git``,
-``Bash(*)`` any call. An entry that only looks like a pattern is an error, because it would silently match
-nothing.
+``Bash(git:*)`` matches every call whose first word is ``git``. An entry that only looks like a pattern is an
+error, because it would silently match nothing.
 
 ``Read(src/**)``, ``Read(path:notes.txt)`` and ``WebFetch(domain:example.com)`` match paths and hosts. If the
 tool does not declare the kind of its parameter, such an entry covers every call in deny and none in allow.
@@ -57,12 +56,7 @@ Checked = TypeVar("Checked")
 
 @attrs.frozen(slots=False)
 class CallPattern:
-    """One ``Tool(param pattern)`` entry.
-
-    Attributes:
-        argument: The value, prefix or pattern; repeated blanks count as one.
-        form: ``"any"``, ``"prefix"``, ``"exact"``, ``"path"`` or ``"domain"``.
-    """
+    """One ``Tool(param pattern)`` entry; repeated blanks in ``argument`` count as one."""
 
     entry: str
     tool: str
@@ -72,9 +66,9 @@ class CallPattern:
     def grants(
         self, values: list[str], fold: Fold | None = None, kind: str = COMMAND, roots: tuple[str, ...] = ()
     ) -> bool:
-        """Return whether all ``values`` are covered; a prefix never covers a chained command.
+        """Whether all ``values`` are covered; a prefix never covers a chained command.
 
-        ``kind`` is ``"command"``, ``"path"`` or ``"domain"``; ``roots`` is the absolute root of paths.
+        ``roots`` is the absolute root of paths.
         """
         if not self._is_about(kind):
             return False
@@ -90,7 +84,7 @@ class CallPattern:
     def denies(
         self, values: list[str], fold: Fold | None = None, kind: str = COMMAND, roots: tuple[str, ...] = ()
     ) -> bool:
-        """Return whether one of ``values``, or a command contained in one, is covered.
+        """Whether one of ``values``, or a command contained in one, is covered.
 
         Several values may be the words of one command, so they are also checked joined. A denied folder
         covers everything in it.
@@ -159,7 +153,7 @@ def _read(value: str) -> tuple[Reading, ...]:
 
 
 def is_call_pattern(entry: str) -> bool:
-    """Return whether an entry of allow or deny is meant as ``Tool(param pattern)``."""
+    """Whether an entry is meant as ``Tool(param pattern)``."""
     return "(" in entry or ")" in entry
 
 
@@ -194,13 +188,13 @@ def parse_call_pattern(entry: str) -> CallPattern:
 
 
 def is_about_path_or_host(tool: str, argument: str) -> bool:
-    """Return whether a file's entry is about a path or a host."""
+    """Whether an entry is about a path or a host."""
     name = tool.strip().casefold()
     return name in _PATH_TOOLS or (name in _DOMAIN_TOOLS and argument.strip().startswith(DOMAIN_PREFIX))
 
 
 def as_path_or_host(tool: str, argument: str) -> str:
-    """Return the argument of such an entry in a form that can mean nothing else."""
+    """Return the argument in a form that can mean nothing else."""
     argument = argument.strip()
     if tool.strip().casefold() in _DOMAIN_TOOLS or _is_path(argument):
         return argument
@@ -225,7 +219,7 @@ def _checked(entry: str, check: Callable[[str], Checked], argument: str) -> Chec
 
 
 def texts_to_match(value: Any) -> list[str] | None:
-    """Return the strings to match, from a string or a list of commands; None without any."""
+    """Return the strings to match; None without any."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):

@@ -142,19 +142,16 @@ def _unquoted(found: re.Match[str]) -> str:
 
 
 def without_quotes(text: str) -> str:
-    """Return ``text`` without quotes, backslashes and line continuations."""
+    """Remove quotes, backslashes and line continuations."""
     text = _DOLLAR_OF_QUOTE.sub("", _CONTINUED.sub("", text))  # `$'push'` and `$"push"` are quotes too
     return text.replace("'", "").replace('"', "").replace("\\", "")
 
 
 class Reading(NamedTuple):
-    """One way to read a string.
+    """One way to read a string, with ``SEPARATOR`` between commands.
 
-    Attributes:
-        words: The words, with ``SEPARATOR`` between commands.
-        starts: Indexes of words that may start a command; the value is whether other words may follow it
-            because it is quoted, as in ``trap 'git push' EXIT``.
-        is_complete: Whether no other command may follow.
+    ``starts`` has the indexes of words that may start a command; the value is whether other words may follow
+    it because it is quoted, as in ``trap 'git push' EXIT``.
     """
 
     words: list[str]
@@ -186,7 +183,7 @@ class Reading(NamedTuple):
                 yield " ".join(codes.get(word, word) for word in rest)
 
     def holds(self, command: list[str], *, more: bool) -> bool:
-        """Return whether the words contain a command; options may precede all its words but the first."""
+        """Whether the words contain a command; options may precede all its words but the first."""
         if not self.is_complete:
             return True
         begins = [place for place in self.starts if f"/{self.words[place]}".endswith(f"/{command[0]}")]
@@ -206,8 +203,6 @@ class Reading(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """The first words of a command that were found."""
-
     length: int
     is_value: bool
     more: bool

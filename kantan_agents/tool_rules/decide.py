@@ -1,4 +1,4 @@
-"""Decides whether one tool or one call is allowed, and names the deciding entry."""
+"""Decides about a tool or a call."""
 
 from __future__ import annotations
 

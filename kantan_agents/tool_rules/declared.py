@@ -1,4 +1,4 @@
-"""Finds the JSON types and defaults that a tool's schema declares for a parameter."""
+"""JSON types and defaults that a tool's schema declares."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _CYCLE: Final[Types] = frozenset({"a reference to itself"})
 class Declarations:
     """A tool's declarations about the values at a path.
 
-    All keywords that can describe a value count: references, tuples, patterns of keys, alternatives,
-    conditions. If a keyword cannot be evaluated without the value, every type that it may permit counts.
+    All keywords that can describe a value count. If one cannot be evaluated without the value, every type
+    that it may permit counts.
     """
 
     def __init__(self, schema: Any) -> None:
@@ -56,7 +56,7 @@ class Declarations:
 
     @cached_property
     def positions(self) -> int:
-        """The number of array positions that may have dedicated schemas."""
+        """Count the array positions with dedicated schemas."""
         most = 0
         waiting = [self._root]
         seen: set[int] = set()
@@ -137,12 +137,12 @@ class Declarations:
 
 
 def is_key(step: Step) -> bool:
-    """Return whether a step leads into an object."""
+    """Whether a step leads into an object."""
     return isinstance(step, str) and step != ITEMS
 
 
 def inner_schemas(schema: Mapping[str, Any], step: Step) -> Iterator[Any]:
-    """Yield the schemas of a property or item."""
+    """Yield schemas of a property or item."""
     if isinstance(step, str) and step != ITEMS:
         yield from _of_property(schema, step)
         return
@@ -226,7 +226,7 @@ def _join(parts: list[Types | None]) -> Types | None:
 
 
 def listed(value: Any) -> list[Any]:
-    """Return ``value`` if it is a list, else an empty list."""
+    """Return a list unchanged, else an empty one."""
     return value if isinstance(value, list) else []
 
 
@@ -269,7 +269,7 @@ def first_of_other_type(
 ) -> Types | None:
     """Return the permitted types at the first step to a parameter whose value has another type.
 
-    ``permitted`` returns the types at a path; ``positions`` counts array positions with dedicated types.
+    ``positions`` counts array positions with dedicated types.
     """
     container = None if not steps else "array" if steps[0] == ITEMS else "object"
     types = permitted(path, container) if path else None

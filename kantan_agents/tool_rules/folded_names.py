@@ -1,4 +1,4 @@
-"""Entries of deny that also cover a tool's name in another case or with other separators."""
+"""Entries of deny in another spelling."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ _OTHER_IN_GLOB = re.compile(r"[^a-z0-9_*?]")
 
 
 def _fold(name: str) -> str:
-    """Return a name in lower case with ``_`` for each sign."""
     return _OTHER.sub("_", unicodedata.normalize("NFKC", name).casefold())
 
 
@@ -55,7 +54,7 @@ class FoldedNameSet(NameSet):
     """
 
     def entry_for(self, names: Iterable[str], origin: Origin | None = None) -> str | None:
-        """Return the entry that covers all calls of a tool."""
+        """Return the entry that covers all calls."""
         names = tuple(names)
         found = super().entry_for(names, origin)
         if found is not None or not self._folded.names:
@@ -64,7 +63,7 @@ class FoldedNameSet(NameSet):
         return None if folded is None else self._originals[folded]
 
     def calls_of(self, names: Iterable[str], origin: Origin | None = None) -> tuple[CallPattern, ...]:
-        """Return the entries for some calls of a tool."""
+        """Return the entries for some calls."""
         names = tuple(names)
         calls = {call.entry: call for call in super().calls_of(names, origin)}
         for call in self._folded.calls_of(_all_folded(names), origin):

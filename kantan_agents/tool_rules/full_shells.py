@@ -1,7 +1,4 @@
-"""Entries of allow that look narrow but permit any program, because the named program starts others.
-
-The list contains commonly allowed programs; it is never complete.
-"""
+"""Entries of allow that permit any program, because the named one starts others; never complete."""
 
 from __future__ import annotations
 
@@ -57,7 +54,7 @@ BY_OPTIONS: Final = {
     "tmux": "tmux new PROGRAM",
     "screen": "screen PROGRAM",
 }
-"""Programs that run another one by an option or a file, even after further words of the entry."""
+"""Programs that run another one by an option or a file, even after further words."""
 
 INTERPRETERS: Final = {
     "python": "python -c CODE",
@@ -77,7 +74,7 @@ INTERPRETERS: Final = {
     "uvx": "uvx PACKAGE",
     "bunx": "bunx PACKAGE",
 }
-"""Programs that run code or packages, unless the entry's next words name it."""
+"""Programs that run code, unless the next words name it."""
 
 BY_SUBCOMMAND: Final = {
     "git": (
@@ -109,7 +106,7 @@ BY_SUBCOMMAND: Final = {
     "podman": ("podman run IMAGE PROGRAM", "run exec build compose"),
     "kubectl": ("kubectl exec x -- PROGRAM", "exec run debug apply create"),
 }
-"""Programs with subcommands that run another program: an example, and these subcommands."""
+"""An example, and the subcommands that run another program."""
 
 _RUNS: Final = ("run", "exec", "x", "dlx", "tool")
 _WRAPPERS: Final = {name for wrapper in WRAPPERS for name in wrapper.names}
@@ -118,7 +115,7 @@ _ENDING: Final = re.compile(r"\.(?:exe|cmd|bat)\Z", re.IGNORECASE)
 
 
 def remark_on_entry(entry: str) -> str | None:
-    """Return why an entry of allow for some calls permits any program, if known."""
+    """Return why an entry permits any program, if known."""
     if not is_call_pattern(entry):
         return None
     try:

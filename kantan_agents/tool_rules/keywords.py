@@ -1,4 +1,4 @@
-"""The seven keywords of parameter rules: validation of their values, and the cost of patterns (spec 8.3).
+"""The keywords of parameter rules (spec 8.3).
 
 ``jsonschema-rs`` matches patterns in linear time, so nested repetitions cannot stall it. The time still grows
 with pattern size times string length.
@@ -50,7 +50,7 @@ def path_step(key: Any) -> str:
 
 
 def parse_rule(path: str, rule: Any, problems: list[str]) -> Mapping[str, Any]:
-    """Return a rule's keywords; append each mistake, with its path, to ``problems``."""
+    """Append each mistake, with its path, to ``problems``."""
     if not isinstance(rule, Mapping):
         problems.append(f"{path}: must be a dict of keywords, not {shown(rule)}")
         return {}
@@ -122,7 +122,7 @@ def _wrong_pattern(value: Any) -> Iterator[str]:
 
 
 def is_json(value: Any) -> bool:
-    """Return whether a value has JSON types, finite numbers and valid Unicode only."""
+    """Whether a value has JSON types, finite numbers and valid Unicode only."""
     try:
         json.dumps(value, allow_nan=False)
         jsonschema_rs.is_valid({"const": value}, value)
@@ -146,6 +146,6 @@ def characters_at_once(pattern: str) -> float | None:
 
 
 def compiled(schema: dict[str, Any], size: int = _PATTERN_SIZES[-1]) -> jsonschema_rs.Draft202012Validator:
-    """Return a schema's validator; ValueError if a pattern needs more than ``size`` bytes."""
+    """ValueError if a pattern needs more than ``size`` bytes."""
     options = jsonschema_rs.RegexOptions(size_limit=size)
     return jsonschema_rs.Draft202012Validator(schema, pattern_options=options)

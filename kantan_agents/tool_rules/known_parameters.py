@@ -1,4 +1,4 @@
-"""Whether a tool may have the parameter that a rule names, to report misspelled ones."""
+"""Finds misspelled parameters in rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kantan_agents.tool_rules.declared import Path, inner_schemas, is_key, liste
 
 
 def declares(schema: Any, path: Path) -> bool:
-    """Return whether a tool may have a parameter: False if its schema lists others only.
+    """Whether a tool may have a parameter: False if its schema lists others only.
 
     An object with ``additionalProperties`` may have any.
     """

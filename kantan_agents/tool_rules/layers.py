@@ -1,4 +1,4 @@
-"""Layers of rule sets, base, providers and explicit, and limits on them (spec 9.2, 9.3, 9.7)."""
+"""Layers of rule sets, and limits on them (spec 9.2, 9.3, 9.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ready-made rule sets, and contexts with tool rules (spec 8.4)."""
+"""Ready-made rule sets (spec 8.4)."""
 
 from __future__ import annotations
 

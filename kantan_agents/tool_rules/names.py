@@ -19,11 +19,10 @@ Names = tuple[str, ...] | Literal["*"] | None
 
 EVERY: Literal["*"] = "*"
 CACHED_NAMES = 4096
-"""Number of names whose results are cached."""
 
 
 def union(one: Names, other: Names) -> Names:
-    """Return the union (spec 9.2); None adds nothing, ``"*"`` includes all."""
+    """None adds nothing, ``"*"`` includes all (spec 9.2)."""
     if one is None or other is None:
         return other if one is None else one
     if EVERY in (one, other):
@@ -37,7 +36,7 @@ def _pattern(glob: str) -> re.Pattern[str]:
 
 
 class NamePatterns:
-    """Names and glob patterns; finds those that cover a name.
+    """Finds the entries that cover a name.
 
     With a set and a cache, ten thousand entries are as fast as one.
     """
@@ -51,7 +50,7 @@ class NamePatterns:
         self._seen: dict[str, tuple[str, ...]] = {}
 
     def covering(self, name: str, origin: Origin | None = None) -> tuple[str, ...]:
-        """Return the entries that cover ``name`` and that ``origin`` permits: itself first, then patterns."""
+        """The name itself first, then patterns."""
         found = self._covering(name)
         if origin is None or not found:
             return found
@@ -76,10 +75,9 @@ class NamePatterns:
 
 @attrs.frozen(slots=False, eq=False)
 class NameSet:
-    """The entries of allow or deny, prepared for lookups.
+    """The entries of allow or deny.
 
-    Attributes:
-        literal: Whether ``mcp__files (old)`` also names a server that is called so.
+    ``literal``: ``mcp__files (old)`` also names a server that is called so.
     """
 
     names: Names
@@ -91,7 +89,7 @@ class NameSet:
         return self.names == EVERY
 
     def entry_for(self, names: Iterable[str], origin: Origin | None = None) -> str | None:
-        """Return the entry that covers all calls of a tool and that ``origin`` permits."""
+        """Return the entry that covers all calls and that ``origin`` permits."""
         if self.everything:
             return EVERY
         if not self.names:
@@ -103,7 +101,7 @@ class NameSet:
         return None
 
     def calls_of(self, names: Iterable[str], origin: Origin | None = None) -> tuple[CallPattern, ...]:
-        """Return the entries for some calls of a tool."""
+        """Return the entries for some calls."""
         if not self._calls:
             return ()
         covering = dict.fromkeys(tool for name in names for tool in self._call_tools.covering(name, origin))

@@ -14,10 +14,10 @@ import attrs
 from kantan_agents.tool_rules.globs import is_glob, literal_beginning
 
 SERVER_PREFIX = "mcp__"
-"""Prefix of names for rules; the server's name and ``__`` follow."""
+"""The server's name and ``__`` follow."""
 
 SHOWN_PREFIX = "mcp_"
-"""Prefix of the names that the SDK creates with ``include_server_in_tool_names``."""
+"""From the SDK's ``include_server_in_tool_names``."""
 
 
 @attrs.frozen

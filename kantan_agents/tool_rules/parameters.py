@@ -27,11 +27,7 @@ _CACHED_SCHEMAS = 64
 
 
 def parse_path(path: str) -> tuple[str, ...]:
-    """Return the steps of a dotted path; ``"[]"`` is a step to every item of an array.
-
-    Raises:
-        ValueError: A step is empty or invalid, ``[]`` is not at its end, or there are too many.
-    """
+    """Return the steps of a dotted path, or raise ValueError; ``"[]"`` is a step to every item."""
     if not is_json(path):
         raise ValueError("a step of the path is not valid Unicode")
     steps: list[str] = []
@@ -63,8 +59,7 @@ class ParameterRule:
 class Breach:
     """A parameter rule that a call breaks.
 
-    Attributes:
-        entry: ``tool.parameter.keyword``, or ``tool.parameter`` for a type that the tool does not declare.
+    ``entry`` lacks the keyword if the tool does not declare the type.
     """
 
     entry: str

@@ -35,24 +35,24 @@ _HERE = re.compile(r"(?:\./)+(?=/)")
 
 
 def is_path_pattern(argument: str) -> bool:
-    """Return whether an entry's argument has wildcards."""
+    """Whether it has wildcards."""
     return "*" in argument or "?" in argument
 
 
 def is_rooted(path: str) -> bool:
-    """Return whether a path is absolute or starts with ``..``."""
+    """Whether a path is absolute or starts with ``..``."""
     return _ROOTED.match(path) is not None
 
 
 def check_path_pattern(argument: str) -> None:
-    """Raise ValueError if no path below a tool's root can match the entry."""
+    """Raise ValueError if no path can match."""
     if not argument or argument.startswith("~") or "\\" in argument or ".." in argument.split("/"):
         raise ValueError(_NOT_BELOW)
     check_path(argument)
 
 
 def check_path(argument: str) -> None:
-    """Raise ValueError for a variable, drive, user's home folder or alternatives in braces."""
+    """Raise ValueError for a variable, drive, user's home folder or braces."""
     if _UNKNOWN.match(argument) is not None:
         raise ValueError(_NOT_BELOW)
     if _CHOICE.search(argument) is not None:
@@ -60,7 +60,7 @@ def check_path(argument: str) -> None:
 
 
 def grants_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
-    """Return whether a pattern of allow covers ``path``, which is relative to the root.
+    """Whether a pattern of allow covers ``path``, which is relative to the root.
 
     A single leading slash in ``pattern`` means the root.
     """
@@ -71,7 +71,7 @@ def grants_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
 
 
 def denies_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
-    """Return whether a pattern of deny covers a path or a folder above it, ignoring case.
+    """Whether a pattern of deny covers a path or a folder above it, ignoring case.
 
     All readings of the pattern count: a file system may map two spellings to one file.
     """
@@ -95,7 +95,7 @@ def _denied(pattern: str, roots: tuple[str, ...]) -> list[tuple[str, list[str]]]
 
 
 def is_outside(pattern: str, roots: tuple[str, ...], *, grants: bool) -> bool:
-    """Return whether a pattern that is not relative to the roots matches nothing below them.
+    """Whether nothing below the roots matches.
 
     In allow (``grants``), a single leading slash does not make a pattern absolute.
     """
@@ -113,10 +113,7 @@ def is_outside(pattern: str, roots: tuple[str, ...], *, grants: bool) -> bool:
 
 
 def is_likely_outside(pattern: str, roots: tuple[str, ...]) -> bool:
-    """Return whether a pattern of deny probably is an absolute path outside all roots.
-
-    It starts with a folder above a root, or one that is rare in projects.
-    """
+    """Whether it probably is absolute: it starts with a folder above a root, or a rare one."""
     if not pattern.startswith("/") or pattern.startswith("//"):
         return False
     first = pattern.split("/")[1]
@@ -157,7 +154,7 @@ def _matches(pattern: list[str], steps: list[str]) -> bool:
 
 
 def _step_matches(wanted: str, name: str) -> bool:
-    """Match one step; after a mismatch, only the last ``*`` can match more."""
+    """After a mismatch, only the last ``*`` can match more."""
     place = at = 0
     star, resumed = -1, 0
     while at < len(name):
@@ -175,7 +172,7 @@ def _step_matches(wanted: str, name: str) -> bool:
 
 
 def checked_domain(argument: str) -> str:
-    """Return the host in ``domain:HOST``, canonical; ValueError for anything else."""
+    """Return a canonical host, or raise ValueError."""
     host = argument.removeprefix(DOMAIN_PREFIX).strip()
     is_host = argument.startswith(DOMAIN_PREFIX) and _HOST.fullmatch(host) is not None
     if is_host and not host.isascii():
@@ -188,7 +185,7 @@ def checked_domain(argument: str) -> str:
 
 
 def canonical_host(host: str) -> str | None:
-    """Return a host in lower case and ASCII; None for anything else."""
+    """In lower case and ASCII; None if invalid."""
     if ":" in host:
         try:
             address = IPv6Address(host)
@@ -210,13 +207,13 @@ def canonical_host(host: str) -> str | None:
 
 
 def grants_domain(pattern: str, host: str) -> bool:
-    """Return whether a pattern of allow covers a host; subdomains only with ``*.``."""
+    """Subdomains match only with ``*.``."""
     if pattern.startswith(_SUBDOMAINS):
         return host.endswith(pattern[1:])
     return host == pattern
 
 
 def denies_domain(pattern: str, host: str) -> bool:
-    """Return whether a pattern of deny covers a host or its parent domain."""
+    """A denied domain covers its subdomains."""
     domain = pattern.removeprefix(_SUBDOMAINS)
     return host == domain or host.endswith(f".{domain}")

@@ -1,4 +1,4 @@
-"""Finds received values that a rule cannot check: of another type, or unreadable."""
+"""Finds received values that a rule cannot check."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _CHECKED_TYPES: tuple[tuple[frozenset[str], Types], ...] = (
     (frozenset({"minimum", "maximum"}), NUMBERS),
     (frozenset({"minLength", "maxLength", "pattern"}), frozenset({"string"})),
 )
-"""Keywords, and the types that they check. They ignore all other values."""
+"""Keywords ignore values of other types."""
 
 
 def checked_types(keywords: Mapping[str, Any]) -> Types | None:
-    """Return the types that a rule's keywords can check, and null; None for all."""
+    """Includes null; None for all."""
     return next((kinds | NULL for known, kinds in _CHECKED_TYPES if known & keywords.keys()), None)
 
 

@@ -1,4 +1,4 @@
-"""Tool rules as a frozen value. A mistake is an error with its path, never a silent permission (spec 8.2)."""
+"""Tool rules as a frozen value. A mistake is an error, never a silent permission (spec 8.2)."""
 
 from __future__ import annotations
 

@@ -27,7 +27,6 @@ LIFETIME_SECONDS: Final = 20
 """A process ends after this time, even without its parent."""
 
 PROGRAM: Final = "from kantan_agents.tool_rules.worker import main; main(parent)"
-"""The process's program; ``parent`` is the id of the waiting process."""
 
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -75,8 +74,7 @@ def task_of(
 ) -> dict[str, Any]:
     """Return the JSON task for ``decide``.
 
-    ``arguments`` is a string before parsing; ``written`` are the model's, if ``arguments`` are the received
-    ones.
+    ``written`` are the model's arguments, if ``arguments`` are the received ones.
     """
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return {
@@ -96,7 +94,7 @@ def task_of(
 
 
 def _folded(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> dict[str, str] | None:
-    """Return the results of ``tool.fold``, which another process cannot call."""
+    """Fold here: another process cannot call ``tool.fold``."""
     if tool.fold is None or isinstance(arguments, str):
         return None
     calls = (*rules.denied_calls(tool.names), *rules.allowed_calls(tool.names, tool.origin))
@@ -172,10 +170,7 @@ def _error_of(found: dict[str, Any], tool: ToolFacts) -> KantanAgentsError | Non
 
 
 def main(parent: int) -> None:
-    """Read a task from standard input; write the decision to standard output.
-
-    This process does not outlive ``parent``, the waiting process.
-    """
+    """This process does not outlive ``parent``."""
     _end_with(parent)
     json.dump(decide(json.load(sys.stdin)), sys.stdout)
 

@@ -1,4 +1,4 @@
-"""Commands that run another command, and where that starts."""
+"""Commands that run another command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 import attrs
 
 SEPARATOR: Final = ";"
-"""Separates two commands in a list of words."""
 
 
 @attrs.frozen(eq=False)
@@ -148,10 +147,8 @@ WRAPPERS: Final = (
     _row("command builtin nohup setsid busybox chronic unbuffer noglob nocorrect"),
     _row("! if then elif else while until do coproc and or not begin"),
 )
-"""The known commands that run another command."""
 
 GIT: Final = _row("git", "-C -c --attr-source --config-env --git-dir --namespace --super-prefix --work-tree")
-"""The options of git before its subcommand."""
 
 _BY_NAME: Final = {name: wrapper for wrapper in WRAPPERS for name in wrapper.names}
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=.*", re.DOTALL)
@@ -160,7 +157,6 @@ _NO_WRAPPERS: Final[frozenset[Wrapper]] = frozenset()
 
 
 def _with_option(options: Callable[[Wrapper], tuple[str, ...]]) -> dict[str, frozenset[Wrapper]]:
-    """Return the wrappers by option; long options may be abbreviated."""
     found: dict[str, frozenset[Wrapper]] = {}
     for wrapper in (*WRAPPERS, GIT):
         for option in options(wrapper):
@@ -177,8 +173,7 @@ _CODE: Final = _with_option(lambda wrapper: wrapper.code)
 class Place(NamedTuple):
     """A position in a list of words, by one reading of the words before it.
 
-    Attributes:
-        is_text: Whether the command may end before the words do.
+    ``is_text``: the command may end before the words do.
     """
 
     wrapper: Wrapper | None = None
@@ -189,16 +184,10 @@ class Place(NamedTuple):
 
 
 AT_BEGIN: Final = frozenset([Place()])
-"""The positions before the first word."""
 
 
 class Word(NamedTuple):
-    """A word, as far as it affects later positions.
-
-    Attributes:
-        valued: The wrappers for which its value may follow.
-        code: The wrappers for which the command follows.
-    """
+    """A word: the wrappers whose value (``valued``) or command (``code``) may follow."""
 
     is_option: bool = False
     is_assignment: bool = False
@@ -208,7 +197,7 @@ class Word(NamedTuple):
 
 
 def word_of(text: str) -> Word:
-    """Return the meaning of a word for wrappers."""
+    """Return a word's meaning."""
     return _word_of.__wrapped__(text) if len(text) > _LONGEST_CACHED else _word_of(text)
 
 
@@ -235,13 +224,13 @@ def _wrappers_with(word: str, options: dict[str, frozenset[Wrapper]]) -> frozens
 
 @lru_cache(maxsize=1024)
 def places_after(places: frozenset[Place], word: Word) -> frozenset[Place]:
-    """Return the positions after ``word``, one for each reading."""
+    """Return one position for each reading."""
     return frozenset(after for place in places for after in _after(place, word))
 
 
 @lru_cache(maxsize=1024)
 def begins_command(places: frozenset[Place]) -> bool | None:
-    """Return whether a command here may end before the words do; None if none starts."""
+    """Whether a command here may end before the words do; None if none starts."""
     return max((place.is_text for place in places if place.is_command), default=None)
 
 

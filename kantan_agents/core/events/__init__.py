@@ -1,4 +1,4 @@
-"""Run events: their classes, the emitter of a run, and subscriptions."""
+"""Run events and their emitter."""
 
 from kantan_agents.core.events.base import EventBase, Outcome
 from kantan_agents.core.events.emitter import Emitter, emitter_for

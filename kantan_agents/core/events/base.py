@@ -1,4 +1,4 @@
-"""The common attributes of events, and their JSON."""
+"""The common attributes of events."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class EventBase:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether a str is valid UTF-8 without Unicode line breaks."""
+    """Whether a str is valid UTF-8 without Unicode line breaks."""
     if text.isascii():  # JSON escapes the ASCII line breaks
         return True
     try:

@@ -1,4 +1,4 @@
-"""The bounded buffer between a streamed run and its reader."""
+"""A streamed run's bounded buffer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kantan_agents.core.events.kinds import Event
 
 
 class EventBuffer:
-    """Holds events until they are read. Over ``size``, the run waits.
+    """Over ``size``, the run waits.
 
     An event is added before its sender waits, so cancellation loses none.
     """
@@ -28,7 +28,7 @@ class EventBuffer:
         self._is_closed = False
 
     def put(self, event: Event) -> Awaitable[None] | None:
-        """Add an event; over the size, await the result before the next."""
+        """Over the size, await the result before the next."""
         if self._is_closed:
             return None
         self._events.append(event)
@@ -45,7 +45,7 @@ class EventBuffer:
             await self._space.wait()
 
     async def get(self) -> Event | None:
-        """Wait for the next event; None after the last one."""
+        """Return None after the last one."""
         self._has_reader = True
         while not self._events:
             if self._is_closed:
@@ -61,10 +61,7 @@ class EventBuffer:
         return event
 
     async def wait_until_read(self, is_needless: Callable[[], bool]) -> None:
-        """Wait until the reader has handled all events, if it reads.
-
-        Call ``wake`` when ``is_needless`` changes.
-        """
+        """Wait if there is a reader; call ``wake`` when ``is_needless`` changes."""
         while self._has_unhandled() and not is_needless():
             self._asked.clear()
             await self._asked.wait()
@@ -73,11 +70,11 @@ class EventBuffer:
         return self._has_reader and bool(self._events or not self._is_idle) and not self._is_closed
 
     def wake(self) -> None:
-        """Make ``wait_until_read`` check ``is_needless`` again."""
+        """Check ``is_needless`` again."""
         self._asked.set()
 
     def leave(self) -> None:
-        """Note that the reader is gone; thread-safe for garbage collectors."""
+        """The reader is gone; thread-safe for garbage collectors."""
         if not self._is_closed:
             self._has_reader = False
             with suppress(RuntimeError):  # the loop is closed, without runs

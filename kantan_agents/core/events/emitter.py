@@ -113,7 +113,7 @@ class Emitter:
             raise raised
 
     def _add(self, kind: type[Event], agent: str, internal: bool, fields: dict[str, Any]) -> int:
-        """Queue an event; return the total number of queued deliveries."""
+        """Return the total number of queued deliveries."""
         handlers = self.raw_handlers if kind is RawResponseEvent else self.handlers
         with self._numbering:
             self._sequence += 1

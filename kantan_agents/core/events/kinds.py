@@ -1,4 +1,4 @@
-"""All kinds of events, as a union and as a tuple.
+"""All kinds of events.
 
 Every start has exactly one end, even after an error or a cancellation: a run ends with ``RunFinished``,
 ``RunFailed`` or ``RunCancelled``, a stage with ``StageLeft``, a model call with ``ModelCallFinished``, and a

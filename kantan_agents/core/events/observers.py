@@ -1,4 +1,4 @@
-"""Subscriptions of event handlers, to an agent or the process."""
+"""Subscriptions of event handlers."""
 
 from __future__ import annotations
 

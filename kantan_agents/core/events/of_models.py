@@ -1,4 +1,4 @@
-"""The events of model calls, and of what a model streams."""
+"""The events of model calls."""
 
 from __future__ import annotations
 

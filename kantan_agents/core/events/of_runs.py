@@ -1,4 +1,4 @@
-"""The events of a run as a whole: its start and end, stages, handoffs and delegations; and of rollouts."""
+"""The events of a run as a whole, and of rollouts."""
 
 from __future__ import annotations
 

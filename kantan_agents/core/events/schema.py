@@ -1,4 +1,4 @@
-"""The JSON Schema of events, generated from their classes."""
+"""The JSON Schema of events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Middleware: its base class, the calls it receives, and the chain around each call."""
+"""Middleware and its calls."""
 
 from kantan_agents.core.interception.calls import ModelCall, ModelNext, TextRewriter, ToolCall, ToolNext
 from kantan_agents.core.interception.chain import around_model_call, around_tool_call

@@ -1,4 +1,4 @@
-"""The calls that a middleware may change."""
+"""The calls that middleware may change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``Middleware``: code around runs, model calls and tool calls."""
+"""``Middleware``: code around calls."""
 
 from __future__ import annotations
 

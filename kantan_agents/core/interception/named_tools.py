@@ -1,4 +1,4 @@
-"""``NamedTools``: tools that a middleware names."""
+"""Tools that a middleware names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run state that the SDK does not pass on: active agent, pending error, open calls."""
+"""Run state that the SDK does not pass on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pipeline: moves a run through its stages. Independent of the SDK."""
+"""The pipeline, independent of the SDK."""
 
 from kantan_agents.core.pipeline.pipeline import Pipeline
 from kantan_agents.core.pipeline.result import OutputT_co, RunContext, RunResult, run_result

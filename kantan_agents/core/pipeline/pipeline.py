@@ -1,4 +1,4 @@
-"""``Pipeline``: an ordered list of stages, folded into one chain."""
+"""An ordered list of stages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``Run``: the complete state of one run."""
+"""The complete state of one run."""
 
 from __future__ import annotations
 

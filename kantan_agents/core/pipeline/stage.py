@@ -1,4 +1,4 @@
-"""Stages, their names, and the rules for ``call_next``."""
+"""Stages, and the rules for ``call_next``."""
 
 from __future__ import annotations
 
@@ -89,7 +89,6 @@ def _is_observed(run: Run) -> bool:
 
 
 async def _observed(run: Run, name: str, stage: Stage, call_next: Next) -> None:
-    """Run a stage between its two events."""
     events = cast("Emitter", run.events)
     watch = Stopwatch()
     error: BaseException | None = None
@@ -104,7 +103,7 @@ async def _observed(run: Run, name: str, stage: Stage, call_next: Next) -> None:
 
 
 class _CallNext:
-    """The ``call_next`` of one stage in one run; rejects calls that would corrupt the run."""
+    """Rejects calls that would corrupt the run."""
 
     def __init__(self, name: str, following: Next) -> None:
         self._name = name
@@ -144,7 +143,7 @@ class _CallNext:
             self._open = False
 
     def give_back(self) -> None:
-        """Restore the result of a run whose failure the stage passes on."""
+        """Restore the result of a failure that the stage passes on."""
         if self._rejected is not None:
             run, result, before = self._rejected
             if run.result is before:

@@ -1,4 +1,4 @@
-"""The JSON interface: one module for each view."""
+"""The JSON interface."""
 
 from starlette.routing import BaseRoute
 

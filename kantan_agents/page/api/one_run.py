@@ -1,4 +1,4 @@
-"""``api/run``: one run, and copies of it for other uses."""
+"""``api/run``: one run."""
 
 from __future__ import annotations
 

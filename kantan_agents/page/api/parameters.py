@@ -49,7 +49,7 @@ def number_of(query: QueryParams, name: str) -> float | None:
 
 
 def time_of(query: QueryParams, name: str) -> datetime | None:
-    """An ISO 8601 time with a time zone, or None."""
+    """ISO 8601 with a time zone, or None."""
     value = query.get(name)
     if not value:
         return None

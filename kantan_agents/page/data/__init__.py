@@ -1,1 +1,1 @@
-"""The page's content as JSON data, without HTTP."""
+"""The content as JSON data, without HTTP."""

@@ -18,7 +18,7 @@ from kantan_agents.traces.store import TraceStore
 
 _MOST: Final = 100
 _MOST_CASES: Final = 2_000
-"""Shown cases: those with the largest differences. The verdict is about all cases."""
+"""Those with the largest differences; the verdict is about all."""
 
 
 def comparison_list(store: TraceStore) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Truncated strings, and a pool for repeated content."""
+"""Truncated and repeated strings."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Final
 from kantan_agents.traces.capture.canonical import canonical
 
 MOST: Final = 20_000
-"""Characters that are sent to the page; the rest is loaded on demand."""
+"""In characters; the rest is loaded on demand."""
 
 
 def cut(value: Any) -> dict[str, Any] | None:
-    """Truncate a str, or JSON data as text; None for None."""
+    """JSON data becomes text."""
     if value is None:
         return None
     text = value if isinstance(value, str) else as_text(value)
@@ -25,7 +25,7 @@ def as_text(value: Any) -> str:
 
 
 class Pool:
-    """Content by number: messages of several model calls are sent once."""
+    """Messages of several model calls are sent once."""
 
     def __init__(self) -> None:
         self.contents: list[Any] = []

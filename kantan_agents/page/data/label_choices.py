@@ -1,4 +1,4 @@
-"""The evaluations and metrics that can be labeled."""
+"""The metrics that can be labeled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kantan_agents.lab.evaluation.labels.rows import MetricRow, read_finished, r
 from kantan_agents.traces.store import TraceStore
 
 SCALES: Final = ("yesno", "0-1", "1-5", "1-10")
-"""The page's scales; a request may name others."""
+"""A request may name others."""
 _MOST: Final = 100
 
 

@@ -1,7 +1,7 @@
 """The results that wait for a person's label.
 
-No state is stored between requests: the sample is the same each time, and the labels are in the file. So any
-number of windows and users can label at the same time, and nothing is lost if the server stops.
+No state is stored between requests: the sample is the same each time, and the labels are in the file. So
+users can label at the same time, and nothing is lost if the server stops.
 """
 
 from __future__ import annotations
@@ -39,9 +39,8 @@ PASSES: Final = 0.5
 """The lowest passing value, as for ``judge_quality``."""
 
 _LONGEST: Final = 20_000
-"""Shown characters of a string."""
 _MOST: Final = 200
-"""Shown messages, values and tool calls, the last ones."""
+"""Shown parts, the last ones."""
 
 
 @attrs.frozen
@@ -71,10 +70,7 @@ class QueueRequest:
 
 @attrs.frozen
 class Given:
-    """The outcome of an answer.
-
-    If it is not stored, it has the person's earlier label, or nothing if the result is gone.
-    """
+    """If an answer is not stored: the person's earlier label, or nothing if the result is gone."""
 
     is_stored: bool
     kept: LabelRow | None = None
@@ -110,7 +106,7 @@ class WaitingResults:
         return {"item": None, "progress": self._progress(skipped), "agreement": self._agreement()}
 
     def answer(self, item: Any, value: Any, comment: Any) -> Given:
-        """Store an answer, unless the person has labeled the result already."""
+        """Store it, unless the person has labeled the result already."""
         stored, word = self.asked.scale.stored(value)
         remark = None if comment is None else checked_name("comment", comment)
         check_unicode("comment", remark)
@@ -189,7 +185,7 @@ class WaitingResults:
 
 
 def take_back(store: TraceStore, receipt: list[Any]) -> bool:
-    """Remove the label of a receipt; return whether it was still stored."""
+    """Remove a label; return whether it was still stored."""
     number, trace_id, given, before = receipt
     # The label depends only on the number and the trace of its result.
     result = ResultRow(number, ("", "", "", 0), trace_id)
@@ -204,7 +200,7 @@ def _agrees(person: float, score: Score | None) -> bool | None:
 
 
 def item_data(name: str, case: Case, result: CaseResult) -> dict[str, Any]:
-    """Return the data that a person sees before the answer: no scores, nothing that names the variant."""
+    """Return the data before the answer: no scores, nothing that names the variant."""
     texts = [("", case.input)] if isinstance(case.input, str) else [_message(one) for one in case.input]
     return {
         "id": name,
@@ -219,7 +215,7 @@ def item_data(name: str, case: Case, result: CaseResult) -> dict[str, Any]:
 
 
 def cut(value: Any) -> dict[str, Any]:
-    """Truncate a str, or JSON data as text."""
+    """JSON data becomes text."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return {"text": text[:_LONGEST], "length": len(text)}
 
@@ -229,7 +225,6 @@ def _last(parts: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _message(item: Any) -> tuple[str, Any]:
-    """Return its role and content."""
     if not isinstance(item, Mapping):
         return "", item
     who = str(item.get("role") or item.get("type") or "")

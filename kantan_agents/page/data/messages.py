@@ -1,4 +1,4 @@
-"""The items of a conversation as messages."""
+"""Conversation items as messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kantan_agents.page.data.cut_texts import cut
 
 
 def messages_of(items: Any) -> list[dict[str, Any]]:
-    """Return the messages in a model call's input or output."""
+    """Return a call's input or output as messages."""
     if items is None:
         return []
     if isinstance(items, str):

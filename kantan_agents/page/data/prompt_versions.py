@@ -1,4 +1,4 @@
-"""Versions of prompts, and their differences."""
+"""Versions of prompts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def prompt_versions(store: TraceStore, name: str) -> list[dict[str, Any]]:
 
 
 def changed_lines(diff: str) -> list[dict[str, str]]:
-    """Return a unified diff's lines with their kinds."""
+    """Return a diff's lines with their kinds."""
     kinds = {"+": "added", "-": "removed", " ": "kept", "@": "place"}
     # The first two lines name the versions.
     return [{"kind": kinds.get(line[:1], "kept"), "text": line[1:]} for line in diff.split("\n")[2:] if line]

@@ -1,4 +1,4 @@
-"""Reads a run with its calls, for the page and for reports."""
+"""Reads a run with its calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WHERE r.trace_id = ? AND s.metric NOT LIKE ' %' ORDER BY e.id, s.metric, s.rater
 
 
 def read_run(store: TraceStore, trace_id: str, prices: Prices | None = None) -> dict[str, Any]:
-    """Return a run as JSON data; without prices, no cost is known."""
+    """Without prices, no cost is known."""
     trace = store.trace(trace_id)
     return _run_view(trace, _scores_of(store.path, trace.trace_id), prices or Prices())
 
@@ -59,7 +59,6 @@ def _run_view(trace: StoredTrace, scores: Sequence[Mapping[str, Any]], prices: P
 
 
 def _cost(trace: StoredTrace, prices: Prices) -> float | None:
-    """None if the cost of a call is unknown."""
     costs = [cost_of(call, prices) for call in trace.model_calls]
     known = [cost for cost in costs if cost is not None]
     # The tokens of a call without a record are in the spans only.
@@ -168,7 +167,7 @@ def model_call_data(call: ModelCallRecord, pools: Pools, prices: Prices) -> dict
 
 
 def cost_of(call: ModelCallRecord, prices: Prices) -> float | None:
-    """None if its model has no price, or its usage is unknown. A rejected call costs nothing."""
+    """None if its price or usage is unknown. A rejected call costs nothing."""
     used = tokens_of(call.answer)
     if any(used):
         return prices.cost(call.model, *used, provider=call.provider)

@@ -1,4 +1,4 @@
-"""The table of runs, and the choices of its filter."""
+"""The table of runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from kantan_agents.traces.store.connection import reading
 from kantan_agents.traces.store.span_records import mapping_of
 
 _MOST: Final = 300
-"""Characters of a string in a row."""
 
 # Collecting names from all runs would take seconds in a large file, and old ones are rarely needed.
 _NEWEST: Final = 1_000
@@ -47,7 +46,7 @@ def run_row(trace: TraceSummary) -> dict[str, Any]:
 
 
 def choices(path: Path) -> dict[str, list[str]]:
-    """Return the sorted names in the latest thousand traces."""
+    """From the latest thousand traces."""
     with reading(path, with_views=False) as connection:
         known = [mapping_of(text) for text in json.loads(connection.execute(_METADATA).fetchone()[0])]
         tools = json.loads(connection.execute(_TOOLS).fetchone()[0])

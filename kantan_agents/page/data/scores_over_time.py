@@ -1,4 +1,4 @@
-"""The scores of a prompt's versions over time, with intervals."""
+"""Scores of prompts over time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from kantan_agents.traces.store.verdicts import Answers
 _UNITS: Final = (timedelta(minutes=1), timedelta(hours=1), timedelta(days=1), timedelta(weeks=1))
 _MOST_PERIODS: Final = 60
 _MOST_SCORES: Final = 5_000
-"""The latest scores of a version are read."""
 _MOST_VERSIONS: Final = 8
 _FEWEST: Final = 5
 """Conversations; an interval from fewer would be misleading."""
@@ -35,7 +34,7 @@ class Scored(NamedTuple):
 
 
 def scores_over_time(store: TraceStore, name: str) -> dict[str, Any]:
-    """Return judges' scores by version and period."""
+    """Return judges' scores."""
     known = [stats.prompt_version for stats in store.prompts(name) if stats.scores][-_MOST_VERSIONS:]
     # The store cannot select scores without a version, so they are omitted next to scores of versions.
     versions = [one for one in known if one is not None] or known

@@ -1,4 +1,4 @@
-"""Two runs step by step, and their first difference."""
+"""Two runs step by step."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from kantan_agents.traces.store import StoredTrace, TraceStore
 
 @attrs.frozen
 class _Step:
-    """Steps of one name, such as ``answer``, are compared."""
-
     name: str
     text: str
 
@@ -91,7 +89,6 @@ def _answer(call: ModelCallRecord) -> str:
 
 
 def _said(items: Any) -> str:
-    """Join messages to one string."""
     found = messages_of(items)
     if len(found) == 1 and found[0]["role"] in {"user", "assistant"}:
         return str(found[0]["text"]["text"])
@@ -106,7 +103,6 @@ def _plain(value: Any) -> str:
 
 
 def _paired(one: Sequence[_Step], other: Sequence[_Step]) -> list[dict[str, Any]]:
-    """Pair steps by name and order."""
     names = [step.name for step in one], [step.name for step in other]
     found: list[dict[str, Any]] = []
     for kind, a, b, c, d in SequenceMatcher(None, *names, autojunk=False).get_opcodes():

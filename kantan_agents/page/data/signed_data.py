@@ -1,4 +1,4 @@
-"""Tokens, names and receipts, which need the server's secret."""
+"""Values that need the server's secret."""
 
 from __future__ import annotations
 

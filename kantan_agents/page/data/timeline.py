@@ -1,4 +1,4 @@
-"""The spans of a trace as a timeline, with their recorded calls."""
+"""The spans of a trace as a timeline."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OWN_KINDS: Final = {REFUSAL_SPAN: "refusal", JUDGE_SPAN: "verdict", CUT_SPAN: "
 
 
 def timeline(trace: StoredTrace) -> list[dict[str, Any]]:
-    """Return the lines in the order of their starts, each with its ``parent``.
+    """Return the lines by start, each with its ``parent``.
 
     ``call`` or ``tool`` is the index of its recorded call in the trace.
     """
@@ -49,7 +49,7 @@ def _is_run(span: SpanRecord) -> bool:
 
 
 def _is_mark(span: SpanRecord, runs: set[str]) -> bool:
-    """Whether a span only repeats the run or tool call around it."""
+    """Whether a span only repeats the one around it."""
     # At the end of a run, the recorder writes its output as a generation.
     is_of_run = span.parent_id is None or span.parent_id in runs
     is_output = span.span_type == "generation" and span.name is None and is_of_run
@@ -181,7 +181,6 @@ def _name(span: SpanRecord) -> str:
 
 
 def _own_data(span: SpanRecord) -> dict[str, Any] | None:
-    """For a span that is neither a model call nor a tool call."""
     if span.span_type in MODEL_SPANS or span.span_type == "function":
         return None
     raw = span.raw if isinstance(span.raw, dict) else {}

@@ -1,4 +1,4 @@
-"""An HTML file of recorded runs, without a server."""
+"""Recorded runs as an HTML file."""
 
 from kantan_agents.page.report.file import report_page, write_run_report
 

@@ -1,4 +1,4 @@
-"""``write_run_report``: recorded runs as one HTML file."""
+"""Recorded runs as one HTML file."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _data(runs: Sequence[dict[str, Any]]) -> str:
 
 
 def _masked(data: Any, redact: Redact, name: str = "") -> Any:
-    """Mask every string, except the fields that the view depends on."""
+    """Mask strings, except the fields that the view depends on."""
     if isinstance(data, dict):
         if data.keys() == {"text", "length"}:
             known = data["text"] if data["length"] <= MOST else data["text"][:-_UNSURE]

@@ -1,4 +1,4 @@
-"""Finds secrets: keys and tokens by their format, other values by their name."""
+"""Finds secrets by their format or name."""
 
 from kantan_agents.support.secrets.mask import mask, shown_url
 from kantan_agents.support.secrets.names import MASK, is_named_secret, name_of_value, names_in_list

@@ -1,4 +1,4 @@
-"""Replaces secrets in text with ``***``, and removes them from URLs."""
+"""Masks secrets in text and URLs."""
 
 from __future__ import annotations
 

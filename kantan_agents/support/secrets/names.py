@@ -1,4 +1,4 @@
-"""Names of secrets, such as ``api_key`` and ``DB_PASSWORD``."""
+"""Names of secrets."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _SHORTEST_KEY = 6
 
 
 def secret_name(name: str) -> Kind | None:
-    """The kind of secret that this name holds, or None."""
+    """Return the kind of secret, or None."""
     if len(name) > _LONGEST_NAME:
         return None
     found = _WHOLE_NAME.fullmatch(name)

@@ -1,4 +1,4 @@
-"""``scan``: finds secrets in complete or streamed text, in linear time."""
+"""Finds secrets in linear time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Secret(NamedTuple):
 
 _LONGEST_VALUE = 4096
 _JUDGED = 128
-"""Only this prefix of a value is examined, so that many names in one long value take linear time."""
+"""Only this prefix is examined, so that many names in one long value take linear time."""
 _LONGEST_ROW = 4096
 _LONGEST_OPTION = 72
 _MOST_ESCAPES = 256
@@ -268,7 +268,6 @@ def _without_stars(value: str) -> str:
 
 
 def _assigns(text: str, name: re.Match[str], between: re.Match[str]) -> bool:
-    """Whether the separator assigns a value to the name."""
     sign = between["sign"]
     if sign == ",":
         return between["quote"] is not None  # a pair such as `("authorization", "...")`
@@ -281,7 +280,7 @@ def _assigns(text: str, name: re.Match[str], between: re.Match[str]) -> bool:
 
 
 class _BareEnds:
-    """Finds the ends of unquoted values. Values may overlap; each character is read once."""
+    """Finds where unquoted values end. Values may overlap; each character is read once."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -12,7 +12,7 @@ from typing import NamedTuple
 class Format(NamedTuple):
     """A format: the visible prefix, the masked rest, and a needle.
 
-    The needle is a pattern without look-around that finds at least all text with this format.
+    The needle, without look-around, finds at least all text with this format.
     """
 
     name: str
@@ -119,7 +119,7 @@ _ANY = "|".join(f"(?:{entry.prefix})(?P<r{number}>{entry.rest})" for number, ent
 
 # If a web token starts but does not end as one, no other starts up to the end of the row.
 TOKEN = re.compile(f"{BOUNDARY}(?:{_ANY}|eyJ[A-Za-z0-9_-]+)")
-"""The last group is the part to mask. Without a group, the match is not a token."""
+"""The last group is masked. Without a group, the match is not a token."""
 
 NEXT_TOKEN = re.compile(_ANY)
 """Directly after another token."""

@@ -1,7 +1,4 @@
-"""Hypothesis strategies for property tests of agents, tools and their rules.
-
-They need Hypothesis, which the extra ``testing`` installs.
-"""
+"""Hypothesis strategies for agents, tools and rules."""
 
 from kantan_agents.support.extras import require_extra
 

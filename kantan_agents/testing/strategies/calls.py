@@ -178,7 +178,7 @@ def _fitting(
 
 
 def _between(schema: Any, keywords: Mapping[str, Any]) -> st.SearchStrategy[Any] | None:
-    """All numbers that a rule allows, not only those near its limits."""
+    """Not only near the limits."""
     low, high = keywords.get("minimum"), keywords.get("maximum")
     if not isinstance(schema, Mapping) or low is None or high is None or low > high:
         return None
@@ -250,7 +250,6 @@ def _entries(rules: ToolRules) -> list[str]:
 
 
 def _commands_like(patterns: Sequence[CallPattern]) -> st.SearchStrategy[str]:
-    """Some match the patterns, others nearly."""
     arguments = st.sampled_from([pattern.argument for pattern in patterns])
     more = arguments | st.tuples(arguments, WORDS).map(" ".join)
     chained = st.tuples(more, st.sampled_from(_CHAINED), more | st.sampled_from(COMMANDS)).map("".join)

@@ -1,4 +1,4 @@
-"""Strategies for JSON values and for words."""
+"""Strategies for JSON values."""
 
 from __future__ import annotations
 

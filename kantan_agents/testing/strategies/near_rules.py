@@ -1,4 +1,4 @@
-"""Values near the limits of a parameter rule."""
+"""Values near a rule's limits."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _texts_around(limit: int) -> Iterable[str]:
 
 
 def matching_texts(pattern: str | None) -> st.SearchStrategy[str] | None:
-    """Strings that match a pattern; None if Python cannot parse it."""
+    """None if Python cannot parse the pattern."""
     if pattern is None:
         return None
     try:

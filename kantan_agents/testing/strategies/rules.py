@@ -1,4 +1,4 @@
-"""The strategies for tool rules and names."""
+"""The strategies for rules."""
 
 from __future__ import annotations
 
@@ -108,7 +108,6 @@ def _limits(schema: Any) -> st.SearchStrategy[dict[str, Any]] | None:
 
 
 def _some(parts: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
-    """At least one of the parts, if there are any."""
     if not parts:
         return st.just({})
     names = st.lists(st.sampled_from(list(parts)), min_size=1, max_size=len(parts), unique=True)
@@ -116,7 +115,6 @@ def _some(parts: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict
 
 
 def _rules() -> st.SearchStrategy[dict[str, Any]]:
-    """About strings, numbers, or any combination of keywords."""
     lengths, numbers = st.integers(0, 12), st.integers(-20, 20) | st.floats(-20, 20)
     texts: dict[str, st.SearchStrategy[Any]] = {
         "minLength": lengths,

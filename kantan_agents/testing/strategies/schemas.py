@@ -1,4 +1,4 @@
-"""A strategy for the values of a JSON schema."""
+"""A strategy for a schema's values."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ _FORMATS: Mapping[str, st.SearchStrategy[str]] = {
 def valid_values(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
     """Generate values that a schema accepts.
 
-    References, unions, nested objects and arrays, bounds, patterns and formats are followed. Other keywords,
-    such as ``if`` or ``not``, only filter.
+    Keywords such as ``if`` or ``not`` only filter.
     """
     is_valid = validity(schema)
     return _values(schema).filter(is_valid)
@@ -55,8 +54,6 @@ def _values(draw: st.DrawFn, schema: Mapping[str, Any]) -> Any:
 
 
 class _Reader:
-    """Generates a value part by part."""
-
     def __init__(self, root: Mapping[str, Any], draw: st.DrawFn) -> None:
         self._root = root
         self._draw: Any = draw
@@ -86,7 +83,6 @@ class _Reader:
         return self._draw(json_values(max_leaves=3))
 
     def _resolved(self, schema: Schema, depth: int) -> Mapping[str, Any]:
-        """Follow references, choose union branches, and merge conjunctions."""
         node: Mapping[str, Any] = {} if isinstance(schema, bool) else schema
         while True:
             if "$ref" in node:

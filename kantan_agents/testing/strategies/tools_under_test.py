@@ -17,12 +17,12 @@ from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tools.facts import facts_of
 
 Tools: TypeAlias = Agent[Any] | Mapping[str, Mapping[str, Any]] | Iterable[Callable[..., Any] | Tool]
-"""An agent, functions and tools of the SDK, or JSON schemas of arguments by tool name."""
+"""An agent, functions, tools of the SDK, or schemas by tool name."""
 
 
 @attrs.frozen(eq=False)
 class ToolUnderTest:
-    """A tool, the strategy for its arguments, and their validator."""
+    """A tool and the strategy for its arguments."""
 
     facts: ToolFacts
     arguments: st.SearchStrategy[dict[str, Any]]
@@ -51,7 +51,7 @@ class ToolUnderTest:
 
 
 def read_tools(tools: Tools) -> list[ToolUnderTest]:
-    """Return the tools that have a schema; E75 if none has."""
+    """E75 if none has a schema."""
     if isinstance(tools, Mapping):
         found = [ToolFacts((name,), _first_text(schema), schema) for name, schema in tools.items()]
     else:
