@@ -42,7 +42,7 @@ def checked_instructions(instructions: object, *, has_prompt: bool = False) -> s
 
 
 def checked_prompt(prompt: Any) -> Any:
-    """Return the prompt stored at OpenAI; E75 for a wrong type. The trace records a function's result."""
+    """Return the prompt stored at OpenAI; E75 for a wrong type."""
     if isinstance(prompt, Mapping):
         if isinstance(prompt.get("id"), str) and prompt["id"]:
             return prompt

@@ -40,7 +40,7 @@ _OF_RUN = (Delegated, RunStarted, RunFinished, RunFailed, RunCancelled)
 async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
     """Send ``run`` through ``pipeline`` in its trace; return its context.
 
-    A stage's error gets the run as ``error.kantan_run``, and the context is restored.
+    A stage's error gets the run as ``error.kantan_run``.
     """
     outer = current_run.get()
     token = current_run.set(run)
@@ -76,7 +76,6 @@ async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
 
 
 async def _close(run: Run) -> None:
-    """Close resources of the run's tools, even under cancellation."""
     await wait_for_end(asyncio.ensure_future(_close_each(run)))
 
 
@@ -164,7 +163,6 @@ async def _run_with_events(events: Emitter, run: Run, pipeline: Pipeline) -> Bas
 
 @contextmanager
 def _too_late() -> Iterator[None]:
-    """Let a cancellation take effect after the run."""
     try:
         yield
     except asyncio.CancelledError as error:
