@@ -21,16 +21,8 @@ from kantan_agents.errors import DurableDatabaseError, RunMovedError, StoredStep
 class Execution:
     """One attempt to execute a durable run.
 
-    Attributes:
-        attempt: Its number, from 1.
-        elapsed: Seconds since the start of the first attempt.
-        is_lost: Whether the run belongs to another attempt now.
-        failure: Why the run cannot be stored now. It resumes when the database is back.
-        unusable: Why this program cannot resume with the stored steps. Another one may.
-        has_asked: Whether this attempt has called a model.
-        once: Names of the tools whose calls may happen only once.
-        outcome: The outcome as JSON.
-        is_begun_here: Whether a caller awaits the run in this process.
+    ``failure``: why the run cannot be stored now. ``unusable``: why this program cannot resume it, while
+    another may. ``once`` names the tools whose calls may happen only once.
     """
 
     def __init__(self, root_id: str, steps: StepStore, once: frozenset[str]) -> None:
@@ -109,12 +101,7 @@ class Execution:
         )
 
     async def finish(self, run_id: str, step: str, body: dict[str, Any]) -> None:
-        """Store a step's result, even under cancellation.
-
-        Raises:
-            RunMovedError: E157, the run belongs to another attempt now.
-            StoredStepError: E155, this program cannot continue the run.
-        """
+        """Store a step's result, even under cancellation; E155, E157."""
         self._check(is_ours=True)
         text, name = dump(body), stored_name(step)
         with anyio.CancelScope(shield=True):

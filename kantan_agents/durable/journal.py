@@ -175,7 +175,6 @@ def _unknown_names(request: Request, answer: ModelResponse) -> list[str]:
 
 
 def _final_tool_of(kept: dict[str, Any], request: Request) -> str | None:
-    """Return the called final tool, if the request had one."""
     if kept["form"] != "tool":
         return None
     own = [tool for tool in request.tools if not is_final_tool(tool)]
@@ -183,7 +182,6 @@ def _final_tool_of(kept: dict[str, Any], request: Request) -> str | None:
 
 
 def _form_of(request: Request) -> str:
-    """Return the form of structured output, which shapes the answer."""
     schema = request.schema
     if schema is not None and not schema.is_plain_text():
         return "native"

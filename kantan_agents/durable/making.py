@@ -209,7 +209,6 @@ class Making(Management):
             raise execution.unusable
 
     def _set_aside(self, run_id: str, error: Exception) -> None:
-        """Park a run that only another process can execute."""
         reason = mask(message_of(error))
         self._steps.set_aside(run_id, reason)  # before a caller can see the cancellation
         self._steps.release(run_id)  # before another process can have resumed it
@@ -217,7 +216,6 @@ class Making(Management):
         _log.error("durable run parked, because it cannot be made here", run_id=run_id, error=reason)
 
     async def _cancelled(self, run_id: str) -> None:
-        """Prevent the resumption of a run that its caller has canceled."""
         with anyio.CancelScope(shield=True):
             try:
                 await self.cancel(run_id)
@@ -235,7 +233,6 @@ class Making(Management):
 
 
 def _may_pass_elsewhere(execution: Execution, error: BaseException) -> bool:
-    """Return whether an error means that this program lacks something from earlier work."""
     if execution.attempt == 1 or execution.has_asked:
         return False
     # Such as a call of a shell that is gone.

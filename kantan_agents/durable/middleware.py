@@ -117,13 +117,7 @@ def queued_job(
     delay: float | None,
     run_options: dict[str, Any],
 ) -> Job:
-    """Return the run in its form for a queue.
-
-    Raises:
-        InputTypeError: E78, the input is neither a str nor a list.
-        InvalidOptionError: E75, an option has an invalid value.
-        NotStorableError: E151, something of it cannot be stored.
-    """
+    """Return the run in its form for a queue; E75, E78, E151."""
     if not isinstance(input, (str, list)):
         raise InputTypeError(got=type(input).__name__)
     names = {"dedup_key": dedup_key, "tenant": tenant}

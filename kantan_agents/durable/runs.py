@@ -275,7 +275,6 @@ async def _in_thread(function: Callable[[], None]) -> None:
 
 
 def _checked_agents(agents: Iterable[Any]) -> dict[str, Any]:
-    """Return the agents by name; E75 if one has no ``Durable``, or two share a name."""
     found: dict[str, Any] = {}
     for agent in agents:
         if not hasattr(agent, "layers") or durable_of(agent) is None:
@@ -289,7 +288,6 @@ def _checked_agents(agents: Iterable[Any]) -> dict[str, Any]:
 
 
 def _checked_queues(queues: Mapping[str, Limits] | Iterable[str]) -> dict[str, Limits]:
-    """Return the limits of each queue; E75 if a name or its limits are not valid."""
     if isinstance(queues, str):
         queues = (queues,)
     given = dict(queues) if isinstance(queues, Mapping) else {name: Limits() for name in queues}

@@ -99,11 +99,7 @@ class ToolJournal:
         return f"{outer.path}{f'~{outer.tries}' if outer.tries > 1 else ''}/"
 
     async def tool(self, call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
-        """Return or raise a call's stored outcome, or make the call and store it.
-
-        Raises:
-            ToolOutcomeUnknownError: E153, the call has started before, and may happen only once.
-        """
+        """Return or raise a call's stored outcome, or make the call and store it; E153."""
         step = self._step_of_tool(call)
         self._tries[step] += 1
         tries = self._tries[step]

@@ -1,7 +1,6 @@
 """Runs and schedules for an engine without its own tables.
 
-Handovers are numbered, so one from before a cancellation, resumption or takeover changes nothing. An active
-job belongs to a claim, as in ``StepStore``.
+Handovers are numbered, so one from before a cancellation, resumption or takeover changes nothing.
 """
 
 from __future__ import annotations
@@ -26,13 +25,7 @@ _NOT_CHECKED = (
 
 @attrs.frozen
 class Handing:
-    """A job to be handed over.
-
-    Attributes:
-        number: The number of this handover.
-        priority: As in ``Job``.
-        delay: Seconds before it may start.
-    """
+    """A numbered handover of a job; ``delay`` is in seconds."""
 
     run_id: str
     number: int
@@ -94,11 +87,7 @@ class JobStore:
         )
 
     def claim(self, run_id: str, number: int, executor: str, claim: str, most: int) -> tuple[str, str | None]:
-        """Take a job; return its status, and its stored form if taken.
-
-        ``number`` is the handover's, ``claim`` a new id, and ``most`` the earlier claims after which it is
-        parked.
-        """
+        """Take a job, or park it; return its status, and its stored form if taken."""
         values = {"run_id": run_id, "number": number, "executor": executor, "claim": claim, "most": most}
         # Only queued jobs: a live process holds a lock on its job, and `give` queues the others.
         where = "WHERE run_id = :run_id AND handing = :number AND status = 'queued'"
@@ -144,10 +133,7 @@ class JobStore:
     def give(
         self, executors: Sequence[str], queue_of: Callable[[str], str], but: Collection[str] = ()
     ) -> int:
-        """Release these processes' active jobs, except ``but``; return their number.
-
-        ``queue_of`` returns the queue of a stored job without one.
-        """
+        """Release these processes' active jobs, except ``but``; return their number."""
         rows = self._execute(
             f"SELECT run_id, executor, stored FROM {JOBS} WHERE application = :application "
             "AND status = 'running' AND executor IN :executors",
@@ -169,7 +155,7 @@ class JobStore:
         )
 
     def has_work(self, seconds: float) -> bool:
-        """Return whether `due`, `not_handed` or `not_checked` has anything, in one statement."""
+        """Return whether `due`, `not_handed` or `not_checked` has anything."""
         rows = self._execute(
             f"SELECT EXISTS (SELECT 1 FROM {_SCHEDULES} WHERE application = :application "
             f"AND next_at <= {{now}}) OR EXISTS (SELECT 1 {_NOT_HANDED}) OR EXISTS (SELECT 1 {_NOT_CHECKED})",
@@ -189,7 +175,7 @@ class JobStore:
         ]
 
     def not_checked(self, seconds: float, limit: int) -> list[Handing]:
-        """Return waiting jobs without a handover or check in the last seconds."""
+        """Return waiting jobs without a recent handover or check."""
         rows = self._execute(
             f"SELECT run_id, handing, queue {_NOT_CHECKED} ORDER BY checked_at LIMIT :limit",
             seconds=seconds,
@@ -240,7 +226,6 @@ class JobStore:
         )
 
     def _execute(self, statement: str, **values: Any) -> Sequence[Any]:
-        """Execute a statement, with ``{now}`` as the time; return its rows."""
         from sqlalchemy import Text, bindparam, text
 
         sql = statement.replace("{now}", self._database.now)

@@ -54,15 +54,7 @@ _POSTGRES_NOW = "extract(epoch from clock_timestamp())"
 
 
 class RunDatabase:
-    """The database of durable runs: a SQLite file, or Postgres.
-
-    Args:
-        url: ``sqlite:///runs.sqlite3`` or ``postgresql://...``.
-        engine: Name of its engine.
-
-    Raises:
-        DurableDatabaseError: E156, the URL is of another kind, or SQLAlchemy or the driver is not installed.
-    """
+    """The database of durable runs: a SQLite file, or Postgres; E156."""
 
     def __init__(self, url: str, engine: str = "dbos") -> None:
         self._engine_name = engine
@@ -250,7 +242,6 @@ class RunDatabase:
 
 
 def _storable(values: Any) -> Any:
-    """Return values with strings that every database accepts."""
     if isinstance(values, str):
         return storable_text(values)
     if isinstance(values, dict):
@@ -272,10 +263,7 @@ def leave_to_parent(held: Any, closing: weakref.finalize[..., Any] | None) -> No
 
 
 def close_with(owner: _Owner, close: Callable[[], None]) -> weakref.finalize[..., _Owner]:
-    """Return a finalizer that closes connections when called, or when the owner is collected.
-
-    A process that only enqueues may never stop it.
-    """
+    """Return a finalizer that closes connections when called, or when the owner is collected."""
     closing = weakref.finalize(owner, _close_own, close, os.getpid())
     closing.atexit = False
     return closing
@@ -329,7 +317,6 @@ def _kind_of(url: Any) -> str:
 
 
 def _away() -> tuple[type[BaseException], ...]:
-    """Return the errors of an unreachable server or a locked file."""
     import psycopg
     from sqlalchemy.exc import TimeoutError as NoConnectionError
 
