@@ -1,4 +1,4 @@
-"""Checks the options of an ``Agent``, so that other modules can rely on their types."""
+"""Checks the options of an ``Agent``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stored calls of one run, for the attempt that resumes it."""
+"""The stored calls of one run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One attempt to execute a durable run, with all runs inside it."""
+"""Attempts to execute durable runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Execution:
         self._unused: dict[tuple[str, str], dict[str, Any]] = {}
 
     async def begin(self) -> None:
-        """Take the run over, and read its steps; E155 if one is unreadable."""
+        """Take the run over, and read its steps; raises E155."""
 
         def begin() -> BegunAttempt:
             begun = self._steps.begin(self.root_id, self.id)
@@ -95,13 +95,13 @@ class Execution:
         self._check(await self.call(lambda: self._steps.owns(self.root_id, self.id)))
 
     async def start(self, run_id: str, step: str) -> None:
-        """Note the start of a step, even if it never ends; E157 if the run has moved."""
+        """Note the start of a step; raises E157."""
         self._check(
             await self.call(lambda: self._steps.start(self.root_id, self.id, run_id, stored_name(step)))
         )
 
     async def finish(self, run_id: str, step: str, body: dict[str, Any]) -> None:
-        """Store a step's result, even under cancellation; E155, E157."""
+        """Store a step's result, even under cancellation; raises E155 or E157."""
         self._check(is_ours=True)
         text, name = dump(body), stored_name(step)
         with anyio.CancelScope(shield=True):

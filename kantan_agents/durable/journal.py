@@ -1,4 +1,4 @@
-"""Stores the results of a run's calls, and replays an earlier process's."""
+"""Stores and replays the results of a run's calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The durable runs of a database, as users see them."""
+"""Lists durable runs."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ _OF_COMMANDS: Final = (UnknownCommandError, CommandSyntaxError, CommandNotRunnab
 
 
 class Making(Management):
-    """The part of ``DurableRuns`` that executes runs, for ``Durable`` and the engine."""
+    """The part of ``DurableRuns`` that executes runs."""
 
     _overseer: Overseer
     _restart: Restart
@@ -94,7 +94,6 @@ class Making(Management):
             self._live.pop(run.id, None)
 
     async def _begin_in_engine(self, run_id: str, stored: str, execution: Execution) -> None:
-        """Start a run in the engine; until then, try again while the database is away."""
         tries = 0
 
         async def attempt() -> None:

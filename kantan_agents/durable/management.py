@@ -1,4 +1,4 @@
-"""Cancels, resumes, answers and prunes durable runs, in any process with the database."""
+"""Operations on durable runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Polls the database for all waits of a process, in one thread."""
+"""Polls the database for all waits of a process."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Poller:
         self._process = os.getpid()
 
     async def wait(self, run_id: str, *questions: Question, after: int = 0) -> Question:
-        """Return the first question about a run with an answer; E156.
+        """Return the first question about a run with an answer; raises E156.
 
         ``after`` is the known event.
         """

@@ -1,4 +1,4 @@
-"""``DurableRuns``: the durable runs of a database; once started, it executes its agents' runs."""
+"""``DurableRuns``, which executes its agents' runs."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ class DurableRuns(Making):
 
 
 async def _until(end: float, function: Callable[[], None]) -> Thread | None:
-    """Call a function in a thread; return the thread if it has not ended at the timeout."""
+    """Call in a thread; return it if unfinished at the timeout."""
     loop, ended, failures = asyncio.get_running_loop(), asyncio.Event(), list[BaseException]()
 
     def call() -> None:

@@ -11,7 +11,7 @@ from kantan_agents.errors import DurableNotStartedError
 
 
 class Started:
-    """The process's ``DurableRuns``; ``closing`` continues to stop it after the timeout."""
+    """The process's ``DurableRuns``."""
 
     runs: Any = None
     closing: Thread | None = None

@@ -1,4 +1,4 @@
-"""The stored start of a run, for a restart in another process."""
+"""The stored start of a run."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class StoredRun:
 
     @classmethod
     def of_json(cls, run_id: str, text: str) -> StoredRun:
-        """Return the run in a JSON string; E155."""
+        """Return the run in a JSON string; raises E155."""
         body = load(run_id, "begin", text)
         known = {field.name for field in attrs.fields(cls)}
         given = {name: value for name, value in body.items() if name in known}
@@ -110,7 +110,7 @@ def stored_context(
     *,
     may_leave_out: bool,
 ) -> dict[str, Any]:
-    """Return the fields ``context``, ``left_out`` and ``permissions``; E151."""
+    """Return the fields ``context``, ``left_out`` and ``permissions``; raises E151."""
     stored: dict[str, Any] = {}
     left_out: list[str] = []
     permissions: dict[str, Any] = {}
@@ -137,10 +137,7 @@ def stored_context(
 
 
 def kept_keys(agent: Any) -> frozenset[str]:
-    """Return the context keys in which ``Redact`` stores values, by its user's choice.
-
-    E151 if it restores values that no other process has.
-    """
+    """Return the context keys of ``Redact``; E151 if it restores values that no other process has."""
     redacts = [one for one in agent.layers.middleware if isinstance(one, Redact)]
     if any(one.forgets for one in redacts):
         reason = "are lost with the process; give it keep_in=, or restore=False"

@@ -20,7 +20,7 @@ from kantan_agents.middleware.approve.waiting_runs import pending
 async def store_waiting(
     run: Run, approvals: ApprovalStore, execution: Execution, *, may_leave_out: bool
 ) -> None:
-    """Store a run that waits for approvals; E85, E151."""
+    """Store a run that waits for approvals; raises E85 or E151."""
     key = await execution.call(approvals.key)
     calls = [_redacted(run, call) for call in pending(run.context)]
     kept = kept_keys(run.agent)

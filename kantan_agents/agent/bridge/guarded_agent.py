@@ -51,7 +51,7 @@ _log = get_logger("kantan_agents.tools")
 
 
 class RuledAgent(agents.Agent[Any]):
-    """Base class of all agents under the tool rules."""
+    """Base class of all agents under the tool rules; ``validates_output``: a wrapper of its model does."""
 
     validates_output = False
 
@@ -119,7 +119,7 @@ class RuledAgent(agents.Agent[Any]):
         return getattr(run.agent, "on_mcp_failure", "raise") if run is not None else None
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        """Return the MCP servers' tools, without names that the agent itself has; E28, E37."""
+        """Return the MCP servers' tools, without names that the agent itself has; raises E28 or E37."""
         if not self.mcp_servers:
             return []
         run = current_run.get()
@@ -155,7 +155,7 @@ class RuledAgent(agents.Agent[Any]):
         return list(made)
 
     async def offered(self, run: Run | None, tools: list[Tool]) -> list[Tool]:
-        """Return a turn's tools for the SDK; E75, E93."""
+        """Return a turn's tools for the SDK; raises E75 or E93."""
         if run is not None and run._tape is not None:
             run._tape.check_offered(self.name, tools)  # before the SDK starts computers
         if run is None or not run.state:

@@ -52,7 +52,7 @@ def middleware_error(reason: str) -> MiddlewareResultError:
 
 
 def target_of(call: ModelCall) -> Model:
-    """Return the model of a call; E19, E80."""
+    """Return the model of a call; raises E19 or E80."""
     model: Any = call.model
     if isinstance(model, str) or (not isinstance(model, Model) and is_provider(model)):
         model = resolve_model(model).model

@@ -24,7 +24,7 @@ _lock = Lock()  # one for all: an agent can be copied, a lock cannot
 
 
 class OwnTools:
-    """The tools of one Agent, in order, unchanged since its creation; E75.
+    """The tools of one Agent, in order, unchanged since its creation.
 
     Plain function tools are held back until first use, because not every agent runs: with 100 tools, creation
     would take 12 times as long (``python -m benchmarks --only construct_100``).

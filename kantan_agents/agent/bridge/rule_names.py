@@ -41,7 +41,8 @@ async def check_rule_names(
 ) -> None:
     """Report the first unknown names in the explicit rules; E20 if the agent is strict.
 
-    A subagent file may deny other programs' tools, so only its near misses are reported.
+    Inherited rules do not count: the agent above has checked them. A subagent file may deny other programs'
+    tools, so only its near misses are reported.
     """
     checked: WeakKeyDictionary[RuleLayers, tuple[str, ...]] = vars(agent).setdefault(
         _CHECKED, WeakKeyDictionary()

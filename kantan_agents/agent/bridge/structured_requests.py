@@ -103,7 +103,7 @@ class _Forms:
         """Move on from a rejected form, or raise an error that is not about the form.
 
         An unclear or repeated error is decided by one more request. If that is rejected too, the form is not
-        the cause.
+        the cause, and the first error is raised.
         """
         form, cause = self._form, cause_of(error, self._form)
         if cause == "other":

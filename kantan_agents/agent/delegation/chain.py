@@ -1,4 +1,4 @@
-"""The chain of delegating agents: its length, its cycles, and its rules."""
+"""The chain of delegating agents."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Link:
         return self.names if agent == self.names[-1] else (*self.names, agent)
 
     def next(self, agent: str, *, by: str, max_depth: int, max_delegations: int) -> Link:
-        """Return the position of a run that ``by`` delegates to ``agent``; E33, E34."""
+        """Return the position of a run that ``by`` delegates to ``agent``; raises E33 or E34."""
         chain = self.names_with(by)
         if any(name_key(agent) == name_key(name) for name in chain):
             raise DelegationCycleError(agent=agent, chain=chain)

@@ -19,7 +19,10 @@ _checked: WeakSet[Agent] = WeakSet()
 
 
 def warn_of_lost_tools(child: Agent, definition: AgentDefinition, delegation: Delegation) -> None:
-    """Log the tools that only the subagent's file lists, once for each agent."""
+    """Log the tools that only the subagent's file lists, once for each agent.
+
+    Denials by rules are intended, so they are not reported.
+    """
     if child in _checked or delegation.ceiling is None:
         return
     _checked.add(child)

@@ -1,4 +1,4 @@
-"""Sends a run through its pipeline, with trace, events, log line and rollback."""
+"""Sends a run through its pipeline."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OF_RUN = (Delegated, RunStarted, RunFinished, RunFailed, RunCancelled)
 async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
     """Send ``run`` through ``pipeline`` in its trace; return its context.
 
-    A stage's error gets the run as ``error.kantan_run``.
+    A stage's error gets the run as ``error.kantan_run``, and the context is restored.
     """
     outer = current_run.get()
     token = current_run.set(run)

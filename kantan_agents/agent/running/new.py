@@ -45,7 +45,7 @@ def new_run(
     *handlers: Handler,
     chosen: ChosenArm | None = None,
 ) -> tuple[Run, Pipeline]:
-    """Return a new run and its pipeline; E75, E78.
+    """Return a new run and its pipeline; raises E75 or E78.
 
     If the trace metadata fail, the pipeline only raises the error, so that the trace records it.
     """

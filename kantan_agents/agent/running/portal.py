@@ -1,4 +1,4 @@
-"""Event loops of the sync ``run``: one in the background, others where it is unusable."""
+"""Event loops of the sync ``run``."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class BackgroundLoop:
         self._before_fork: _LoopThread | None = None
 
     def run(self, function: Callable[[], Awaitable[T]]) -> T:
-        """Await ``function()`` on the background loop and return its result; E25, E26.
+        """Await ``function()`` on the background loop and return its result; raises E25 or E26.
 
         All its exceptions reach the caller, even ``SystemExit``. ``KeyboardInterrupt`` in the calling thread
         cancels it, waits for its end and is raised again.

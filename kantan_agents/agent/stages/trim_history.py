@@ -37,7 +37,7 @@ async def trim_history(run: Run, call_next: Next) -> None:
 
 
 def input_text(value: Any) -> str:
-    """Return the user's input, or its last message, as a string."""
+    """Return the user's input, or the last user message, as a string."""
     if isinstance(value, str):
         return value
     for item in reversed(value or []):

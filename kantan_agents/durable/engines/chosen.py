@@ -13,7 +13,7 @@ from kantan_agents.support.extras import require_extra
 
 
 def checked_engine(engine: Any) -> str:
-    """Return the engine's and its extra's name; E75, E198."""
+    """Return the engine's and its extra's name; raises E75 or E198."""
     name = "temporal" if isinstance(engine, str) and engine.startswith("temporal://") else "dbos"
     if name == "temporal":
         if not _is_readable(engine):

@@ -97,7 +97,7 @@ class DBOSEngine(DBOSRuns):
             raise self._database.unusable(error) from error
 
     def take_no_more(self) -> None:
-        """See ``Engine``."""
+        """See ``Engine``. No thread takes a run from a queue any more after this."""
         from dbos import _dbos
 
         instance = _dbos._dbos_global_instance

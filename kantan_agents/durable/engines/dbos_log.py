@@ -7,11 +7,17 @@ from collections.abc import Callable
 
 
 class EndedError(Exception):
-    """A failed run's error for DBOS, which pickles errors: no connections and no user data."""
+    """A failed run's error for DBOS, which pickles errors and stores their attributes.
+
+    The original has connections, which cannot be pickled, and user data, which must not be stored.
+    """
 
 
 def one_line_each(masked: Callable[[str], str]) -> Callable[[], None]:
-    """Let DBOS log one masked line per record; return an undo function."""
+    """Let DBOS log one masked line per record; return an undo function.
+
+    DBOS adds tracebacks of failed runs, which this library logs itself.
+    """
 
     def shortened(record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None

@@ -1,4 +1,4 @@
-"""The runs stored by DBOS, for any process with the database."""
+"""The runs stored by DBOS."""
 
 from __future__ import annotations
 

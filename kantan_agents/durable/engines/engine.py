@@ -196,7 +196,10 @@ def new_executor(application: str) -> str:
 
 
 def resumed_queue(agent: str) -> str:
-    """Return the queue for an agent's recovered and approved runs without one."""
+    """Return the queue for an agent's recovered and approved runs without one.
+
+    Only processes with the agent take from it.
+    """
     return f"{RESUMED}/{agent}"
 
 

@@ -1,6 +1,7 @@
 """Runs and schedules for an engine without its own tables.
 
-Handovers are numbered, so one from before a cancellation, resumption or takeover changes nothing.
+Handovers are numbered, so one from before a cancellation, resumption or takeover changes nothing. An active
+job belongs to a claim, as in ``StepStore``.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class JobStore:
         )
 
     def claim(self, run_id: str, number: int, executor: str, claim: str, most: int) -> tuple[str, str | None]:
-        """Take a job, or park it; return its status, and its stored form if taken."""
+        """Take a job, or park it after ``most`` claims; return its status, and its stored form if taken."""
         values = {"run_id": run_id, "number": number, "executor": executor, "claim": claim, "most": most}
         # Only queued jobs: a live process holds a lock on its job, and `give` queues the others.
         where = "WHERE run_id = :run_id AND handing = :number AND status = 'queued'"
@@ -155,7 +156,7 @@ class JobStore:
         )
 
     def has_work(self, seconds: float) -> bool:
-        """Return whether `due`, `not_handed` or `not_checked` has anything."""
+        """Return whether `due`, `not_handed` or `not_checked` has anything, in one statement."""
         rows = self._execute(
             f"SELECT EXISTS (SELECT 1 FROM {_SCHEDULES} WHERE application = :application "
             f"AND next_at <= {{now}}) OR EXISTS (SELECT 1 {_NOT_HANDED}) OR EXISTS (SELECT 1 {_NOT_CHECKED})",
@@ -184,7 +185,7 @@ class JobStore:
         return [Handing(row.run_id, row.handing, row.queue, None, 0.0) for row in rows]
 
     def note_handed(self, job: Handing, *, is_handed: bool = True) -> None:
-        """Note a job's handover, or that it failed or is lost."""
+        """Note a job's handover, failed or lost."""
         self._execute(
             f"UPDATE {JOBS} SET is_handed = :handed, checked_at = {{now}} "
             "WHERE run_id = :run_id AND handing = :number",
@@ -194,7 +195,7 @@ class JobStore:
         )
 
     def keep_schedule(self, schedule: Schedule) -> None:
-        """Store a schedule, or replace one by name."""
+        """Store or replace a schedule."""
         self._execute(
             f"INSERT INTO {_SCHEDULES} "
             "(application, name, cron, timezone, queue, stored, next_at) VALUES "

@@ -15,7 +15,8 @@ _lock = Lock()
 def give_clock() -> None:
     """Let ``unixepoch('subsec')`` work in all later SQLite connections of SQLAlchemy.
 
-    DBOS uses it. With an older SQLite, as in Debian 12, it would be NULL, and no run could be stored.
+    DBOS uses it on Python 3.12 and later. With an older SQLite, as in Debian 12, it would be NULL, and no run
+    could be stored. A database created so needs it on every Python.
     """
     if sqlite3.sqlite_version_info >= _FIRST_WITH_SUBSEC:
         return

@@ -158,7 +158,7 @@ class TemporalEngine(JobRuns):
                 loop.call_soon_threadsafe(function)
 
     async def run(self, run_id: str, stored: str) -> str:
-        """Execute a run in this task, without Temporal; return its outcome."""
+        """See ``Engine``; without Temporal."""
         claim = uuid.uuid4().hex
         self._active.add(run_id)
         try:

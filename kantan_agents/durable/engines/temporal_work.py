@@ -81,7 +81,7 @@ class Connection:
 
     @classmethod
     async def open(cls, address: str, namespace: str, prefix: str, identity: str) -> Connection:
-        """Connect, with the credentials of Temporal's variables and configuration file; E156."""
+        """Connect, with the credentials of Temporal's variables and configuration file; raises E156."""
         runtime, process = _runtime()
         if process != os.getpid():
             # In a forked child, it ends the process by a signal now and then.

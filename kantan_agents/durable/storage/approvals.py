@@ -1,4 +1,4 @@
-"""Waiting runs and the answers to their calls, in the database."""
+"""Waiting runs and the answers to their calls."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class WaitingCall:
 
 @attrs.frozen
 class WaitingRun:
-    """An answered run, ready to resume; ``answers`` are by stored call id."""
+    """An answered run, ready to resume."""
 
     run_id: str
     agent: str

@@ -54,7 +54,7 @@ _POSTGRES_NOW = "extract(epoch from clock_timestamp())"
 
 
 class RunDatabase:
-    """The database of durable runs: a SQLite file, or Postgres; E156."""
+    """The database of durable runs: a SQLite file, or Postgres; raises E156."""
 
     def __init__(self, url: str, engine: str = "dbos") -> None:
         self._engine_name = engine
@@ -78,7 +78,7 @@ class RunDatabase:
         return mask(self._given.masked(text.replace(self.url, self.shown)))
 
     def open(self) -> None:
-        """Connect, and create missing tables; E156 if that fails, or another engine uses it."""
+        """Connect, and create missing tables; raises E156."""
         with self.write() as connection:
             if not self.is_sqlite:
                 # Concurrent creations of a table would fail, even with IF NOT EXISTS.
@@ -263,7 +263,10 @@ def leave_to_parent(held: Any, closing: weakref.finalize[..., Any] | None) -> No
 
 
 def close_with(owner: _Owner, close: Callable[[], None]) -> weakref.finalize[..., _Owner]:
-    """Return a finalizer that closes connections when called, or when the owner is collected."""
+    """Return a finalizer that closes connections when called, or when the owner is collected.
+
+    A process that only enqueues may never stop it.
+    """
     closing = weakref.finalize(owner, _close_own, close, os.getpid())
     closing.atexit = False
     return closing

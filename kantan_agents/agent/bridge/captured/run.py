@@ -1,7 +1,8 @@
 """Collects the complete record of one run.
 
-Errors never reach the run; the record lists the missing parts. Every run waits for this code, so it defers
-work to the recorder's thread, avoids generators and context managers, and encodes nothing twice.
+Data that may change later is encoded immediately. Errors never reach the run; the record lists the missing
+parts. Every run waits for this code, so it defers work to the recorder's thread, avoids generators and
+context managers, and encodes nothing twice.
 """
 
 from __future__ import annotations
