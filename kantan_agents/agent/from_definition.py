@@ -78,7 +78,7 @@ def agent_from_file(
 ) -> Any:
     """Return an agent of class ``kind`` from a file; ``model`` applies if the file names none.
 
-    E2, E20 and E75; E181 to E184 for its servers.
+    Raises E2, E20 or E75; E181 to E184 for its servers.
     """
     definition = file.definition
     if not isinstance(definition, AgentDefinition):

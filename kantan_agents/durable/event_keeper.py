@@ -1,4 +1,4 @@
-"""Stores events of durable runs for readers that resume."""
+"""Stores events of durable runs."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Journal(ToolJournal):
         return kept
 
     def _check_place(self, call: ModelCall, step: str) -> None:
-        """Check that no stored answer belongs here, before a new one."""
+        """Check that no stored answer belongs here."""
         if not call.internal and self._earlier.is_ahead(self._inside(), of_calls=True):
             reason = (
                 "this version of the program would ask anew what a model has answered before. Start a worker "

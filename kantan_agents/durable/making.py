@@ -1,4 +1,4 @@
-"""Executes new and resumed durable runs in this process."""
+"""Executes durable runs in this process."""
 
 from __future__ import annotations
 

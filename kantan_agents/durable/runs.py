@@ -246,7 +246,7 @@ class DurableRuns(Making):
 
 
 async def _until(end: float, function: Callable[[], None]) -> Thread | None:
-    """Call in a thread; return it if unfinished at the timeout."""
+    """Call a function in a thread; return the thread if it outlasts the timeout."""
     loop, ended, failures = asyncio.get_running_loop(), asyncio.Event(), list[BaseException]()
 
     def call() -> None:

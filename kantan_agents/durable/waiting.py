@@ -1,4 +1,4 @@
-"""Stores a durable run that waits for approvals."""
+"""Stores waiting runs."""
 
 from __future__ import annotations
 

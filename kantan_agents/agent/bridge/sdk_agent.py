@@ -1,7 +1,6 @@
 """The ``agents.Agent`` that represents an Agent to the SDK; created once, not per run.
 
-The SDK walks every value on it twice a run, so it holds no large ones, such as
-instructions.
+The SDK walks every value on it twice a run, so it holds no large ones, such as instructions.
 """
 
 from __future__ import annotations

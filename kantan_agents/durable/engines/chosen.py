@@ -47,7 +47,7 @@ def engine_of(
     interval: float,
     queues: Mapping[str, Limits],
 ) -> Engine:
-    """Return a new engine; E75. ``interval`` is in seconds."""
+    """Return a new engine; raises E75. ``interval`` is in seconds."""
     if engine == "dbos":
         from kantan_agents.durable.engines.dbos_engine import DBOSEngine
 

@@ -191,7 +191,7 @@ class RunDatabase:
         return url.update_query_dict(given).render_as_string(hide_password=False)
 
     def server_engine(self, size: int, *, more: int = 0) -> Engine:
-        """Return SQLAlchemy's engine with its own pool of ``size`` connections, and ``more`` under load."""
+        """Return SQLAlchemy's engine with a pool of ``size`` connections, ``more`` under load."""
         import sqlalchemy
 
         limit = self._limit
