@@ -1,4 +1,4 @@
-"""``Agent``: its configuration and the three ways to run it. The steps of a run are in ``stages``."""
+"""``Agent``; the steps of its runs are in ``stages``."""
 
 from __future__ import annotations
 

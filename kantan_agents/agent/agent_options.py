@@ -68,7 +68,7 @@ class AgentOptions:
         return cls(**options)
 
     def changed(self, **changes: Any) -> AgentOptions:
-        """Return a copy with changes, also of ``sdk_agent_options``; E75 for an unknown name."""
+        """Return a copy with changes; E75 for an unknown name."""
         check_options(changes, OPTION_NAMES)
         own = {name: changes.pop(name) for name in _OWN_NAMES & changes.keys()}
         return self.checked({**vars(self), **own, "sdk_agent_options": {**self.sdk_agent_options, **changes}})

@@ -35,14 +35,7 @@ _log = get_logger("kantan_agents.definitions")
 
 @attrs.frozen(eq=False)
 class AgentFile:
-    """The subagent file of an agent.
-
-    Attributes:
-        definition: The definition.
-        models: The user's short names of models.
-        skills: The ``SkillLoader``, or None.
-        stages: Stages of a delegation, outside the agent's middleware.
-    """
+    """The subagent file of an agent; ``stages`` are outside its middleware."""
 
     definition: AgentDefinition
     models: Mapping[str, Any] | None
@@ -83,16 +76,9 @@ def agent_from_file(
     options: dict[str, Any],
     mcp_configuration: Any = None,
 ) -> Any:
-    """Return an agent of class ``kind`` from a file.
+    """Return an agent of class ``kind`` from a file; ``model`` applies if the file names none.
 
-    ``model`` applies if the file names none. Without ``mcp_configuration``, the agent has no servers of the
-    file.
-
-    Raises:
-        InvalidOptionError: E75, an option is of a wrong type, or is set by the file.
-        EmptyPromptTextError: E2, the definition has no prompt.
-        InvalidToolRulesError: E20, tools are missing, and the agent is strict.
-        KantanAgentsError: E181 to E184, a server of the definition cannot be used.
+    Raises E2, E20 or E75; E181 to E184 for its servers.
     """
     definition = file.definition
     if not isinstance(definition, AgentDefinition):
@@ -131,7 +117,7 @@ def _servers_of(definition: AgentDefinition, configuration: Any, given: list[Any
 
 
 def _skill_tools(definition: AgentDefinition, skills: Any) -> list[Any]:
-    """Return the tools for the file's skills, or for all if it only names the tool ``Skill``."""
+    """Return the tools for the file's skills; all for the tool ``Skill``."""
     from kantan_agents.tools.skills.tools import tools_of_file  # not at the top: few agents have skills
 
     made = tools_of_file(skills, definition.skills or None)
@@ -139,7 +125,6 @@ def _skill_tools(definition: AgentDefinition, skills: Any) -> list[Any]:
 
 
 def _allowed_skill_tools(definition: AgentDefinition) -> list[str]:
-    """Return the tools that a list of skills implies."""
     if definition.skills:
         return list(SKILL_TOOLS)
     # `Skill(refunds)` in the file's list permits only this skill's files.

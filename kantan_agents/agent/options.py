@@ -1,4 +1,4 @@
-"""Checks the options of an ``Agent``, so that other modules can rely on their types."""
+"""Checks the options of an ``Agent``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def checked_instructions(instructions: object, *, has_prompt: bool = False) -> s
 
 
 def checked_prompt(prompt: Any) -> Any:
-    """Return the prompt stored at OpenAI; E75 for a wrong type. The trace records a function's result."""
+    """Return the prompt stored at OpenAI; E75 for a wrong type."""
     if isinstance(prompt, Mapping):
         if isinstance(prompt.get("id"), str) and prompt["id"]:
             return prompt

@@ -35,10 +35,9 @@ _log = get_logger("kantan_agents.own_calls")
 class AnswerLimit(Middleware):
     """Limits the tokens and the time of answers, and rejects one that was cut off.
 
-    A verdict that was cut off can be wrong, because JSON without its end is still read. This is the innermost
-    middleware, so that a ``Budget`` and a ``Cache`` see the original settings. Settings with ``max_tokens``
-    or ``extra_args={"timeout": seconds}`` have their own limits. If a provider rejects the token limit, the
-    request is sent without it.
+    JSON without its end is still read, so a verdict that was cut off can be wrong. This is the innermost
+    middleware, so that a ``Budget`` and a ``Cache`` see the original settings. Settings with limits retain
+    them.
     """
 
     def __init__(self, tokens: int = MOST_TOKENS, seconds: float = MOST_SECONDS) -> None:

@@ -14,11 +14,7 @@ ARM_LIMIT: Final = "arm "
 
 
 class Chooser(Protocol):
-    """Chooses for the runs of one agent.
-
-    Attributes:
-        control_limits: Limits on the agent's own tools, if no arm is chosen.
-    """
+    """Chooses for the runs of one agent; ``control_limits`` apply without an arm."""
 
     control_limits: tuple[tuple[str, ToolRules], ...]
 

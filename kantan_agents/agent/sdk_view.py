@@ -45,9 +45,8 @@ _ABOUT_ITSELF = frozenset({"_own", "__class__", "__dict__", "__mro__", "mro"})
 class SDKView(_SDKType):
     """An Agent, as the SDK sees it.
 
-    The SDK reads fields and methods, and checks ``isinstance(agent, agents.Agent)``, which falls back to
-    ``__class__``: so the check passes. Attributes that an Agent lacks come from its SDK agent.
-    ``type(agent)`` does not change, and ``__class__`` has its names and values.
+    ``isinstance(agent, agents.Agent)`` falls back to ``__class__``, so the check passes. Attributes that an
+    Agent lacks come from its SDK agent.
     """
 
     _sdk_agent: SDKAgent
@@ -218,10 +217,7 @@ setattr(SDKView, "tools", _Field("tools", lambda agent: tuple(agent._sdk_agent.g
 
 
 def _check_own(agent: Any, name: str) -> None:
-    """Raise E67 unless a subclass has this attribute.
-
-    A subclass older than the option may set its own value before it calls ``__init__``.
-    """
+    """Raise E67 unless a subclass has this attribute, which may be set before ``__init__``."""
     if name in vars(agent) and name not in STORED:
         return
     error = FixedOptionError(option=name, agent=agent.name)
@@ -242,8 +238,7 @@ def _blank(kind: type[Any]) -> Any:
 def _class_for_sdk(own: type[Any]) -> type[Any]:
     """Return a common subclass of ``own`` and the SDK's, for ``isinstance`` only.
 
-    A call creates an ``own``. Its name and attributes are ``own``'s, even when assigned, because a subclass
-    may use ``self.__class__`` like ``type(self)``.
+    It looks like ``own``, because a subclass may use ``self.__class__`` like ``type(self)``.
     """
     known: type[Any] | None = vars(own).get(_CLASS_FOR_SDK)
     if known is None:

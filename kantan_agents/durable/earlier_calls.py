@@ -1,4 +1,4 @@
-"""The stored calls of one run, for the attempt that resumes it."""
+"""The stored calls of one run."""
 
 from __future__ import annotations
 
@@ -12,14 +12,10 @@ from kantan_agents.durable.execution import Execution
 INSIDE: Final = "inside"
 """Step key: the calls around it. Steps of middleware and earlier versions lack it."""
 ONCE: Final = "once"
-"""Answer key: the tools that allowed only one call then."""
 UNKNOWN: Final = "unknown"
-"""Answer key: the names in its calls that were unknown then."""
 
 
 class _Called(NamedTuple):
-    """A call in an answer of this attempt; ``answer`` is its stored body, if any."""
-
     arguments: str
     answer: Mapping[str, Any] | None
 

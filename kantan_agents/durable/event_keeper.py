@@ -1,4 +1,4 @@
-"""Stores events of durable runs for readers that resume."""
+"""Stores events of durable runs."""
 
 from __future__ import annotations
 
@@ -111,7 +111,6 @@ class EventKeeper:
                 return  # the next run would wait for the database as long
 
     def _try_to_store(self, root: str, reel: _Reel) -> bool:
-        """Store one run's events; return whether the database is reachable."""
         try:
             self._store(root, reel)
         except Exception as error:  # noqa: BLE001 - the run continues without them; they are tried again
@@ -165,7 +164,6 @@ def _redacted(event: Any, run: Run) -> Any:
 
 
 def _identity(event: Any, reel: _Reel) -> str | None:
-    """Return an event's identity across processes; None for a delta."""
     if event.type in _DELTAS:
         return None
     name = f"{event.type}/{event.run_id}/{getattr(event, 'call_id', '')}"

@@ -1,4 +1,4 @@
-"""One attempt to execute a durable run, with all runs inside it."""
+"""Attempts to execute durable runs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,8 @@ from kantan_agents.errors import DurableDatabaseError, RunMovedError, StoredStep
 class Execution:
     """One attempt to execute a durable run.
 
-    Attributes:
-        attempt: Its number, from 1.
-        elapsed: Seconds since the start of the first attempt.
-        is_lost: Whether the run belongs to another attempt now.
-        failure: Why the run cannot be stored now. It resumes when the database is back.
-        unusable: Why this program cannot resume with the stored steps. Another one may.
-        has_asked: Whether this attempt has called a model.
-        once: Names of the tools whose calls may happen only once.
-        outcome: The outcome as JSON.
-        is_begun_here: Whether a caller awaits the run in this process.
+    ``failure``: why the run cannot be stored now. ``unusable``: why this program cannot resume it, while
+    another may. ``once`` names the tools whose calls may happen only once.
     """
 
     def __init__(self, root_id: str, steps: StepStore, once: frozenset[str]) -> None:
@@ -55,7 +47,7 @@ class Execution:
         self._unused: dict[tuple[str, str], dict[str, Any]] = {}
 
     async def begin(self) -> None:
-        """Take the run over, and read its steps; E155 if one is unreadable."""
+        """Take the run over, and read its steps; raises E155."""
 
         def begin() -> BegunAttempt:
             begun = self._steps.begin(self.root_id, self.id)
@@ -103,18 +95,13 @@ class Execution:
         self._check(await self.call(lambda: self._steps.owns(self.root_id, self.id)))
 
     async def start(self, run_id: str, step: str) -> None:
-        """Note the start of a step, even if it never ends; E157 if the run has moved."""
+        """Note the start of a step; raises E157."""
         self._check(
             await self.call(lambda: self._steps.start(self.root_id, self.id, run_id, stored_name(step)))
         )
 
     async def finish(self, run_id: str, step: str, body: dict[str, Any]) -> None:
-        """Store a step's result, even under cancellation.
-
-        Raises:
-            RunMovedError: E157, the run belongs to another attempt now.
-            StoredStepError: E155, this program cannot continue the run.
-        """
+        """Store a step's result, even under cancellation; raises E155 or E157."""
         self._check(is_ours=True)
         text, name = dump(body), stored_name(step)
         with anyio.CancelScope(shield=True):

@@ -1,4 +1,4 @@
-"""Stores the results of a run's calls, and replays an earlier process's."""
+"""Stores and replays the results of a run's calls."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Journal(ToolJournal):
         return kept
 
     def _check_place(self, call: ModelCall, step: str) -> None:
-        """Check that no stored answer belongs here, before a new one."""
+        """Check that no stored answer belongs here."""
         if not call.internal and self._earlier.is_ahead(self._inside(), of_calls=True):
             reason = (
                 "this version of the program would ask anew what a model has answered before. Start a worker "
@@ -175,7 +175,6 @@ def _unknown_names(request: Request, answer: ModelResponse) -> list[str]:
 
 
 def _final_tool_of(kept: dict[str, Any], request: Request) -> str | None:
-    """Return the called final tool, if the request had one."""
     if kept["form"] != "tool":
         return None
     own = [tool for tool in request.tools if not is_final_tool(tool)]
@@ -183,7 +182,6 @@ def _final_tool_of(kept: dict[str, Any], request: Request) -> str | None:
 
 
 def _form_of(request: Request) -> str:
-    """Return the form of structured output, which shapes the answer."""
     schema = request.schema
     if schema is not None and not schema.is_plain_text():
         return "native"

@@ -1,4 +1,4 @@
-"""The durable runs of a database, as users see them."""
+"""Lists durable runs."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ ENDED = ("finished", "failed", "cancelled", "parked")
 STATUSES = ("queued", "running", "waiting", *ENDED)
 _PAGE, _LARGEST_PAGE = 100, 1_000
 _KNOWN_AS: Mapping[str, tuple[str, ...]] = {"waiting": (), "parked": ("parked", "cancelled")}
-"""The engine's statuses for runs of a status, if they differ."""
 Page = tuple[int, Sequence[EngineRun]]
-"""How many runs were found, and the ones that the engine knows."""
 
 
 class ListedRuns(OpenDatabase):
@@ -74,7 +72,7 @@ class ListedRuns(OpenDatabase):
         return list(itertools.islice(fitting, limit))
 
     def _paged(self, page: Callable[[int, int], Page], limit: int | None) -> Iterator[DurableRun]:
-        """Yield the runs page by page: only then it is known how many of them have the status."""
+        """Yield the runs page by page: their status is only known then."""
         size, offset = min(limit or _LARGEST_PAGE, _LARGEST_PAGE), 0
         seen: set[str] = set()  # a run that starts meanwhile moves all others to a later position
         while True:

@@ -1,4 +1,4 @@
-"""Executes new and resumed durable runs in this process."""
+"""Executes durable runs in this process."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _OF_COMMANDS: Final = (UnknownCommandError, CommandSyntaxError, CommandNotRunnab
 
 
 class Making(Management):
-    """The part of ``DurableRuns`` that executes runs, for ``Durable`` and the engine."""
+    """The part of ``DurableRuns`` that executes runs."""
 
     _overseer: Overseer
     _restart: Restart
@@ -94,7 +94,6 @@ class Making(Management):
             self._live.pop(run.id, None)
 
     async def _begin_in_engine(self, run_id: str, stored: str, execution: Execution) -> None:
-        """Start a run in the engine; until then, try again while the database is away."""
         tries = 0
 
         async def attempt() -> None:
@@ -209,7 +208,6 @@ class Making(Management):
             raise execution.unusable
 
     def _set_aside(self, run_id: str, error: Exception) -> None:
-        """Park a run that only another process can execute."""
         reason = mask(message_of(error))
         self._steps.set_aside(run_id, reason)  # before a caller can see the cancellation
         self._steps.release(run_id)  # before another process can have resumed it
@@ -217,7 +215,6 @@ class Making(Management):
         _log.error("durable run parked, because it cannot be made here", run_id=run_id, error=reason)
 
     async def _cancelled(self, run_id: str) -> None:
-        """Prevent the resumption of a run that its caller has canceled."""
         with anyio.CancelScope(shield=True):
             try:
                 await self.cancel(run_id)
@@ -235,7 +232,6 @@ class Making(Management):
 
 
 def _may_pass_elsewhere(execution: Execution, error: BaseException) -> bool:
-    """Return whether an error means that this program lacks something from earlier work."""
     if execution.attempt == 1 or execution.has_asked:
         return False
     # Such as a call of a shell that is gone.

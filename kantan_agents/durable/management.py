@@ -1,4 +1,4 @@
-"""Cancels, resumes, answers and prunes durable runs, in any process with the database."""
+"""Operations on durable runs."""
 
 from __future__ import annotations
 
@@ -244,7 +244,6 @@ class Management(ListedRuns):
         return await self._in_thread(prune)
 
     def _kept(self, run_ids: Sequence[str]) -> set[str]:
-        """Return the runs that wait, are parked, or whose next run may continue."""
         kept = set(self._steps.reasons(run_ids))
         for run_id, next_id in self._approvals.waited_among(run_ids).items():
             following = None if next_id in (None, CLOSED) else self._engine.find(next_id)

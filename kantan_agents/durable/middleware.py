@@ -1,4 +1,4 @@
-"""``Durable``: lets an agent's runs survive the end of their process, and adds them to queues."""
+"""``Durable``, and the jobs that it queues."""
 
 from __future__ import annotations
 
@@ -117,13 +117,7 @@ def queued_job(
     delay: float | None,
     run_options: dict[str, Any],
 ) -> Job:
-    """Return the run in its form for a queue.
-
-    Raises:
-        InputTypeError: E78, the input is neither a str nor a list.
-        InvalidOptionError: E75, an option has an invalid value.
-        NotStorableError: E151, something of it cannot be stored.
-    """
+    """Return the run in its form for a queue; raises E75, E78 or E151."""
     if not isinstance(input, (str, list)):
         raise InputTypeError(got=type(input).__name__)
     names = {"dedup_key": dedup_key, "tenant": tenant}
@@ -168,7 +162,7 @@ def queued_job(
 
 
 def check_names(**names: Any) -> None:
-    """Raise E75 unless the names of queues, schedules and so on are short printable strings."""
+    """Raise E75 unless all names are short printable strings."""
     for option, value in names.items():
         if not (isinstance(value, str) and 0 < len(value) <= _LONGEST and value.isprintable()):
             reason = f"must be a text of 1 to {_LONGEST} characters, not {value!r}"

@@ -1,4 +1,4 @@
-"""The database of durable runs with its engine, opened on first use."""
+"""Opens the database and its engine on first use."""
 
 from __future__ import annotations
 

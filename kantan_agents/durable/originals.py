@@ -12,10 +12,7 @@ _ORIGINALS = "originals"
 
 
 class Originals:
-    """A run's original values, which its user stores in the context.
-
-    They are stored at its start, and later ones with their steps.
-    """
+    """A run's original values, which its user stores in the context."""
 
     def __init__(self, run: Run) -> None:
         middleware = run.agent.layers.middleware

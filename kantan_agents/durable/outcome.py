@@ -1,4 +1,4 @@
-"""The outcome of a durable run, as stored and as returned."""
+"""The outcome of a durable run."""
 
 from __future__ import annotations
 
@@ -81,11 +81,7 @@ def outcome_text(run: Run) -> str:
 
 
 def outcome_of(run_id: str, text: str) -> DurableOutcome:
-    """Return the outcome in a string of ``outcome_text``.
-
-    Raises:
-        StoredStepError: E155, it is damaged, or a later version has written it.
-    """
+    """Return the outcome in a string of ``outcome_text``; raises E155."""
     body = load(run_id, "end", text)
     return DurableOutcome(
         run_id, body.get("output"), body.get("context") or {}, body.get("trace_id"), tuple(body["waiting"])

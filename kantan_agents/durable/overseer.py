@@ -72,7 +72,7 @@ class Overseer:
         self._alive.release()
 
     def forget(self) -> None:
-        """Reset a forked child, which must not show the parent as alive."""
+        """Reset a forked child."""
         self._thread, self._lock = None, Lock()
         self._active.clear()
         self._tasks.clear()

@@ -20,10 +20,7 @@ T = TypeVar("T")
 
 
 async def patiently(attempt: Callable[[], Awaitable[T]], may_repeat: Callable[[], bool] = lambda: True) -> T:
-    """Return the result of an idempotent attempt, repeated while the database is away.
-
-    E156 after a minute, or if the database is unusable. ``may_repeat``: whether it is still idempotent.
-    """
+    """Return the result of an idempotent attempt, repeated while the database is away; raises E156."""
     end, pause = time.monotonic() + PATIENCE, _FIRST_PAUSE
     while True:
         try:

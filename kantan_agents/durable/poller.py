@@ -1,4 +1,4 @@
-"""Polls the database for all waits of a process, in one thread."""
+"""Polls the database for all waits of a process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from kantan_agents.durable import patience
 Question = Literal["has ended", "has events", "goes on"]
 
 Ask = Callable[[Mapping[str, int]], Mapping[str, int]]
-"""From runs with known event numbers, returns answered ones with the last number."""
 
 _INTERVAL: Final = 0.1
 _REST: Final = 20.0
@@ -58,9 +57,9 @@ class Poller:
         self._process = os.getpid()
 
     async def wait(self, run_id: str, *questions: Question, after: int = 0) -> Question:
-        """Return the first question about a run with an answer; ``after`` is the known event.
+        """Return the first question about a run with an answer; raises E156.
 
-        E156 if the database is away for a minute, or is unusable.
+        ``after`` is the known event.
         """
         waiter = _Waiter(run_id, questions, after, asyncio.get_running_loop().create_future())
         self._begin_anew_in_child()
@@ -93,7 +92,6 @@ class Poller:
             thread.join(10.0)
 
     def _begin_anew_in_child(self) -> None:
-        """Reset a forked child, which has neither thread nor waiters."""
         if self._process != os.getpid():
             self._process, self._thread = os.getpid(), None
             self._waiters = set()

@@ -1,4 +1,4 @@
-"""Durable runs as JSON data, for the command line and HTTP."""
+"""Durable runs as JSON data."""
 
 from __future__ import annotations
 

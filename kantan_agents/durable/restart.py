@@ -71,7 +71,6 @@ class Restart:
             next_identity.reset(token)
 
     async def _input(self, execution: Execution, agent: Any, stored: StoredRun) -> tuple[Any, Any]:
-        """Return a run's input and context; None for a state's own context."""
         if stored.waited_for is not None:
             waited = await execution.call(partial(self._approvals.find, stored.waited_for))
             if waited is None:

@@ -1,4 +1,4 @@
-"""``DurableRuns``: the durable runs of a database; once started, it executes its agents' runs."""
+"""``DurableRuns``, which executes its agents' runs."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ class DurableRuns(Making):
 
 
 async def _until(end: float, function: Callable[[], None]) -> Thread | None:
-    """Call a function in a thread; return the thread if it has not ended at the timeout."""
+    """Call a function in a thread; return the thread if it outlasts the timeout."""
     loop, ended, failures = asyncio.get_running_loop(), asyncio.Event(), list[BaseException]()
 
     def call() -> None:
@@ -275,7 +275,6 @@ async def _in_thread(function: Callable[[], None]) -> None:
 
 
 def _checked_agents(agents: Iterable[Any]) -> dict[str, Any]:
-    """Return the agents by name; E75 if one has no ``Durable``, or two share a name."""
     found: dict[str, Any] = {}
     for agent in agents:
         if not hasattr(agent, "layers") or durable_of(agent) is None:
@@ -289,7 +288,6 @@ def _checked_agents(agents: Iterable[Any]) -> dict[str, Any]:
 
 
 def _checked_queues(queues: Mapping[str, Limits] | Iterable[str]) -> dict[str, Limits]:
-    """Return the limits of each queue; E75 if a name or its limits are not valid."""
     if isinstance(queues, str):
         queues = (queues,)
     given = dict(queues) if isinstance(queues, Mapping) else {name: Limits() for name in queues}

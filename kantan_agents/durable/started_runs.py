@@ -11,13 +11,7 @@ from kantan_agents.errors import DurableNotStartedError
 
 
 class Started:
-    """The process's ``DurableRuns``.
-
-    Attributes:
-        runs: The started one.
-        closing: Continues to stop it after the timeout.
-        made: All of them.
-    """
+    """The process's ``DurableRuns``."""
 
     runs: Any = None
     closing: Thread | None = None

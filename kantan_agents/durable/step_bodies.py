@@ -26,8 +26,6 @@ _RESULTS = ("ShellResult", "ApplyPatchResult")
 
 @attrs.frozen
 class _Result:
-    """The part of a recorded call for ``result_of``."""
-
     result: Any
     is_content: bool
 

@@ -1,4 +1,4 @@
-"""The stored start of a run, for a restart in another process."""
+"""The stored start of a run."""
 
 from __future__ import annotations
 
@@ -36,22 +36,9 @@ _PLAIN_CONFIG: Final = (
 class StoredRun:
     """The stored start of a run.
 
-    Attributes:
-        agent: Name of its agent.
-        input: The input as given; None for a resumed run.
-        state: The SDK's state of a resumed run, as JSON data.
-        edits: Arguments that reviewers have edited, by call id.
-        waited_for: Id of the run that waited for approvals and is resumed by this one.
-        context: The storable part of the context.
-        left_out: Context keys that must be reloaded.
-        permissions: Context values that are a ``ToolRulesMode`` or ``UserRules``, as data.
-        options: Options of the SDK's runner.
-        config: Fields of the ``RunConfig``.
-        session: Id of the session, if any.
-        streamed: Whether models stream their answers.
-        queue: Its queue, if any.
-        tenant: Whose limits apply in the queue.
-        is_nested: Whether it was queued inside another run or span: its input is not a command.
+    A resumed run has a ``state`` of the SDK instead of an ``input``. ``edits`` are by call id; context keys
+    in ``left_out`` must be reloaded. ``is_nested``: it was queued inside another run or span, so its input is
+    not a command.
     """
 
     agent: str
@@ -79,7 +66,7 @@ class StoredRun:
 
     @classmethod
     def of_json(cls, run_id: str, text: str) -> StoredRun:
-        """Return the run in a JSON string; E155 if it is damaged, or from a later version."""
+        """Return the run in a JSON string; raises E155."""
         body = load(run_id, "begin", text)
         known = {field.name for field in attrs.fields(cls)}
         given = {name: value for name, value in body.items() if name in known}
@@ -87,10 +74,7 @@ class StoredRun:
 
 
 def stored_run(run: Run, *, may_leave_out: bool) -> StoredRun:
-    """Return the storable form of a new run; E151 if there is none.
-
-    With ``may_leave_out``, another process must reload some context values.
-    """
+    """Return the storable form of a new run; E151 if there is none."""
     agent = run.agent.name
     state, edits, given = None, {}, run.input
     if isinstance(given, RunState):
@@ -126,10 +110,7 @@ def stored_context(
     *,
     may_leave_out: bool,
 ) -> dict[str, Any]:
-    """Return the fields ``context``, ``left_out`` and ``permissions``.
-
-    E151 if a value is not JSON or would be redacted, and may not be omitted.
-    """
+    """Return the fields ``context``, ``left_out`` and ``permissions``; raises E151."""
     stored: dict[str, Any] = {}
     left_out: list[str] = []
     permissions: dict[str, Any] = {}
@@ -156,10 +137,7 @@ def stored_context(
 
 
 def kept_keys(agent: Any) -> frozenset[str]:
-    """Return the context keys in which ``Redact`` stores values, by its user's choice.
-
-    E151 if it restores values that no other process has.
-    """
+    """Return the context keys of ``Redact``; E151 if it restores values that no other process has."""
     redacts = [one for one in agent.layers.middleware if isinstance(one, Redact)]
     if any(one.forgets for one in redacts):
         reason = "are lost with the process; give it keep_in=, or restore=False"

@@ -1,4 +1,4 @@
-"""Stores a durable run that waits for approvals."""
+"""Stores waiting runs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,7 @@ from kantan_agents.middleware.approve.waiting_runs import pending
 async def store_waiting(
     run: Run, approvals: ApprovalStore, execution: Execution, *, may_leave_out: bool
 ) -> None:
-    """Store a run that waits for approvals.
-
-    With ``may_leave_out``, context values may be missing.
-
-    Raises:
-        NotStorableError: E151, a context value is not JSON, or is redacted.
-        ApprovalStateError: E85, the SDK cannot represent the run as JSON.
-    """
+    """Store a run that waits for approvals; raises E85 or E151."""
     key = await execution.call(approvals.key)
     calls = [_redacted(run, call) for call in pending(run.context)]
     kept = kept_keys(run.agent)

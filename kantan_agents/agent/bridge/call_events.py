@@ -37,7 +37,7 @@ _ARGUMENTS = ("response.function_call_arguments.delta", "response.custom_tool_ca
 
 
 class CallEvents:
-    """Emits one model call's events and reports them to the capture."""
+    """Emits and captures one model call's events."""
 
     def __init__(self, call: ModelCall, model: Model | None, request: Request | None = None) -> None:
         count = call.run.state[_COUNT] = call.run.state.get(_COUNT, 0) + 1
@@ -100,7 +100,7 @@ class CallEvents:
                 yield event
 
     def piece(self, kind: Any, event: Any) -> Awaitable[None] | None:
-        """Emit the event for text, reasoning or arguments, like ``delta``."""
+        """Emit the event for a piece, like ``delta``."""
         if kind == _DONE:
             self._items.append(event.item)
         if self._events is None:

@@ -1,8 +1,7 @@
 """Applies the tool rules to plain SDK agents that a run can reach.
 
-Through handoffs and agents as tools, the SDK runs foreign agents, and those very objects. So they are guarded
-in place: their class becomes a subclass whose ``get_all_tools`` applies the rules. Identity, type checks,
-``clone`` and hooks see no difference. Without a run of this library there are no rules.
+The SDK runs those very objects, so they are guarded in place: their class becomes a subclass that applies the
+rules. Identity, type checks, ``clone`` and hooks see no difference.
 """
 
 from __future__ import annotations
@@ -52,20 +51,13 @@ _log = get_logger("kantan_agents.tools")
 
 
 class RuledAgent(agents.Agent[Any]):
-    """Base class of all agents under the tool rules.
-
-    Attributes:
-        validates_output: Whether a wrapper of its model makes answers fit the output type.
-    """
+    """Base class of all agents under the tool rules; ``validates_output``: a wrapper of its model does."""
 
     validates_output = False
 
     @property
     def model(self) -> Any:
-        """Its model; in a run, wrapped (``models/ask_model.py``).
-
-        The wrapper is an ``ObservedModel`` if the run is observed, captured or replayed.
-        """
+        """Its model; in a run, wrapped (``models/ask_model.py``)."""
         # The SDK reads this property eight times a turn, so it must stay cheap.
         model, run = self.__dict__.get("model"), current_run.get()
         if run is None:
@@ -127,12 +119,7 @@ class RuledAgent(agents.Agent[Any]):
         return getattr(run.agent, "on_mcp_failure", "raise") if run is not None else None
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        """Return the MCP servers' tools, without those whose name the agent itself has.
-
-        Raises:
-            MCPServerUnavailableError: E28, a server cannot be used, and ``on_mcp_failure`` is "raise".
-            MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
-        """
+        """Return the MCP servers' tools, without names that the agent itself has; raises E28 or E37."""
         if not self.mcp_servers:
             return []
         run = current_run.get()
@@ -168,12 +155,7 @@ class RuledAgent(agents.Agent[Any]):
         return list(made)
 
     async def offered(self, run: Run | None, tools: list[Tool]) -> list[Tool]:
-        """Return a turn's tools for the SDK.
-
-        Raises:
-            InvalidOptionError: E75, a tool needs an approval, but runs at the provider without one.
-            NotReplayableError: E93, a replay would start something to offer a tool.
-        """
+        """Return a turn's tools for the SDK; raises E75 or E93."""
         if run is not None and run._tape is not None:
             run._tape.check_offered(self.name, tools)  # before the SDK starts computers
         if run is None or not run.state:
@@ -245,7 +227,7 @@ def _guarded_class(kind: Any) -> Any:
 
 
 def guard_agent(agent: Any) -> None:
-    """Guard a plain SDK agent and all that it reaches, in place; E75 if its class forbids subclasses."""
+    """Guard a plain SDK agent and all that it reaches; E75 if its class forbids subclasses."""
     waiting, seen = [agent], set()
     while waiting:
         reached = waiting.pop()

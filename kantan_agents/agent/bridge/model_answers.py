@@ -108,10 +108,7 @@ def _response_usage(usage: Usage) -> ResponseUsage:
 
 
 def with_other_usage(call: ModelCall, answer: ModelResponse) -> ModelResponse:
-    """Add the usage of an answer's other requests, for the run's count.
-
-    Only after all middleware, which has counted these separately.
-    """
+    """Add the usage of an answer's other requests, after all middleware, which has counted them."""
     if not call._other_usage:
         return answer
     total = Usage()

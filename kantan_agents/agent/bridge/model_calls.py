@@ -52,7 +52,7 @@ def middleware_error(reason: str) -> MiddlewareResultError:
 
 
 def target_of(call: ModelCall) -> Model:
-    """Return the model of a call; E19 for an unknown name in ``call.model``, E80 for another value."""
+    """Return the model of a call; raises E19 or E80."""
     model: Any = call.model
     if isinstance(model, str) or (not isinstance(model, Model) and is_provider(model)):
         model = resolve_model(model).model
@@ -98,7 +98,6 @@ def _opened_now(call: ModelCall, model: Model, request: Request) -> Any:
 
 
 async def _raced_stream(call: ModelCall, events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-    """Yield the events, unless another stream has answered first."""
     held: list[Any] | None = []
     async with aclosing(events):
         async for event in events:
@@ -180,7 +179,6 @@ async def _stored_answer(stored: ModelAnswer, model: Model) -> ModelResponse:
 
 
 async def _raced(call: ModelCall, asked: Awaitable[ModelResponse]) -> ModelResponse:
-    """Return an unstored answer, unless another has arrived first."""
     answer = await asked
     if not call._race.claim(answer):
         await anyio.sleep_forever()  # until its cancellation arrives
@@ -188,7 +186,7 @@ async def _raced(call: ModelCall, asked: Awaitable[ModelResponse]) -> ModelRespo
 
 
 def stream_model(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any, None]:
-    """Yield the SDK's stream events of a model call.
+    """Yield the SDK's stream events.
 
     Without ``passes_deltas``, only the first delta: it stops the SDK from retrying a broken stream.
     """
@@ -207,7 +205,6 @@ class _CallStream:
         self._has_begun = False
 
     def _passes(self, kind: Any) -> bool:
-        """Return whether to yield an event; the first delta starts the answer."""
         if not isinstance(kind, str) or not kind.endswith(".delta"):
             return True
         if self._has_begun:

@@ -27,11 +27,7 @@ async def check_named_tools(
     listed_by: Any = None,
     listed: Iterable[Tool] = (),
 ) -> None:
-    """Raise E75 if a middleware names a tool that no agent has; once for each run.
-
-    The agents are all that the run can reach, those above a delegated run, and all others with the same
-    middleware. ``listed`` are the tools that ``listed_by`` has just listed.
-    """
+    """Raise E75 if a middleware names a tool that no agent has; once for each run."""
     checked: set[Any] = run.state.setdefault(_CHECKED, set())
     waiting = [one for one in named if one.unmatched and one not in checked]
     if not waiting:

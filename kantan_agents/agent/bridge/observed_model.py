@@ -1,8 +1,7 @@
 """Sends a run's model calls through its middleware and emits their events.
 
-The SDK finds this wrapper on the agent and in the RunConfig's provider. It reads a stream from a generator,
-but middleware awaits an answer, so for a stream the middleware runs in a separate task and sends events over
-a channel.
+The SDK reads a stream from a generator, but middleware awaits an answer, so for a stream the middleware runs
+in a separate task and sends events over a channel.
 """
 
 from __future__ import annotations

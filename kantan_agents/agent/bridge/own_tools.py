@@ -26,12 +26,8 @@ _lock = Lock()  # one for all: an agent can be copied, a lock cannot
 class OwnTools:
     """The tools of one Agent, in order, unchanged since its creation.
 
-    Tools that the SDK must find on its agent are guarded immediately; plain function tools are held back
-    until first use. A service may create an agent for each request, and not all run: with 100 tools, creation
+    Plain function tools are held back until first use, because not every agent runs: with 100 tools, creation
     would take 12 times as long (``python -m benchmarks --only construct_100``).
-
-    Raises:
-        InvalidOptionError: E75, a tool lacks the parameter in ``rule_parameter``.
     """
 
     def __init__(self, tools: Sequence[Tool], book: Rulebook, *, holds: bool = True) -> None:
@@ -139,11 +135,7 @@ def _guarded_by_none(tool: Tool) -> Tool:
 
 
 def can_be_held(tool: Tool) -> bool:
-    """Return whether the SDK never needs this tool on the agent itself.
-
-    It does for tools enabled by a callable, deferred, called from programs, in a namespace, or agents as
-    tools, and for all other kinds.
-    """
+    """Return whether the SDK never needs this tool on the agent itself."""
     if type(tool) is not FunctionTool or not isinstance(tool.is_enabled, bool):
         return False
     fields = vars(tool)
@@ -163,10 +155,9 @@ _USUAL = (True, None, False, None, False, None, False, None)
 
 
 def _fields_if_held(tool: Any) -> dict[str, Any] | None:
-    """Return a tool's fields for a later copy; None if it must be copied now.
+    """Return a tool's fields for a later copy.
 
-    A copy that could fail happens now, so that the creation of the agent raises the error (E75). This runs
-    for every tool, so unclear ones are copied now too.
+    None if a copy could fail: it happens now, so that the creation of the agent raises the error.
     """
     if type(tool) is not FunctionTool:
         return None

@@ -17,12 +17,7 @@ CHOSEN: Final = "kantan_agents_chosen"
 
 
 class PausedContext(dict[str, Any]):
-    """A paused run's context without ``result``: the SDK cannot write a result that contains itself.
-
-    Attributes:
-        caller_context: The caller's own dict, for a resumption in the same process.
-        chosen: Metadata keys for the choice of a rollout or command.
-    """
+    """A paused run's context without ``result``: the SDK cannot write a result that contains itself."""
 
     caller_context: dict[str, Any]
     chosen: Mapping[str, Any] = MappingProxyType({})
@@ -41,8 +36,7 @@ def owner_in(state: RunState[Any, Any]) -> Any:
 def continue_with(state: RunState[Any, Any], agent: Any) -> None:
     """Replace a state's agent by one with the same tools and handoffs.
 
-    The SDK finds approved calls by the agent of their items and, in newer versions, decisions, so these
-    change too.
+    The SDK finds approved calls and decisions by agent, so these change too.
     """
     before, after = state._current_agent, agent.sdk_agent
     response, step = state._last_processed_response, state._current_step

@@ -43,7 +43,6 @@ def build_quickly(kind: type[AgentT], options: Mapping[str, Any]) -> AgentT | No
 
 @functools.cache
 def _blank(kind: type[agents.Agent[Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the fields of a new agent, and those that need a copy."""
     fields = vars(kind(name=""))
     return fields, {field: value for field, value in fields.items() if isinstance(value, (list, dict))}
 

@@ -33,15 +33,8 @@ _log = get_logger("kantan_agents.tools")
 class Reach:
     """The tools that agents can reach by handoffs and agents as tools.
 
-    Attributes:
-        agents: The agents.
-        names: Names of their local tools, one set for each agent.
-        served: The tools of MCP servers.
-        servers: Names of the MCP servers.
-        unlisted: Name prefixes of unknown tools: from a server that has listed none, or does not list them.
-        is_complete: False if a handoff decides at run time, tools are unknown, or a function filters them.
-        knows_agents: Whether every agent, and so every server, is known.
-        lacks_servers: Whether a failing server hides tools.
+    ``unlisted`` has name prefixes of unknown tools. ``is_complete`` is false if a handoff decides at run
+    time, tools are unknown, or a function filters them. ``lacks_servers``: a failing server hides tools.
     """
 
     agents: list[agents.Agent[Any]]
@@ -124,11 +117,7 @@ async def reach_of(
     listed: Iterable[Tool] = (),
     lists_servers: bool = True,
 ) -> Reach:
-    """Return the tools that agents can reach.
-
-    ``listed`` are the tools that ``listed_by`` has just listed. ``lists_servers``: list the other agents'
-    servers.
-    """
+    """Return the tools that agents can reach; ``lists_servers`` lists the other agents' servers."""
     reached: list[agents.Agent[Any]] = []
     names: list[frozenset[str]] = []
     served: list[ToolFacts] = []
@@ -193,7 +182,6 @@ def _local_tools(agent: agents.Agent[Any]) -> Iterator[Tool]:
 
 
 def _agents_from(starts: Iterable[agents.Agent[Any]]) -> Iterator[agents.Agent[Any] | None]:
-    """Yield all reachable agents; None for one that only a handoff knows."""
     waiting: list[Any] = list(starts)
     seen: set[int] = set()
     while waiting:

@@ -1,6 +1,6 @@
 """Rewrites a stream's text chunk by chunk, for ``TextRewriter`` middleware.
 
-Other events that repeat the original text are dropped; the last event holds the whole answer.
+Other events that repeat the original text are dropped.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ class _Text:
         self._last: Any = None
 
     def feed(self, event: Any) -> Any:
-        """Return the event with the text releasable by now, if any."""
         self._last = event
         text = event.delta
         for rewriter in self._rewriters:
@@ -67,7 +66,6 @@ class _Text:
 
 
 def _ended(texts: dict[Any, _Text], but: Any = None) -> Iterator[Any]:
-    """Yield the rest of other parts: one is complete when another starts."""
     for place in [place for place in texts if place != but]:
         rest = texts.pop(place).end()
         if rest is not None:

@@ -39,14 +39,10 @@ _log = get_logger("kantan_agents.tools")
 async def check_rule_names(
     run: Run, agent: Any, layers: RuleLayers, wrapper: RunContextWrapper[Any], listed: Iterable[Tool]
 ) -> None:
-    """Report the first unknown names in the explicit rules, each once for an agent.
+    """Report the first unknown names in the explicit rules; E20 if the agent is strict.
 
-    Providers' and inherited rules do not count: the agent above has checked the latter. A subagent file may
-    deny other programs' tools, so only its near misses are reported. ``listed`` includes the MCP servers'
-    tools.
-
-    Raises:
-        InvalidToolRulesError: E20, a name is unknown and the agent is strict.
+    Inherited rules do not count: the agent above has checked them. A subagent file may deny other programs'
+    tools, so only its near misses are reported.
     """
     checked: WeakKeyDictionary[RuleLayers, tuple[str, ...]] = vars(agent).setdefault(
         _CHECKED, WeakKeyDictionary()
@@ -98,10 +94,7 @@ def _rules_of(layer: str, layers: Iterable[tuple[str, ToolRules]]) -> ToolRules 
 
 
 async def _problems(rules: ToolRules, agent: str, reach: Reach) -> AsyncGenerator[tuple[str, bool], None]:
-    """Yield each problem, and whether it is certain: a missing server may connect later.
-
-    While tools are unknown, only server names can be checked.
-    """
+    """Yield each problem, and whether it is certain: a missing server may connect later."""
     for key, entries in (("allow", rules.allow), ("deny", rules.deny)):
         for number, entry in enumerate(entries if isinstance(entries, tuple) else ()):
             name = tool_of(entry)

@@ -51,8 +51,8 @@ def effective_run_config(
 def changed_config(config: RunConfig, **changes: Any) -> RunConfig:
     """Return a copy with some fields changed.
 
-    ``dataclasses.replace`` would call a user's constructor and lose other attributes; with model settings, it
-    would make a turn 1.7 times as long. It is only used where the SDK converts a dict.
+    ``dataclasses.replace`` would call a user's constructor, lose other attributes and, with model settings,
+    make a turn 1.7 times as long.
     """
     if any(isinstance(getattr(config, field, None), dict) for field in _CONVERTED):
         return dataclasses.replace(config, **changes)

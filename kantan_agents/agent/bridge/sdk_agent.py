@@ -1,7 +1,6 @@
 """The ``agents.Agent`` that represents an Agent to the SDK; created once, not per run.
 
-To identify it, the SDK walks every tool, string and dataclass on it twice a run. So it holds no large values:
-instructions come from ``get_system_prompt``, plain function tools from ``get_all_tools``.
+The SDK walks every value on it twice a run, so it holds no large ones, such as instructions.
 """
 
 from __future__ import annotations
@@ -342,7 +341,6 @@ _RECORDED = object()
 
 
 def _tool_choice(agent: SDKAgent) -> Any:
-    """Return the ``tool_choice`` in force; the run's configuration wins."""
     run = current_run.get()
     of_run = getattr(getattr(run, "run_config", None), "model_settings", None)
     return getattr(of_run, "tool_choice", None) or agent.model_settings.tool_choice

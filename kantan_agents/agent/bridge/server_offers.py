@@ -71,7 +71,6 @@ async def list_servers(agent: SDKAgent, context: Any) -> None:
 
 
 def _cached_tools(server: MCPServer, around: Surroundings) -> Sequence[ToolFacts]:
-    """Return tools listed for another agent, without those that a fixed filter hides."""
     chosen: Any = getattr(server, "tool_filter", None)
     allowed, blocked = (
         (chosen.get("allowed_tool_names"), chosen.get("blocked_tool_names") or ())

@@ -1,7 +1,4 @@
-"""Results whose state can be stored as JSON, although the context refers to the result.
-
-The classes have the SDK's names, because users can see no other difference.
-"""
+"""Results, named as in the SDK, whose state can be stored although the context refers to the result."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ async def _read(events: Any, stop: StopAfterTurn | None) -> Any:
 def are_deltas_discarded(run: Run) -> bool:
     """Return whether only ``drain_streamed_run`` reads the model call's stream.
 
-    A run streamed by a tool or guardrail has a separate task and reader.
+    A run streamed by a tool or guardrail has a separate task.
     """
     task = run.state.get(_RUN_LOOP)
     return task is not None and task is asyncio.current_task()

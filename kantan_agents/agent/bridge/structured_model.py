@@ -73,10 +73,7 @@ class StructuredModel(ModelWrapper):
             _record_attempts(chain)
 
     def _native_choice(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FormChoice | None:
-        """Return the forms if the SDK's own request comes first, else None.
-
-        The usual case: a fetch is only set up if that attempt fails.
-        """
+        """Return the forms if the SDK's own request comes first, else None."""
         if args or isinstance(self.inner, ObservedModel):
             return None
         has_tools = bool(kwargs.get("tools") or kwargs.get("handoffs"))
@@ -129,7 +126,7 @@ def _asks_for_output(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 def _accept_native_answer(answer: ModelResponse, schema: AgentOutput, target: FormTarget) -> bool:
-    """Return whether the native answer can go to the SDK unchanged; note the mode if it fits."""
+    """Return whether the native answer can go to the SDK unchanged."""
     text = final_text(answer.output)
     if text is None:  # not a final answer, so not to be validated here
         return True
@@ -144,10 +141,7 @@ def _accept_native_answer(answer: ModelResponse, schema: AgentOutput, target: Fo
 
 
 def _record_attempts(chain: Chain) -> None:
-    """Record the attempts in the trace, successful or not.
-
-    The mode goes to the final span; failed or repeated attempts get a separate span.
-    """
+    """Record the attempts in the trace; failed or repeated ones get a separate span."""
     attempts = chain.fetch.attempts
     if not attempts:  # the model called tools: no answer yet
         return

@@ -40,10 +40,7 @@ def _target(origin: ModelOrigin, schema: str, has_tools: bool) -> tuple[FormTarg
 
 
 class FormChoice(NamedTuple):
-    """The request forms for one model, best first, at the start of the request.
-
-    ``target`` includes whether there are tools; ``is_chat``: the chat completions API.
-    """
+    """The request forms for one model, best first; ``is_chat``: the chat completions API."""
 
     target: FormTarget
     forms: tuple[Form, ...]
@@ -105,9 +102,8 @@ class _Forms:
     def pass_over(self, error: RefusalError) -> None:
         """Move on from a rejected form, or raise an error that is not about the form.
 
-        An error that names the form leads to the next one. An unclear or repeated error is decided by one
-        more request, which adds the least. If that is rejected too, the form is not the cause, and the first
-        error is raised.
+        An unclear or repeated error is decided by one more request. If that is rejected too, the form is not
+        the cause, and the first error is raised.
         """
         form, cause = self._form, cause_of(error, self._form)
         if cause == "other":
@@ -159,19 +155,7 @@ async def request_output(
     *,
     attempt: NativeAttempt | None = None,
 ) -> ModelResponse:
-    """Return a structured output as a message, whatever the form.
-
-    Args:
-        model: The model.
-        request: The SDK's request.
-        fetch: The attempts so far.
-        send: Sends a request; None calls the model directly.
-        attempt: The outcome of the native form, if tried.
-
-    Raises:
-        StructuredOutputError: E40, the provider has rejected every form.
-        APIStatusError, ProviderRequestError, UntranslatableError: An error that is not about the form.
-    """
+    """Return a structured output as a message; E40 if the provider has rejected every form."""
     forms = _Forms(model, request, fetch, attempt.choice if attempt is not None else None)
     if attempt is not None:
         forms.next()
@@ -195,9 +179,9 @@ async def stream_output(
     fetch: Fetch,
     send: Callable[[Request, str | None], AsyncGenerator[Any, None]],
 ) -> AsyncGenerator[Any, None]:
-    """Yield the events of ``request_output``, with its errors.
+    """Yield the events of ``request_output``.
 
-    ``send`` gets a request and the name of the final tool, if any, whose call becomes a message.
+    ``send`` gets a request and the name of the final tool, if any.
     """
     forms = _Forms(model, request, fetch)
     while True:

@@ -21,10 +21,7 @@ _log = get_logger("kantan_agents")
 
 @cache
 def log_untested_versions() -> None:
-    """Log an untested combination once in a process; it usually works.
-
-    The first agent calls this: most programs configure logging only after their imports.
-    """
+    """Log an untested combination once, at the first agent, when logging is configured."""
     found = tuple(map(_version_of, PACKAGES))
     if not is_tested(found):
         named = {name.replace("-", "_"): one for name, one in zip(PACKAGES, found, strict=True)}

@@ -1,7 +1,4 @@
-"""Wraps the models of agents and RunConfigs.
-
-Observed runs use ``ObservedModel``; agents with an output type use ``StructuredModel``, always outside.
-"""
+"""Wraps the models of agents and RunConfigs; ``StructuredModel`` is always outside."""
 
 from __future__ import annotations
 
@@ -19,9 +16,9 @@ from kantan_agents.models.resolve import own_client_of
 
 @lru_cache(maxsize=256)
 def _kind_of(model: type) -> type[Model] | None:
-    """Return the wrapper class of a model class, ``Model`` for others, None if it is not a model.
+    """Return the wrapper class of a model class.
 
-    Cached: every run waits for this several times, and abstract instance checks are slow.
+    Cached: abstract instance checks are slow.
     """
     return next((kind for kind in (StructuredModel, ObservedModel, Model) if issubclass(model, kind)), None)
 

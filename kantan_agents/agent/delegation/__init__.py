@@ -1,4 +1,4 @@
-"""Delegation: a tool that gives a task to another agent, from a subagent file."""
+"""Delegation to agents from subagent files."""
 
 from kantan_agents.agent.delegation.task import task_tool
 

@@ -14,7 +14,7 @@ AnswerApprovals = Callable[[Any], Awaitable["RunState[Any, Any] | None"]]
 answer_approvals: ContextVar[AnswerApprovals | None] = ContextVar(
     "kantan_agents_answer_approvals", default=None
 )
-"""Set around a run whose user decides during it, as in ``kantan-agents chat``.
+"""Set around a run whose user decides during it.
 
-Without it, an approval in a delegated run is error E35: it can only resume with its parent.
+Otherwise, an approval in a delegated run is error E35: it can only resume with its parent.
 """

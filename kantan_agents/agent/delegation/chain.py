@@ -1,4 +1,4 @@
-"""The chain of delegating agents: its length, its cycles, and its rules."""
+"""The chain of delegating agents."""
 
 from __future__ import annotations
 
@@ -32,13 +32,7 @@ class Counter:
 
 @attrs.frozen(eq=False)
 class Link:
-    """The position of a run in its chain.
-
-    Attributes:
-        names: The agents of the chain, the outermost first.
-        depth: Number of delegations above this run.
-        counter: Counts the delegations of the whole tree.
-    """
+    """The position of a run in its chain; ``names`` starts with the outermost agent."""
 
     names: tuple[str, ...]
     depth: int = 0
@@ -49,12 +43,7 @@ class Link:
         return self.names if agent == self.names[-1] else (*self.names, agent)
 
     def next(self, agent: str, *, by: str, max_depth: int, max_delegations: int) -> Link:
-        """Return the position of a run that ``by`` delegates to ``agent``.
-
-        Raises:
-            DelegationCycleError: E34, the agent is already in the chain.
-            DelegationLimitError: E33, a maximum is exceeded.
-        """
+        """Return the position of a run that ``by`` delegates to ``agent``; raises E33 or E34."""
         chain = self.names_with(by)
         if any(name_key(agent) == name_key(name) for name in chain):
             raise DelegationCycleError(agent=agent, chain=chain)
@@ -97,13 +86,7 @@ class DelegationCeiling:
 
 @attrs.frozen(eq=False)
 class Delegation:
-    """A run's part in the delegation tree: ``run.delegation``.
-
-    Attributes:
-        link: Its position in the chain.
-        ceiling: The limits from above, if delegated.
-        is_streamed: Whether models stream, as in the parent run.
-    """
+    """A run's part in the delegation tree: ``run.delegation``."""
 
     link: Link
     ceiling: DelegationCeiling | None = None

@@ -153,8 +153,7 @@ def checked_child_options(options: Mapping[str, Any]) -> dict[str, Any]:
 def child_context(parent: Parent) -> dict[str, Any]:
     """Return a child's context: the parent's without its results.
 
-    Values are shared, such as connections. Tool rules are copied, because changes must not reach the other
-    side. The parent file's keys are omitted.
+    Values are shared, but tool rules are copied: changes must not reach the other side.
     """
     if not isinstance(parent.context, dict):
         return {}

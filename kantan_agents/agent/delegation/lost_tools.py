@@ -21,8 +21,7 @@ _checked: WeakSet[Agent] = WeakSet()
 def warn_of_lost_tools(child: Agent, definition: AgentDefinition, delegation: Delegation) -> None:
     """Log the tools that only the subagent's file lists, once for each agent.
 
-    Without a list, it gets its parent's tools, which matters only if none is left. Denials by rules are
-    intended, so they are not reported.
+    Denials by rules are intended, so they are not reported.
     """
     if child in _checked or delegation.ceiling is None:
         return

@@ -31,14 +31,7 @@ _INHERITED = (
 
 @attrs.frozen(eq=False)
 class Parent:
-    """An agent that delegates.
-
-    Attributes:
-        agent: The active SDK agent.
-        options: Options that its children inherit, including its tools.
-        standing: Its rule layers below the explicit rules.
-        run: Its run; None under the SDK's own runner.
-    """
+    """An agent that delegates; ``standing`` are its rule layers below the explicit rules."""
 
     name: str
     agent: Any
@@ -83,7 +76,6 @@ def _inherited(agent: Any) -> Mapping[str, Any]:
 
 
 def _sdk_options(active: agents.Agent[Any], owner: Any) -> dict[str, Any]:
-    """Return the options on the SDK agent, perhaps a changed copy."""
     options: dict[str, Any] = {"mcp_servers": list(active.mcp_servers)}
     options["tools"] = active.given_tools if isinstance(active, SDKAgent) else list(active.tools)
     if owner is None or active is not owner.sdk_agent:

@@ -1,4 +1,4 @@
-"""The ``Task`` tool: delegates a task to an agent from a subagent file (spec subagents, TaskTool)."""
+"""The ``Task`` tool (spec subagents, TaskTool)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,6 @@ _log = get_logger("kantan_agents.delegation")
 OnFailure = Literal["feedback", "raise"]
 
 DESCRIBED = "_kantan_described"
-"""Attribute of a tool for its copy with the latest description."""
 
 # Mistakes in the call that the model can correct.
 _RETURNED_TO_MODEL = (AgentNotFoundError, DelegationCycleError, DelegationLimitError, ToolInputError)

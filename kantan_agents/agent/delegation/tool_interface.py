@@ -51,8 +51,7 @@ class DelegationRequest:
 def tool_description(definitions: Iterable[AgentDefinition]) -> str:
     """Return the tool's description with the available agents.
 
-    The model reads it every turn, so later ones of many agents lack descriptions, and the last are only
-    counted.
+    The model reads it every turn, so most of many agents lack descriptions.
     """
     lines = [_INTRODUCTION, "", "Values of subagent_type:"]
     length, remaining = 0, list(definitions)

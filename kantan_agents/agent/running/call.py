@@ -1,4 +1,4 @@
-"""One call of an async function that a thread sends to an event loop."""
+"""Calls that a thread sends to an event loop."""
 
 from __future__ import annotations
 

@@ -19,15 +19,7 @@ for_states: list[ForState] = []
 
 @attrs.frozen
 class ChosenArm:
-    """The choice for one run.
-
-    Attributes:
-        agent: The called agent, or one like it.
-        arm: Name of the chosen arm.
-        metadata: Trace metadata that record the choice.
-        limits: Named rules that limit the run's tools.
-        mistake: An error that the run raises once its trace is open.
-    """
+    """The choice for one run, which raises ``mistake`` once its trace is open."""
 
     agent: Any
     arm: str

@@ -1,4 +1,4 @@
-"""Sends a run through its pipeline, with trace, events, log line and rollback."""
+"""Sends a run through its pipeline."""
 
 from __future__ import annotations
 
@@ -76,7 +76,6 @@ async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
 
 
 async def _close(run: Run) -> None:
-    """Close resources of the run's tools, even under cancellation."""
     await wait_for_end(asyncio.ensure_future(_close_each(run)))
 
 
@@ -164,7 +163,6 @@ async def _run_with_events(events: Emitter, run: Run, pipeline: Pipeline) -> Bas
 
 @contextmanager
 def _too_late() -> Iterator[None]:
-    """Let a cancellation take effect after the run."""
     try:
         yield
     except asyncio.CancelledError as error:

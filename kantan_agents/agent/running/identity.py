@@ -13,10 +13,7 @@ import attrs
 class Identity:
     """The identity of a run that resumes in another process, or runs again.
 
-    Attributes:
-        run_id: 32 hexadecimal digits; None for a new id.
-        elapsed: Seconds since its start.
-        is_nested: Whether it started inside another run or span.
+    ``elapsed`` is in seconds; ``is_nested``: it started inside another run or span.
     """
 
     run_id: str | None = None

@@ -45,10 +45,9 @@ def new_run(
     *handlers: Handler,
     chosen: ChosenArm | None = None,
 ) -> tuple[Run, Pipeline]:
-    """Return a new run and its pipeline; E78 for a wrong input, E75 for a wrong ``run_config``.
+    """Return a new run and its pipeline; raises E75 or E78.
 
-    If the trace metadata fail, the pipeline only raises the error inside the middleware, so that the trace
-    records it. The agent of ``chosen`` replaces ``agent``.
+    If the trace metadata fail, the pipeline only raises the error, so that the trace records it.
     """
     if not isinstance(input, (str, list, agents.RunState)):
         raise InputTypeError(got=type(input).__name__)
@@ -86,7 +85,6 @@ def new_run(
 def _metadata_of(
     agent: RunnableAgent, context: Any, run_id: str, chosen: ChosenArm | None
 ) -> tuple[dict[str, Any], Exception | None]:
-    """Return a run's metadata, or the standard keys and the error."""
     failure: Exception | None = None
     try:
         # The first stage rejects a context that is not a dict, inside the trace.
@@ -111,10 +109,7 @@ def _wrapped(agent: RunnableAgent, run: Run, chosen: ChosenArm | None) -> Pipeli
 
 
 def is_inside() -> bool:
-    """Return whether a new run would be inside another one, perhaps of the SDK's own runner.
-
-    Any open span counts: guardrails, hooks and tools may have opened it.
-    """
+    """Return whether a new run would be inside another one, or any other open span."""
     return current_run.get() is not None or agents.get_current_span() is not None
 
 

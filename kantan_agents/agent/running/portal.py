@@ -1,4 +1,4 @@
-"""Event loops of the sync ``run``: one in the background, others where it is unusable."""
+"""Event loops of the sync ``run``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ _phases: dict[str, Any] = {}
 """The latest garbage collection's ``start`` and ``stop``, with their data, in order."""
 
 _in_thread = threading.local()
-"""The same, by thread."""
 
 # In C, as Python delivers signals in Python functions: in a callback, whose exceptions are ignored, Ctrl-C
 # during a collection would be lost.
@@ -67,15 +66,10 @@ class BackgroundLoop:
         self._before_fork: _LoopThread | None = None
 
     def run(self, function: Callable[[], Awaitable[T]]) -> T:
-        """Await ``function()`` on the background loop and return its result.
+        """Await ``function()`` on the background loop and return its result; raises E25 or E26.
 
-        It sees the caller's context variables. All its exceptions reach the caller, even ``SystemExit``; the
-        loop continues. ``KeyboardInterrupt`` in the calling thread cancels it, waits for its end and is
-        raised again.
-
-        Raises:
-            RunInCollectorError: E25, the garbage collector is running in this thread.
-            InterpreterExitError: E26, the interpreter exits before ``function`` is done.
+        All its exceptions reach the caller, even ``SystemExit``. ``KeyboardInterrupt`` in the calling thread
+        cancels it, waits for its end and is raised again.
         """
         self.check_exit()
         if _is_collecting():
@@ -106,7 +100,6 @@ class BackgroundLoop:
             _loop_waits.reset(token)
 
     def _started(self) -> _LoopThread | None:
-        """Return the loop's thread; None if this thread cannot start it now."""
         with self._lock:
             if self._is_starting:
                 return None  # a signal handler, and the start that it interrupts cannot continue
@@ -284,7 +277,6 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 
 def _complete(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -> None:
-    """Run a loop until ``work`` is done, whatever its other tasks raise."""
     # A task that runs until the end, as anyio's worker threads last as long as one.
     task = loop.create_task(work)
     while not task.done():

@@ -30,12 +30,7 @@ async def _awaited(start: Callable[[], Awaitable[RunContext[OutputT_co]]]) -> Ru
 
 
 class _Events:
-    """Iterator over the events of a run. A generator would have to be closed by a reader that stops early.
-
-    Args:
-        next_event: Returns the next event; None after the last one.
-        leave: Called when the reader drops the iterator, which is the only one: ``break`` is enough.
-    """
+    """Iterator over the events of a run. A generator would have to be closed by a reader that stops early."""
 
     def __init__(self, next_event: Callable[[], Awaitable[Event | None]], leave: Callable[[], None]) -> None:
         self._next = next_event

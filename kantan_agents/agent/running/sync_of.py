@@ -20,8 +20,7 @@ def sync_of(function: Callable[P, Awaitable[T]]) -> Callable[[Callable[[], None]
         def search() -> None:
             '''Search the store.'''
 
-    It has the signature of ``function`` at run time, for type checkers and in the API reference
-    (``docs/sync_signatures.py``), so that parameters are written once.
+    It has the signature of ``function``, also in the API reference (``docs/sync_signatures.py``).
     """
     signature = inspect.signature(function)
 

@@ -37,7 +37,7 @@ async def trim_history(run: Run, call_next: Next) -> None:
 
 
 def input_text(value: Any) -> str:
-    """Return the user's input as a string; from a list of input items, the last user message."""
+    """Return the user's input, or the last user message, as a string."""
     if isinstance(value, str):
         return value
     for item in reversed(value or []):
@@ -47,10 +47,7 @@ def input_text(value: Any) -> str:
 
 
 def output_text(result: Any) -> str:
-    """Return the answer as a string: a structured output as JSON, no output as the empty string.
-
-    After a stop at a tool, the answer is the tool's output; MCP content becomes its text.
-    """
+    """Return the answer as a string: a structured output as JSON, MCP content as its text."""
     try:
         output, items = result.final_output, result.new_items
     except AttributeError:  # a stage has set it

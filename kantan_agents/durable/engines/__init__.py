@@ -1,1 +1,1 @@
-"""Engines of durable runs: the seam, and one module for each."""
+"""Engines of durable runs."""

@@ -13,7 +13,7 @@ from kantan_agents.support.extras import require_extra
 
 
 def checked_engine(engine: Any) -> str:
-    """Return the engine's and its extra's name; E75 if unknown, E198 if not installed."""
+    """Return the engine's and its extra's name; raises E75 or E198."""
     name = "temporal" if isinstance(engine, str) and engine.startswith("temporal://") else "dbos"
     if name == "temporal":
         if not _is_readable(engine):
@@ -47,7 +47,7 @@ def engine_of(
     interval: float,
     queues: Mapping[str, Limits],
 ) -> Engine:
-    """Return a new engine; E75 if it lacks a limit. ``interval`` is in seconds."""
+    """Return a new engine; raises E75. ``interval`` is in seconds."""
     if engine == "dbos":
         from kantan_agents.durable.engines.dbos_engine import DBOSEngine
 

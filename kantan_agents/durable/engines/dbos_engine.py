@@ -1,7 +1,6 @@
 """Durable runs as workflows of DBOS, in SQLite or Postgres.
 
-Calls are not steps of DBOS, which identifies steps by position, while calls may start in another order. They
-are in ``durable.storage.steps``.
+Calls are not steps of DBOS, which identifies steps by position, while calls may start in another order.
 """
 
 from __future__ import annotations
@@ -40,14 +39,7 @@ _POOL: Final = 20
 
 
 class DBOSEngine(DBOSRuns):
-    """Executes DBOS workflows in this process, once started.
-
-    Args:
-        database: The database.
-        application: Processes with the same name execute each other's runs.
-        max_recoveries: How often a run is taken over before it is parked.
-        polling: Seconds between two looks into a queue.
-    """
+    """Executes DBOS workflows in this process, once started; ``polling`` is in seconds."""
 
     def __init__(
         self, database: RunDatabase, application: str, max_recoveries: int, polling: float = _POLLING_SECONDS
@@ -105,10 +97,7 @@ class DBOSEngine(DBOSRuns):
             raise self._database.unusable(error) from error
 
     def take_no_more(self) -> None:
-        """Start no more queued runs; active ones continue.
-
-        No thread takes a run from a queue any more after this.
-        """
+        """See ``Engine``. No thread takes a run from a queue any more after this."""
         from dbos import _dbos
 
         instance = _dbos._dbos_global_instance
@@ -132,7 +121,7 @@ class DBOSEngine(DBOSRuns):
         self._close_client()
 
     def after_fork(self) -> None:
-        """Reset a forked child, which lacks the parent's DBOS."""
+        """See ``Engine``."""
         super().after_fork()
         self._unmade, self._errors, self._executors = set(), {}, _DefaultExecutors()
         if self._workflow is not None:
@@ -220,8 +209,7 @@ def _forget_closed_streams() -> None:
 def _without_retries() -> Iterator[None]:
     """Inside the block, DBOS starts without retries while the server is away.
 
-    By default it retries for ever, in threads that nothing can end. `recover_unmade` gives
-    the runs left then to others.
+    By default it retries for ever, in threads that nothing can end.
     """
     from dbos._sys_db import SystemDatabase
 

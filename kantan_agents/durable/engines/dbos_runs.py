@@ -1,4 +1,4 @@
-"""The runs stored by DBOS, for any process with the database."""
+"""The runs stored by DBOS."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _STATUS: Final = {
 
 
 class DBOSRuns:
-    """Queues, finds, recovers and deletes DBOS workflows, but executes none."""
+    """Queues, finds, recovers and deletes DBOS workflows."""
 
     def __init__(self, database: RunDatabase, application: str) -> None:
         self._database = database
@@ -62,7 +62,7 @@ class DBOSRuns:
         self._lock = threading.Lock()
 
     def after_fork(self) -> None:
-        """Reset a forked child; leave the connections to the parent."""
+        """See ``Engine``."""
         self.executor, self._lock = new_executor(self._application), threading.Lock()
         leave_to_parent(self._made, self._closing)
         self._made = self._closing = None

@@ -64,14 +64,8 @@ class Limits:
 class Job:
     """A run for a worker.
 
-    Attributes:
-        run_id: Its id, which is executed once.
-        stored: Its stored form.
-        queue: Name of the queue.
-        priority: 1 is the first, larger numbers follow; None is before all of them.
-        dedup_key: While a run with this key is waiting or active, the queue takes no second one.
-        tenant: Whose limits apply.
-        delay: Seconds before it may start.
+    The smallest ``priority`` is first, None before all. While a run with this ``dedup_key`` is waiting or
+    active, the queue takes no second one. ``delay`` is in seconds.
     """
 
     run_id: str
@@ -85,16 +79,7 @@ class Job:
 
 @attrs.frozen
 class EngineRun:
-    """A run as the engine knows it.
-
-    Attributes:
-        status: ``"queued"``, ``"running"``, ``"finished"``, ``"failed"``, ``"cancelled"`` or ``"parked"``.
-        queue: The queue it came from, if any.
-        executor: The process that executes or executed it.
-        stored: Its stored form, as JSON.
-        outcome: Its outcome, as JSON; None unless it has finished.
-        error: The message of its error.
-    """
+    """A run as the engine knows it; ``stored`` and ``outcome`` are JSON."""
 
     run_id: str
     status: str
@@ -113,7 +98,7 @@ class Engine(Protocol):
     executor: str
 
     def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
-        """Start executing queued and recovered runs."""
+        """Start executing runs."""
         ...
 
     def take_no_more(self) -> None:
@@ -137,7 +122,7 @@ class Engine(Protocol):
         ...
 
     def schedule(self, name: str, cron: str, queue: str, stored: str, timezone: str | None) -> None:
-        """Queue a run at each match of a cron expression; replace a schedule by name."""
+        """Queue a run at each cron match; replace a schedule by name."""
         ...
 
     def unschedule(self, name: str) -> None:

@@ -68,7 +68,7 @@ class JobRuns(JobStore):
         return [_engine_run(row) for row in rows]
 
     def settled(self, run_ids: Sequence[str]) -> list[str]:
-        """Return the ids without a waiting or active job."""
+        """See ``Engine``."""
         rows = self._execute(
             f"SELECT run_id FROM {JOBS} WHERE run_id IN :ids AND status IN :open",
             ids=list(run_ids),
@@ -94,7 +94,7 @@ class JobRuns(JobStore):
         return [_engine_run(row) for row in rows]
 
     def agents_waited_for(self) -> Mapping[str, int]:
-        """Return how many jobs wait for each agent."""
+        """See ``Engine``."""
         beginning = resumed_queue("")
         rows = self._execute(
             f"SELECT queue, COUNT(*) AS count FROM {JOBS} WHERE application = :application "

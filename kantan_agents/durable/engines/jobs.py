@@ -26,13 +26,7 @@ _NOT_CHECKED = (
 
 @attrs.frozen
 class Handing:
-    """A job to be handed over.
-
-    Attributes:
-        number: The number of this handover.
-        priority: As in ``Job``.
-        delay: Seconds before it may start.
-    """
+    """A numbered handover of a job; ``delay`` is in seconds."""
 
     run_id: str
     number: int
@@ -94,11 +88,7 @@ class JobStore:
         )
 
     def claim(self, run_id: str, number: int, executor: str, claim: str, most: int) -> tuple[str, str | None]:
-        """Take a job; return its status, and its stored form if taken.
-
-        ``number`` is the handover's, ``claim`` a new id, and ``most`` the earlier claims after which it is
-        parked.
-        """
+        """Take a job, or park it after ``most`` claims; return its status, and its stored form if taken."""
         values = {"run_id": run_id, "number": number, "executor": executor, "claim": claim, "most": most}
         # Only queued jobs: a live process holds a lock on its job, and `give` queues the others.
         where = "WHERE run_id = :run_id AND handing = :number AND status = 'queued'"
@@ -144,10 +134,7 @@ class JobStore:
     def give(
         self, executors: Sequence[str], queue_of: Callable[[str], str], but: Collection[str] = ()
     ) -> int:
-        """Release these processes' active jobs, except ``but``; return their number.
-
-        ``queue_of`` returns the queue of a stored job without one.
-        """
+        """Release these processes' active jobs, except ``but``; return their number."""
         rows = self._execute(
             f"SELECT run_id, executor, stored FROM {JOBS} WHERE application = :application "
             "AND status = 'running' AND executor IN :executors",
@@ -189,7 +176,7 @@ class JobStore:
         ]
 
     def not_checked(self, seconds: float, limit: int) -> list[Handing]:
-        """Return waiting jobs without a handover or check in the last seconds."""
+        """Return waiting jobs without a recent handover or check."""
         rows = self._execute(
             f"SELECT run_id, handing, queue {_NOT_CHECKED} ORDER BY checked_at LIMIT :limit",
             seconds=seconds,
@@ -198,7 +185,7 @@ class JobStore:
         return [Handing(row.run_id, row.handing, row.queue, None, 0.0) for row in rows]
 
     def note_handed(self, job: Handing, *, is_handed: bool = True) -> None:
-        """Note a job's handover, or that it failed or is lost."""
+        """Note a job's handover, failed or lost."""
         self._execute(
             f"UPDATE {JOBS} SET is_handed = :handed, checked_at = {{now}} "
             "WHERE run_id = :run_id AND handing = :number",
@@ -208,7 +195,7 @@ class JobStore:
         )
 
     def keep_schedule(self, schedule: Schedule) -> None:
-        """Store a schedule, or replace one by name."""
+        """Store or replace a schedule."""
         self._execute(
             f"INSERT INTO {_SCHEDULES} "
             "(application, name, cron, timezone, queue, stored, next_at) VALUES "
@@ -240,7 +227,6 @@ class JobStore:
         )
 
     def _execute(self, statement: str, **values: Any) -> Sequence[Any]:
-        """Execute a statement, with ``{now}`` as the time; return its rows."""
         from sqlalchemy import Text, bindparam, text
 
         sql = statement.replace("{now}", self._database.now)

@@ -1,8 +1,6 @@
 """Durable runs that Temporal gives to workers.
 
-The database has the runs and their owners. Temporal gets ids and queues: it holds a run until a worker can
-take it, by priority, after a delay, within a rate, and tries another worker if the first does not take it.
-Decision 52 has the reasons.
+The database has the runs and their owners; Temporal gets ids and queues. Decision 52 has the reasons.
 """
 
 from __future__ import annotations
@@ -61,12 +59,7 @@ _log = get_logger("kantan_agents.durable")
 class TemporalEngine(JobRuns):
     """Executes the runs that Temporal gives to this process, once started.
 
-    Args:
-        database: The database.
-        application: Processes with the same name execute each other's runs.
-        max_recoveries: How often a run is taken over before it is parked.
-        interval: Seconds between two looks for handovers; at most one second.
-        url: ``temporal://HOST:PORT/NAMESPACE``; Temporal's own configuration supplies missing parts.
+    ``interval`` is in seconds, at most one; ``url`` is ``temporal://HOST:PORT/NAMESPACE``.
     """
 
     def __init__(
@@ -90,7 +83,7 @@ class TemporalEngine(JobRuns):
         self._connection: Connection | None = None
 
     def after_fork(self) -> None:
-        """Reset a forked child, which lacks the thread and connection."""
+        """See ``Engine``."""
         self.executor, self._active, self._takes = new_executor(self._application), set(), False
         leave_to_parent((self._connection, self._loop, self._fresh, self._serving), None)
         self._thread = self._connection = self._loop = self._fresh = self._serving = None
@@ -165,7 +158,7 @@ class TemporalEngine(JobRuns):
                 loop.call_soon_threadsafe(function)
 
     async def run(self, run_id: str, stored: str) -> str:
-        """Execute a run in this task, without Temporal; return its outcome."""
+        """See ``Engine``; without Temporal."""
         claim = uuid.uuid4().hex
         self._active.add(run_id)
         try:
@@ -247,7 +240,6 @@ class TemporalEngine(JobRuns):
                 await _tried(act)
 
     async def _give_left(self) -> None:
-        """Resume unstored runs, once the database is back."""
         if self._has_left:
             self._has_left = False  # first: a run may be left meanwhile
             try:
@@ -257,7 +249,6 @@ class TemporalEngine(JobRuns):
                 raise
 
     async def _hand_over(self, connection: Connection) -> None:
-        """Give Temporal new runs, which other processes may have stored."""
         while jobs := await asyncio.to_thread(self.not_handed, _BATCH):
             for job in jobs:
                 await connection.hand_over(job)

@@ -81,13 +81,7 @@ class Connection:
 
     @classmethod
     async def open(cls, address: str, namespace: str, prefix: str, identity: str) -> Connection:
-        """Connect, with the credentials of Temporal's own variables and configuration file.
-
-        They also replace an empty ``address`` (``HOST:PORT``) or ``namespace``. Temporal shows ``identity``.
-
-        Raises:
-            DurableDatabaseError: E156, in a fork of a connected process, or for an unreadable configuration.
-        """
+        """Connect, with the credentials of Temporal's variables and configuration file; raises E156."""
         runtime, process = _runtime()
         if process != os.getpid():
             # In a forked child, it ends the process by a signal now and then.
@@ -242,5 +236,4 @@ def _is_cancelled() -> bool:
 
 
 def _unlogged(message: str, **options: Any) -> ApplicationError:
-    """Return an error that Temporal does not log a second time."""
     return ApplicationError(message, type="DurableRun", category=ApplicationErrorCategory.BENIGN, **options)

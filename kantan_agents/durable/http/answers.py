@@ -38,12 +38,12 @@ def json_error(code: str, message: str, status: HTTPStatus) -> Response:
 
 
 def refused(code: str, message: str, status: HTTPStatus) -> Response:
-    """Return the rejection of a request as a response."""
+    """Return a rejection as a response."""
     return json_error(code, f"refused: {message}", status)
 
 
 async def of_library(request: Request, error: Exception) -> Response:
-    """Return a library error as a response, such as 404."""
+    """Return a library error as a response."""
     del request
     code = str(error.code) if isinstance(error, KantanAgentsError) else type(error).__name__
     return json_error(code, str(error), _STATUS.get(code, HTTPStatus.BAD_REQUEST))

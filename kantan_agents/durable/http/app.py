@@ -178,8 +178,7 @@ def _object(body: bytes) -> dict[str, Any]:
 async def stream_events(request: Request) -> Response:
     """Send the events of a run after a number, as they arrive.
 
-    A reconnecting ``EventSource`` sends ``Last-Event-ID``, which replaces ``after``. An event of the type
-    ``end`` comes last; a later request gets status 204, which stops an ``EventSource``.
+    ``Last-Event-ID`` replaces ``after``. After the event ``end``, status 204 stops an ``EventSource``.
     """
     runs: Management = request.app.state.runs
     run_id = request.path_params["run"]

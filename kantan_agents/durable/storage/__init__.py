@@ -1,1 +1,1 @@
-"""The library's tables of durable runs, next to the engine's."""
+"""The library's tables of durable runs."""

@@ -49,8 +49,7 @@ class Alive(Protocol):
 def alive_in(database: RunDatabase, interval: float) -> Alive:
     """Return the locks of a database: files next to SQLite, or advisory locks in Postgres.
 
-    ``keep`` is called every ``interval`` seconds. In Postgres, a process that misses several calls counts as
-    ended.
+    In Postgres, a process that misses several calls of ``keep`` counts as ended.
     """
     if database.is_sqlite:
         return _Files(database)

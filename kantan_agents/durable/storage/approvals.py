@@ -1,4 +1,4 @@
-"""Waiting runs and the answers to their calls, in the database."""
+"""Waiting runs and the answers to their calls."""
 
 from __future__ import annotations
 
@@ -45,14 +45,7 @@ class WaitingCall:
 
 @attrs.frozen
 class WaitingRun:
-    """An answered run, ready to resume.
-
-    Attributes:
-        state: The signed state of the run.
-        options: Its stored options, as JSON.
-        queue: The queue it came from.
-        answers: The answers by stored call id.
-    """
+    """An answered run, ready to resume."""
 
     run_id: str
     agent: str
@@ -63,7 +56,6 @@ class WaitingRun:
 
 
 CLOSED = "cancelled"
-"""Next-run id of a run that was canceled while it waited."""
 
 _IS_CLOSED = (
     "EXISTS (SELECT 1 FROM kantan_agents_durable_waiting w WHERE w.run_id = a.run_id AND w.next_id = :closed)"

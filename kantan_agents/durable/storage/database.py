@@ -54,15 +54,7 @@ _POSTGRES_NOW = "extract(epoch from clock_timestamp())"
 
 
 class RunDatabase:
-    """The database of durable runs: a SQLite file, or Postgres.
-
-    Args:
-        url: ``sqlite:///runs.sqlite3`` or ``postgresql://...``.
-        engine: Name of its engine.
-
-    Raises:
-        DurableDatabaseError: E156, the URL is of another kind, or SQLAlchemy or the driver is not installed.
-    """
+    """The database of durable runs: a SQLite file, or Postgres; raises E156."""
 
     def __init__(self, url: str, engine: str = "dbos") -> None:
         self._engine_name = engine
@@ -86,7 +78,7 @@ class RunDatabase:
         return mask(self._given.masked(text.replace(self.url, self.shown)))
 
     def open(self) -> None:
-        """Connect, and create missing tables; E156 if that fails, or another engine uses it."""
+        """Connect, and create missing tables; raises E156."""
         with self.write() as connection:
             if not self.is_sqlite:
                 # Concurrent creations of a table would fail, even with IF NOT EXISTS.
@@ -199,7 +191,7 @@ class RunDatabase:
         return url.update_query_dict(given).render_as_string(hide_password=False)
 
     def server_engine(self, size: int, *, more: int = 0) -> Engine:
-        """Return SQLAlchemy's engine with its own pool of ``size`` connections, and ``more`` under load."""
+        """Return SQLAlchemy's engine with a pool of ``size`` connections, ``more`` under load."""
         import sqlalchemy
 
         limit = self._limit
@@ -250,7 +242,6 @@ class RunDatabase:
 
 
 def _storable(values: Any) -> Any:
-    """Return values with strings that every database accepts."""
     if isinstance(values, str):
         return storable_text(values)
     if isinstance(values, dict):
@@ -329,7 +320,6 @@ def _kind_of(url: Any) -> str:
 
 
 def _away() -> tuple[type[BaseException], ...]:
-    """Return the errors of an unreachable server or a locked file."""
     import psycopg
     from sqlalchemy.exc import TimeoutError as NoConnectionError
 

@@ -31,10 +31,7 @@ _SET_ASIDE = "set aside"
 class BegunAttempt:
     """A run that an execution starts or resumes.
 
-    Attributes:
-        attempt: The number of its executions, with this one.
-        elapsed: Seconds since the first of them, by the clock of the database.
-        steps: The bodies of its steps by run and step; None if unfinished.
+    ``elapsed`` is in seconds, by the database's clock; unfinished ``steps`` have the body None.
     """
 
     attempt: int

@@ -93,5 +93,4 @@ def packed(items: Any) -> Any:
 
 
 def _before(items: Sequence[Any], own: Any) -> int:
-    """Return how many items precede the run's own, which are last."""
     return max(0, len(items) - (len(own) if isinstance(own, list) else 1))

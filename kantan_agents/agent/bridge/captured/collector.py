@@ -40,6 +40,6 @@ def error_data(run: Any, error: BaseException) -> dict[str, Any]:
 
 
 def parent_call(run: Run) -> str | None:
-    """Return the id of the tool call around a call, as of an agent used as a tool."""
+    """Return the id of the tool call around a call."""
     outer = current_tool_call.get()
     return outer.call_id if outer is not None and outer.run is run else None

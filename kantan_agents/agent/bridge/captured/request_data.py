@@ -21,7 +21,6 @@ from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.traces.capture.canonical import decode
 
 OPTIONS = ("previous_response_id", "conversation_id", "prompt")
-"""Options that shape a request and have no separate field in the record."""
 
 
 def sent_options(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -84,7 +84,6 @@ class Requests:
         return ""
 
     def _shared(self, kind: str, value: str | bytes) -> Shared:
-        """Return content shared within the run, but not between runs."""
         known = self._latest.get(kind)
         if known is None or known.value != value:
             known = self._latest[kind] = Shared(kind, value)
@@ -105,7 +104,6 @@ class Requests:
             data["output"] = self._redacted("output", output_data(schema, mode))
 
     def _add_input(self, data: dict[str, Any], given: Any) -> None:
-        """Add the number of items known from the previous call, and the new ones."""
         if not isinstance(given, list):
             data["input"] = given
             self.size += len(given)

@@ -1,8 +1,8 @@
 """Collects the complete record of one run.
 
-Data that may change later is encoded immediately, in the run's task. Errors never reach the run; the record
-lists the missing parts. Every run waits for this code, so it defers work to the recorder's thread, avoids
-generators and context managers, and encodes nothing twice.
+Data that may change later is encoded immediately. Errors never reach the run; the record lists the missing
+parts. Every run waits for this code, so it defers work to the recorder's thread, avoids generators and
+context managers, and encodes nothing twice.
 """
 
 from __future__ import annotations
@@ -311,7 +311,6 @@ def _outcome(run: Run, error: BaseException | None) -> str:
 
 
 def _state_of(given: RunState[Any, Any]) -> dict[str, Any]:
-    """Return a resumed run's stored state, before the run changes it."""
     # The context belongs to the caller: only the values that the template read are recorded.
     state: dict[str, Any] = given.to_json(context_serializer=lambda _: {})
     return state

@@ -48,10 +48,7 @@ class ToolCallCapture:
     def decided(
         self, facts: ToolFacts, layers: RuleLayers, decision: Decision | None, arguments: str
     ) -> None:
-        """Capture the last decision of the rules.
-
-        ``arguments`` were checked; a middleware may have replaced the model's.
-        """
+        """Capture the last decision of the rules, with the checked arguments."""
         try:
             if arguments != self._given:
                 self.data["has_other_arguments"] = True
@@ -132,10 +129,7 @@ class ToolCallCapture:
 
 
 def result_data(result: Any) -> Any:
-    """Return a result from which the SDK derives the same output.
-
-    The SDK converts a value that is neither JSON data nor content to a string.
-    """
+    """Return a result from which the SDK derives the same output."""
     if result is None or isinstance(result, (str, bool, int)):
         return result
     if isinstance(result, _CONTENT):
@@ -172,7 +166,6 @@ def _decision_data(layers: RuleLayers, decision: Decision) -> dict[str, Any]:
 
 
 def _received(facts: ToolFacts, arguments: str) -> list[dict[str, Any]]:
-    """Return the arguments that the function receives, if they differ."""
     if facts.received is None:
         return []
     try:
