@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -56,12 +57,18 @@ QUESTIONS = {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the built site."""
-    folder = tmp_path_factory.mktemp("site")
+    """The folder of the built site, which is built once for all processes of the suite."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    folder = shared / "site"
     command = [sys.executable, "-m", "mkdocs", "build", "-q", "-f", ".mkdocs.yml", "-d", str(folder)]
     env = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
-    built = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
+    with (shared / "site.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "llms.txt").exists():
+            built = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+            assert built.returncode == 0, built.stderr
     return folder
 
 
