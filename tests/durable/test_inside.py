@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import agents
+import anyio
 import pytest
 from agents.mcp import MCPServerStdio
 
@@ -101,9 +102,17 @@ def _guarded(case: Case) -> Agent[Any]:
     async def check(context: Any, agent: Any, input: Any) -> agents.GuardrailFunctionOutput:
         context = await checker.run_async("check")
         case.effect(f"checked {context['result'].final_output}")
+        checked.set()
         return agents.GuardrailFunctionOutput(None, tripwire_triggered=False)
 
-    return case.agent(tools=[_pay(case)], input_guardrails=[check])
+    async def pay(amount: int) -> str:
+        """Pay, after the guardrail beside this call, so that the process dies after both."""
+        await checked.wait()
+        return str(await pay_now(amount))
+
+    checked = anyio.Event()
+    pay_now = _pay(case)
+    return case.agent(tools=[pay], input_guardrails=[check])
 
 
 def _checks(request: RecordedRequest) -> Any:
